@@ -1,7 +1,7 @@
 """This party's own limits: they come from its own file, never from a message."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from client.session import RefusalError
@@ -116,28 +116,42 @@ class Limits:
             RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the limit is named for this party's own
                 log.
         """
+        for _, refusal in self.refusals(plan, earlier):
+            raise refusal
+
+    def refusals(self, plan: Plan, earlier: Iterable[Release] = ()) -> Iterator[tuple[str, RefusalError]]:
+        """Yield the name of each limit that a plan exceeds, with the refusal; `check` raises the first.
+
+        Noise that does not suffice for the epsilon that the plan claims exceeds `max_epsilon`, whatever its value.
+        """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
-                _refuse("query", f"one of {', '.join(self.queries)}", query.spec.kind)
+                yield "queries", _refusal("query", f"one of {', '.join(self.queries)}", query.spec.kind)
             if query.unproven and not self.unsafe_unproven:
-                _refuse("query", "one with a proof, or unsafe_unproven in this party's limits", query.name)
+                expected = "one with a proof, or unsafe_unproven in this party's limits"
+                yield "unsafe_unproven", _refusal("query", expected, query.name)
             if query.without_noise and not self.unsafe_no_noise:
-                _refuse("query", "one with noise, or unsafe_no_noise in this party's limits", query.name)
+                expected = "one with noise, or unsafe_no_noise in this party's limits"
+                yield "unsafe_no_noise", _refusal("query", expected, query.name)
             if isinstance(query.spec, VotesSpec):
-                _at_most("votes in each direction", query.spec.top, self.max_top)
-            _at_least("records protected together", query.spec.max_records, self.min_unit_records)
+                yield from _above("max_top", "votes in each direction", query.spec.top, self.max_top)
+            records = query.spec.max_records
+            yield from _below("min_unit_records", "records protected together", records, self.min_unit_records)
         if self.unit == "user" and plan.unit != "user":
-            _refuse("unit that is protected", "user", plan.unit)
-        _at_most("plan's delta", plan.delta, self.max_delta)
-        _at_least("parties in a sum", plan.survivors if plan.secure else 1, self.min_survivors)
-        self._check_aggregation(plan)
+            yield "unit", _refusal("unit that is protected", "user", plan.unit)
+        yield from _above("max_delta", "plan's delta", plan.delta, self.max_delta)
+        survivors = plan.survivors if plan.secure else 1
+        yield from _below("min_survivors", "parties in a sum", survivors, self.min_survivors)
+        yield from self._of_aggregation(plan)
         # The plan's claim is recomputed: a coordinator that writes a small epsilon over a small sigma is refused.
         try:
             verify(plan)
         except PlanError as error:
-            raise RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon") from error
-        self._check_epsilon(plan)
-        self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
+            refusal = RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon")
+            refusal.__cause__ = error
+            yield "max_epsilon", refusal
+        yield from self._of_epsilon(plan)
+        yield from self._of_lifetime([*earlier, *plan.releases(self.unknown_shares(plan))])
 
     def coalition(self, plan: Plan) -> int:
         """Return the number of other parties that this party assumes to help the coordinator."""
@@ -165,8 +179,8 @@ class Limits:
         Raises:
             RefusalError: A lifetime limit is exceeded; the reason is OVER_LIMIT.
         """
-        if self.lifetime_epsilon is not None:
-            _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
+        for _, refusal in self._of_lifetime(charges):
+            raise refusal
 
     def spent(self, charges: Iterable[Release]) -> float:
         """Return the epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
@@ -178,38 +192,43 @@ class Limits:
             spent = epsilon(charges, self.lifetime_delta)
         return spent
 
-    def _check_epsilon(self, plan: Plan) -> None:
+    def _of_lifetime(self, charges: Iterable[Release]) -> Iterator[tuple[str, RefusalError]]:
+        if self.lifetime_epsilon is not None:
+            yield from _above("lifetime_epsilon", "epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
+
+    def _of_epsilon(self, plan: Plan) -> Iterator[tuple[str, RefusalError]]:
         proven = [query for query in plan.queries if not query.unproven]
         if len(proven) == len(plan.queries):
-            _at_most("plan's epsilon", plan.epsilon, self.max_epsilon)
+            yield from _above("max_epsilon", "plan's epsilon", plan.epsilon, self.max_epsilon)
         helping = self.helpers(plan) if plan.secure else 0
         against = epsilon_against(replace(plan, queries=tuple(proven)), helping)
         whom = f" against the coordinator and {helping} of {plan.parties} parties" if helping else ""
-        _at_most(f"plan's epsilon{whom}", against, self.max_epsilon)
+        yield from _above("max_epsilon", f"plan's epsilon{whom}", against, self.max_epsilon)
 
-    def _check_aggregation(self, plan: Plan) -> None:
+    def _of_aggregation(self, plan: Plan) -> Iterator[tuple[str, RefusalError]]:
         if self.malicious_coordinator and not plan.malicious:
-            _refuse("secure aggregation", "signed", "a trusted coordinator")
+            yield "malicious_coordinator", _refusal("secure aggregation", "signed", "a trusted coordinator")
         if not plan.secure:
             return
         corrupt = self.coalition(plan)
         if plan.malicious:
-            _at_least("corrupt parties that the signatures allow for", plan.corrupt, corrupt)
+            yield from _below("corrupt", "corrupt parties that the signatures allow for", plan.corrupt, corrupt)
         bits = self.security_bits + (GRINDING_BITS if plan.malicious else 0)
         if (breach := log2_breach(plan, corrupt)) > -bits:
-            _refuse(f"chance that {corrupt} corrupt parties lift a mask", f"2^-{bits} or less", f"2^{breach:.0f}")
+            what = f"chance that {corrupt} corrupt parties lift a mask"
+            yield "security_bits", _refusal(what, f"2^-{bits} or less", f"2^{breach:.0f}")
 
 
-def _at_most(what: str, value: float, limit: float) -> None:
+def _above(name: str, what: str, value: float, limit: float) -> Iterator[tuple[str, RefusalError]]:
     if not value <= limit:
         rounded = round(value, 3)
-        _refuse(what, f"at most {limit}", rounded if rounded > limit else value)
+        yield name, _refusal(what, f"at most {limit}", rounded if rounded > limit else value)
 
 
-def _at_least(what: str, value: float, limit: float) -> None:
+def _below(name: str, what: str, value: float, limit: float) -> Iterator[tuple[str, RefusalError]]:
     if not value >= limit:
-        _refuse(what, f"at least {limit}", value)
+        yield name, _refusal(what, f"at least {limit}", value)
 
 
-def _refuse(what: str, expected: str, got: object) -> None:
-    raise RefusalError(Reason.OVER_LIMIT, what, expected=expected, got=got)
+def _refusal(what: str, expected: str, got: object) -> RefusalError:
+    return RefusalError(Reason.OVER_LIMIT, what, expected=expected, got=got)

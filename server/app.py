@@ -28,6 +28,7 @@ from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.llm.base import forms_of
+from server.llm.forms import kinds_of
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
@@ -92,10 +93,13 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
         raise ConfigError("hospitals that answered the run", expected="at least one", got="none", where=run)
     texts = (run / TEXTS).read_bytes()
     problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
-    before, digest = Delivery.load_if_there(folder), hashlib.sha256(texts).hexdigest()
+    before, digest = Delivery.last(folder, []), hashlib.sha256(texts).hexdigest()  # what is damaged is written anew
     had = before.received if before and before.texts == digest else {}
     received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}
     missing = {names[party]: problem for party, problem in problems.items() if names[party] not in received}
+    log.info("the texts are at %s", ", ".join(received) or "no hospital")
+    for name, problem in missing.items():
+        log.warning("the texts are not at %s: it %s", name, problem)
     Delivery(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
 
 
@@ -127,6 +131,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             method=method.name,
             task=task.name,
             parties=plan.parties,
+            kind=kinds_of(task),
             labels=task.labels,
             spans=task.spans or None,
             seconds=0.0,

@@ -35,6 +35,10 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None
 
+# No test leaves this machine. Else each of a thousand clients of model services reads the system's authorities, 50 ms.
+os.environ["SSL_CERT_DIR"] = os.devnull
+os.environ.pop("SSL_CERT_FILE", None)
+
 SOURCE = "run:source"  # in coverage's configuration, in pyproject.toml
 OURS = {"pkg://hydra.conf", "pkg://configs", "structured://"}  # where Hydra looks for settings, if told of no folder
 

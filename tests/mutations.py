@@ -310,8 +310,8 @@ MUTATIONS = (
     mutation(
         "another run starts with a fresh budget",
         "client/guard.py",
-        "self.allow([*earlier, *plan",
-        "self.allow([*plan",
+        "self._of_lifetime([*earlier, *plan",
+        "self._of_lifetime([*plan",
         "tests/client/test_guard.py::test_all_runs_together_stay_within_the_partys_total",
     ),
     mutation(

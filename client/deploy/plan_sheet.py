@@ -121,7 +121,7 @@ def _sight(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("coordinator", facts.trust)
     yield Fact("threshold", lifting if plan.secure else "none, because there are no masks")
     if plan.secure:
-        sentence = differences(plan.max_dropouts, one="hospital", many="hospitals")
+        sentence = differences(plan.max_dropouts)
         yield Fact("differences", sentence, folded=True)
     yield Fact("colluders", f"{_colluders(facts.colluders)} assumed to help the coordinator")
     yield Fact("own texts", _own_texts(facts))
@@ -142,7 +142,7 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
     yield Fact(
         "a guess",
-        f"of somebody who knows everything else, whether {whose} took part, yes and no equally likely: right at "
+        f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
         "most as often as stated above; a coin toss is right in 50 % of cases",
         folded=True,
     )

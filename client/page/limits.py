@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 
@@ -16,19 +16,9 @@ from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 from common.queries.votes import VotesSpec
-from common.secagg.graph import GRINDING_BITS
 
 LAST = 3
 """Number of the last plans that are compared with the limits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A plan, the limits that it is compared with, and what other runs were charged."""
-
-    plan: Plan
-    limits: Limits
-    charged: tuple[Release, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +34,28 @@ class Asked:
     value: str = ""
     beyond: bool = False
     least: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A plan, the limits that it is compared with, and what other runs were charged."""
+
+    plan: Plan
+    limits: Limits
+    charged: tuple[Release, ...]
+
+    @property
+    def least(self) -> str:
+        """Number of other hospitals from which the masks must protect; empty without masks."""
+        return str(self.limits.coalition(self.plan)) if self.plan.secure else ""
+
+    def asked(self) -> dict[str, Asked]:
+        """Return what the plan asks for against each limit, by the limit's name."""
+        beyond = {name for name, _ in self.limits.refusals(self.plan, self.charged)}
+        return {
+            name: Asked(value(self), name in beyond, self.least if name == "corrupt" else "")
+            for name, value in ASKED.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +106,8 @@ def in_force(settings: HospitalSettings) -> InForce:
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
     ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
-    requests = [
-        Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ())
+    asked = [
+        Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ()).asked()
         for approval, plan in last
     ]
     return InForce(
@@ -106,7 +118,7 @@ def in_force(settings: HospitalSettings) -> InForce:
             Limit(
                 name=field.name,
                 value=_shown(getattr(limits, field.name)),
-                asked=tuple(ASKED[field.name](request) for request in requests),
+                asked=tuple(of_plan[field.name] for of_plan in asked),
             )
             for field in fields(Limits)
         ),
@@ -122,96 +134,49 @@ def _shown(value: object) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _max_epsilon(request: Request) -> Asked:
+def _max_epsilon(request: Request) -> str:
     plan = request.plan
     helpers = request.limits.helpers(plan) if plan.secure else 0
-    proven = replace(plan, queries=tuple(query for query in plan.queries if not query.unproven))
-    counted = epsilon_against(proven, helpers)  # as `Limits.check` does: what has no proof is a limit of its own
-    if len(proven.queries) == len(plan.queries):
-        counted = max(counted, plan.epsilon)
-    return Asked(up(max(plan.epsilon, epsilon_against(plan, helpers))), counted > request.limits.max_epsilon)
+    return up(max(plan.epsilon, epsilon_against(plan, helpers)))
 
 
-def _max_delta(request: Request) -> Asked:
-    return Asked(f"{request.plan.delta:g}", request.plan.delta > request.limits.max_delta)
-
-
-def _lifetime_epsilon(request: Request) -> Asked:
+def _lifetime_epsilon(request: Request) -> str:
     plan, limits = request.plan, request.limits
-    spent = limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan))))
-    return Asked(up(spent), limits.lifetime_epsilon is not None and spent > limits.lifetime_epsilon)
+    return up(limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan)))))
 
 
-def _queries(request: Request) -> Asked:
-    kinds = dict.fromkeys(query.spec.kind for query in request.plan.queries)
-    return Asked(", ".join(kinds), not kinds.keys() <= set(request.limits.queries))
-
-
-def _max_top(request: Request) -> Asked:
+def _max_top(request: Request) -> str:
     tops = [query.spec.top for query in request.plan.queries if isinstance(query.spec, VotesSpec)]
-    return Asked(str(max(tops)), max(tops) > request.limits.max_top) if tops else Asked()
+    return str(max(tops)) if tops else ""
 
 
-def _min_survivors(request: Request) -> Asked:
-    survivors = request.plan.survivors if request.plan.secure else 1
-    return Asked(str(survivors), survivors < request.limits.min_survivors)
-
-
-def _unit(request: Request) -> Asked:
-    return Asked(request.plan.unit, request.limits.unit == "user" != request.plan.unit)
-
-
-def _min_unit_records(request: Request) -> Asked:
+def _min_unit_records(request: Request) -> str:
     records = [query.spec.max_records for query in request.plan.queries]
-    return Asked(str(min(records)), min(records) < request.limits.min_unit_records) if records else Asked()
+    return str(min(records)) if records else ""
 
 
-def _malicious_coordinator(request: Request) -> Asked:
-    malicious = request.plan.malicious
-    return Asked(_shown(malicious), request.limits.malicious_coordinator and not malicious)
+def _security_bits(request: Request) -> str:
+    if not request.plan.secure:
+        return ""
+    breach = log2_breach(request.plan, request.limits.coalition(request.plan))
+    return "∞" if breach == -math.inf else down(-breach, 0)
 
 
-def _corrupt(request: Request) -> Asked:
-    plan, least = request.plan, request.limits.coalition(request.plan)
-    if not plan.secure:
-        return Asked()
-    return Asked(f"{plan.largest_coalition} / {plan.parties}", plan.malicious and plan.corrupt < least, str(least))
-
-
-def _security_bits(request: Request) -> Asked:
-    plan, limits = request.plan, request.limits
-    if not plan.secure:
-        return Asked()
-    bits = limits.security_bits + (GRINDING_BITS if plan.malicious else 0)
-    breach = log2_breach(plan, limits.coalition(plan))
-    return Asked("∞" if breach == -math.inf else down(-breach, 0), breach > -bits)
-
-
-def _without_noise(request: Request) -> Asked:
-    without = any(query.without_noise for query in request.plan.queries)
-    return Asked(_shown(without), without and not request.limits.unsafe_no_noise)
-
-
-def _unproven(request: Request) -> Asked:
-    unproven = any(query.unproven for query in request.plan.queries)
-    return Asked(_shown(unproven), unproven and not request.limits.unsafe_unproven)
-
-
-ASKED: dict[str, Callable[[Request], Asked]] = {
+ASKED: dict[str, Callable[[Request], str]] = {
     "max_epsilon": _max_epsilon,
-    "max_delta": _max_delta,
+    "max_delta": lambda request: f"{request.plan.delta:g}",
     "lifetime_epsilon": _lifetime_epsilon,
-    "lifetime_delta": lambda _: Asked(),
-    "separate_data_sets": lambda _: Asked(),
-    "queries": _queries,
+    "lifetime_delta": lambda _: "",
+    "separate_data_sets": lambda _: "",
+    "queries": lambda request: ", ".join(dict.fromkeys(query.spec.kind for query in request.plan.queries)),
     "max_top": _max_top,
-    "min_survivors": _min_survivors,
-    "unit": _unit,
+    "min_survivors": lambda request: str(request.plan.survivors if request.plan.secure else 1),
+    "unit": lambda request: request.plan.unit,
     "min_unit_records": _min_unit_records,
-    "malicious_coordinator": _malicious_coordinator,
-    "corrupt": _corrupt,
+    "malicious_coordinator": lambda request: _shown(request.plan.malicious),
+    "corrupt": lambda request: f"{request.plan.largest_coalition} / {request.plan.parties}" if request.least else "",
     "security_bits": _security_bits,
-    "unsafe_no_noise": _without_noise,
-    "unsafe_unproven": _unproven,
+    "unsafe_no_noise": lambda request: _shown(any(query.without_noise for query in request.plan.queries)),
+    "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Name of each limit to the function that compares a plan with it."""
+"""Name of each limit to what a plan asks for; whether that is beyond the limit, `Limits.refusals` says."""

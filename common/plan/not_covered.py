@@ -82,7 +82,7 @@ def not_covered(scope: Scope) -> list[str]:
     elif scope.asked and not scope.noisy:
         items.append(
             "The private records: without noise, nothing about them is protected"
-            + " except what secure aggregation hides: which party contributed which part of a sum" * scope.masked
+            + " except what secure aggregation hides: which hospital contributed which part of a sum" * scope.masked
             + "."
         )
     if scope.asked and scope.masked:
@@ -94,14 +94,14 @@ def not_covered(scope: Scope) -> list[str]:
     if scope.noisy and scope.trained:
         items.append(
             "Training in floating point: sums of gradients and their noise are exact integers, but a single record's "
-            "gradient is not. If a party computes several gradients at once (micro_batch above 1 in its own file), "
+            "gradient is not. If a hospital computes several gradients at once (micro_batch above 1 in its own file), "
             "records change each other's gradients by rounding errors, for which no noise was planned."
         )
     return [
         *items,
         (
             "What was public before: language models and public texts may contain facts about real people, true or "
-            "false, and may repeat them. The guarantee is about the parties' records only."
+            "false, and may repeat them. The guarantee is about the hospitals' records only."
         ),
         (
             "Other uses of the same records: each further run or release adds its own loss to this one, trial runs "
@@ -117,14 +117,14 @@ def not_covered(scope: Scope) -> list[str]:
 
 def _aggregation_gaps(scope: Scope) -> list[str]:
     noisy, colluders, against = scope.noisy, scope.colluders, scope.against
-    exposed = "with only that party's own share of the noise" if noisy else "without noise"
+    exposed = "with only that hospital's own share of the noise" if noisy else "without noise"
     if scope.malicious:
-        few = "at most 1 party is" if scope.corrupt == 1 else f"at most {scope.corrupt} parties are"
+        few = "at most 1 hospital is" if scope.corrupt == 1 else f"at most {scope.corrupt} hospitals are"
         items = [
             (
-                "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
-                "cannot open a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
-                f"that it uses. This holds while {few} corrupt and each party "
+                "A coordinator that stops or distorts the run: keys and survivors are signed by the hospitals, so it "
+                "cannot open a single hospital's answer, but it can leave hospitals out, fail rounds and falsify the "
+                f"sum that it uses. This holds while {few} corrupt and each hospital "
                 "received the others' identity keys over a separate channel."
             )
         ]
@@ -132,34 +132,35 @@ def _aggregation_gaps(scope: Scope) -> list[str]:
         items = [
             (
                 "A malicious coordinator: it is assumed to follow the protocol. One that deviates from it, for example "
-                "by telling parties different things about who dropped out, may be able to see single parties' answers."
+                "by telling hospitals different things about who dropped out, may be able to see single hospitals' "
+                "answers."
             )
         ]
     if noisy and colluders == 0:
         items.append(
-            "A curious party: each party knows its own share of the noise and can subtract it. Against a party, the ε "
-            "of one colluder applies" + (f" (ε = {against[1]})." if 1 in against else ".")
+            "A curious hospital: each hospital knows its own share of the noise and can subtract it. Against a "
+            "hospital, the ε of one colluder applies" + (f" (ε = {against[1]})." if 1 in against else ".")
         )
     more = f" Against {colluders + 1}, ε is {against[colluders + 1]}." if noisy and colluders + 1 in against else ""
     return [
         *items,
         (
-            f"More colluding parties than planned: the plan allows for {colluders}.{more} If "
-            f"{scope.largest_coalition + 1} or more parties collude with the coordinator, they may open the masks "
+            f"More colluding hospitals than planned: the plan allows for {colluders}.{more} If "
+            f"{scope.largest_coalition + 1} or more hospitals collude with the coordinator, they may open the masks "
             f"of the others and see each answer {exposed}."
         ),
         (
-            f"Sums over different parties: {differences(scope.max_dropouts)}. ε holds for its records; that its "
+            f"Sums over different hospitals: {differences(scope.max_dropouts)}. ε holds for its records; that its "
             "answer is hidden among the others' does not."
         ),
         (
-            f"More dropouts than planned: if fewer than {scope.survivors} parties stay, the round is "
+            f"More dropouts than planned: if fewer than {scope.survivors} hospitals stay, the round is "
             "refused. This preserves the noise but not the run."
         ),
         (
             "Broken cryptography: the masks hide single answers by computational hardness, not unconditionally. "
             "An attacker who breaks the key agreement or the ciphers, even years later from recorded traffic, sees "
-            f"each party's answer {exposed}."
+            f"each hospital's answer {exposed}."
         ),
     ]
 
@@ -171,25 +172,25 @@ def _party_gaps(scope: Scope) -> list[str]:
         shirking = " One that leaves out its share of the noise counts as a colluder."
     return [
         (
-            f"A malicious party: it can stuff the ballot with votes for records that it does not have{unseen}. That "
+            f"A malicious hospital: it can stuff the ballot with votes for records that it does not have{unseen}. That "
             f"distorts the released texts.{shirking}"
         ),
-        "Traffic: the coordinator and the network see which parties took part, when, and how much they sent.",
+        "Traffic: the coordinator and the network see which hospitals took part, when, and how much they sent.",
         (
-            "Side channels at a party: its disks, memory, logs and staff are its own to protect. In a deployment its "
-            "replies leave at times that depend on public numbers alone, as long as they are ready by then: a late one "
-            "leaves at twice, four times and so on of its time, which shows that the party's machine was slow or busy, "
-            "and how long it took up to that doubling; a coordinator may try to make replies late. How long a party's "
-            "service takes to start tells roughly how many records it has. "
-            "Who shares that machine can measure how long it really computes. Texts of a party's own model leave on "
+            "Side channels at a hospital: its disks, memory, logs and staff are its own to protect. In a deployment "
+            "its replies leave at times that depend on public numbers alone, as long as they are ready by then: a late "
+            "one leaves at twice, four times and so on of its time, which shows that the hospital's machine was slow "
+            "or busy, and how long it took up to that doubling; a coordinator may try to make replies late. How long a "
+            "hospital's service takes to start tells roughly how many records it has. "
+            "Who shares that machine can measure how long it really computes. Texts of a hospital's own model leave on "
             "the same doublings, so how long they took is known to a factor of two."
         ),
         (
-            "A changed file of records: a party whose file differs from the one that the run began with refuses to go "
-            "on, and names this reason. That the file was changed, and between which two questions, becomes known."
+            "A changed file of records: a hospital whose file differs from the one that the run began with refuses to "
+            "go on, and names this reason. That the file was changed, and between which two questions, becomes known."
         ),
         (
-            "A person's decision: who approves or refuses a plan at a party sees how many of its records have the "
+            "A person's decision: who approves or refuses a plan at a hospital sees how many of its records have the "
             "plan's labels. The decision, and when it was made, become known without noise, and may depend on that."
         ),
     ]
@@ -202,9 +203,9 @@ def _unit_gaps(scope: Scope) -> list[str]:
     )
     if scope.user_records is not None:
         several = (
-            "Who a user is: the person named in the column `user` of a party's file; if the file names nobody, all its "
-            f"records belong to one user. At most {scope.user_records} records of one user count. A "
-            "person with records at several parties, or under several names, is protected less."
+            "Who a user is: the person named in the column `user` of a hospital's file; if the file names nobody, all "
+            f"its records belong to one user. At most {scope.user_records} records of one user count. A "
+            "person with records at several hospitals, or under several names, is protected less."
         )
     else:
         several = (

@@ -1,24 +1,22 @@
-"""Sentences about a plan that both sides use: the coordinator's are about parties, a hospital's about hospitals."""
+"""Sentences about a plan that both sides use."""
 
 import math
 
 
-def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
+def differences(max_dropouts: int) -> str:
     """Return a clause that says when the difference of two sums shows one party's answer despite secure aggregation.
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.
-        one: Word for a party.
-        many: Plural of that word.
     """
     dropouts = (
         "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "
         "consecutive rounds can be, or "
     )
     return (
-        f"each question of a run is summed over one set of {many} only. But where a {one} "
+        "each question of a run is summed over one set of hospitals only. But where a hospital "
         f"{dropouts if max_dropouts else ''}takes part in one of two runs that ask nearly the same, the difference of "
-        f"the sums shows that {one}'s own answer, under the noise of both"
+        f"the sums shows that hospital's own answer, under the noise of both"
     )
 
 
@@ -36,3 +34,13 @@ def right_guesses(epsilon: float, delta: float) -> float:
     """
     odds = 1 / (1 + math.exp(-epsilon))
     return min(math.ceil(10_000 * (odds + delta * (1 - odds))) / 100, 100)
+
+
+def strength(epsilon: float, delta: float) -> str:
+    """Return how strong a promise with this epsilon and delta is.
+
+    A strong one leaves guesses little better than a coin toss. With a weak one, at worst nine of ten are right, or one
+    record in a thousand may be given away whole.
+    """
+    right = right_guesses(epsilon, delta)
+    return "weak" if right >= 90 or delta > 1e-3 else "strong" if right <= 60 else "moderate"

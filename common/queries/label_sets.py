@@ -12,22 +12,15 @@ from common.validate import integers_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelSetsSpec(Spec):
-    """Number of records with each number of labels, with each label, and with each pair of labels.
-
-    A record with k of the plan's labels, of which at most s count, adds 1 to the one number of its size k, 1 to each of
-    k labels and 1 to each of k (k - 1) / 2 pairs. These are different numbers, and k = s is the worst case:
-
-        l1 = l2^2 = 1 + s + s (s - 1) / 2.
+class CountsOfLabels(Spec):
+    """What the specifications of both questions about several labels of a record share (`section_order.py`).
 
     Attributes:
-        labels: C, number of labels of the plan. The answer has s + C + C (C - 1) / 2 numbers: sizes from 1, labels, and
-            pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
-        labels_per_record: s, largest number of labels of a record that count.
+        labels: C, number of labels of the plan.
+        labels_per_record: s, largest number of labels of a record that count, at most C.
         max_records: m, largest number of records of one privacy unit.
     """
 
-    kind: ClassVar[str] = "label sets"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     grid: ClassVar[int] = 16
     largest: ClassVar[int] = 16
@@ -38,11 +31,27 @@ class LabelSetsSpec(Spec):
     def __post_init__(self) -> None:
         integers_in(1, 2**12, labels=self.labels)
         integers_in(1, 2**20, max_records=self.max_records)
-        integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
+        integers_in(1, min(MOST_LABELS, self.labels), labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
         """Refuse a number of labels other than the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSetsSpec(CountsOfLabels):
+    """Number of records with each number of labels, with each label, and with each pair of labels.
+
+    A record with k of the plan's labels, of which at most s count, adds 1 to the one number of its size k, 1 to each of
+    k labels and 1 to each of k (k - 1) / 2 pairs. These are different numbers, and k = s is the worst case:
+
+        l1 = l2^2 = 1 + s + s (s - 1) / 2.
+
+    The answer has s + C + C (C - 1) / 2 numbers: sizes from 1, labels, and pairs in the order (0, 1), (0, 2), ...,
+    (1, 2), ...
+    """
+
+    kind: ClassVar[str] = "label sets"
 
     @property
     def asks(self) -> str:

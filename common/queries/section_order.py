@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from common.domain import MOST_LABELS
-from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import same_labels
-from common.queries.page import Query, Spec
-from common.validate import integers_in
+from common.queries.label_sets import CountsOfLabels
+from common.queries.page import Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SectionOrderSpec(Spec):
+class SectionOrderSpec(CountsOfLabels):
     """Number of records that begin with each section, have each one after each other one, and end with each.
 
     The plan's labels are headings, and a record is the sequence of its first k sections under them, k at most s, each
@@ -25,31 +22,13 @@ class SectionOrderSpec(Spec):
     A plan with this query takes records section by section in all of its queries: a record counts under the headings of
     up to s sections, each time with the text of that section.
 
-    Attributes:
-        labels: C, number of headings of the plan. The answer has C (C + 1) numbers: the rows of a matrix whose first C
-            rows are the section before, and the last one the beginning; whose first C columns are the section after,
-            and the last one the end; and without its diagonal, which no text reaches.
-        labels_per_record: s, largest number of sections of a record that count, at most C.
-        max_records: m, largest number of records of one privacy unit.
+    The answer has C (C + 1) numbers: the rows of a matrix whose first C rows are the section before, and the last one
+    the beginning; whose first C columns are the section after, and the last one the end; and without its diagonal,
+    which no text reaches.
     """
 
     kind: ClassVar[str] = "section order"
-    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     by_section: ClassVar[bool] = True
-    grid: ClassVar[int] = 16
-    largest: ClassVar[int] = 16
-    labels: int
-    labels_per_record: int = 1
-    max_records: int = 1
-
-    def __post_init__(self) -> None:
-        integers_in(1, 2**12, labels=self.labels)
-        integers_in(1, 2**20, max_records=self.max_records)
-        integers_in(1, min(MOST_LABELS, self.labels), labels_per_record=self.labels_per_record)
-
-    def check(self, name: str, labels: int) -> None:
-        """Refuse a number of labels other than the plan's, as `Spec` defines."""
-        same_labels(name, self.labels, labels)
 
     @property
     def asks(self) -> str:

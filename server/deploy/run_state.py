@@ -52,6 +52,10 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
+GOES_ON = (Status.STARTING, Status.RUNNING)
+"""States of a run that has not ended."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """The state of a run.
@@ -101,13 +105,20 @@ def progress(folder: Path) -> Progress:
     return replace(current, status=Status.RUNNING if working else begun)
 
 
-def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Return the run's progress. If its process has not begun, ask Flower first; it has failed if Flower gave it up."""
+def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
+    """Return the run's progress. If its process has not begun, ask Flower first; it has failed if Flower gave it up.
+
+    Args:
+        settings: Settings of the coordinator.
+        folder: The run folder.
+        known: Whether a process that Flower says nothing of may still begin; otherwise it has failed too.
+    """
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
-    if current.status is not Status.STARTING or not flower or not ended(flower):
+    if current.status is not Status.STARTING or not (ended(flower) if flower else not known):
         return current
-    details = " ".join(str(flower.get("status-details") or flower["status"]).split())
+    said = (flower.get("status-details") or flower["status"]) if flower else "Flower says nothing of it"
+    details = " ".join(str(said).split())
     disk = ", and a full disk" if _disk_is_full(folder) else ""  # the run could not even write its error
     reason = f"the process of the run did not begin: {details}{disk}"
     return replace(current, status=Status.FAILED, reason=reason)

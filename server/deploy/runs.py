@@ -176,7 +176,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     store(run, folder)
     write_atomic(folder / OVERRIDES, shlex.join(overrides).encode())
     try:
-        with _alone(folder):
+        with alone(folder):
             submit(settings, folder)
     except BaseException:
         shutil.rmtree(folder)  # nothing has begun
@@ -220,7 +220,7 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
         follow = f"{command(settings, 'follow', folder.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
     yield from _offline_hospitals(settings, load(folder), wait=wait)
-    with _alone(folder):
+    with alone(folder):
         _stop(settings, folder)
         log = folder / "run.log"
         at = log.stat().st_size if log.exists() else 0
@@ -244,7 +244,7 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
     Raises:
         CaucusError: The run is complete, is another process's, or cannot be stopped.
     """
-    with _alone(folder):
+    with alone(folder):
         _check_unfinished(folder)
         write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
         if not _stop(settings, folder) and at_work(folder):
@@ -333,8 +333,8 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait for other commands that start, resume or cancel the run of this folder, and keep them out."""
+def alone(folder: Path) -> Iterator[None]:
+    """Wait for other commands that start, resume, cancel or send the run of this folder, and keep them out."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

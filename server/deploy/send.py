@@ -2,23 +2,42 @@
 
 A hospital takes them for an audit of its own (`client/releases.py`) and says nothing else. They are sent by a process
 that Flower starts, as every message is, in the folder `sending` of the run. Who was offline can be sent them later.
+The coordinator's page does the same by `begin`, and shows who has them by `sent`.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import LARGEST_RELEASE
 from common.system.commands import add_command
-from server.deploy.run_state import Status, command, progress, submit, watched
-from server.deploy.runs import begun
+from server.deploy.run_state import GOES_ON, Progress, Status, checked, command, progress, submit, watched
+from server.deploy.runs import alone, begun, steered
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
 from server.documents.privacy import Privacy
-from server.failure import at_work
 from server.guarantee.case import unprotected
 from server.run_folder import SENDING, TEXTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """Who has a run's texts.
+
+    Attributes:
+        under_way: Whether they are being sent.
+        problem: Why the last process that was to send them did not; empty if it did, or there was none.
+        received: Time at which each hospital took them, by the hospital's name.
+        missing: Why each other hospital that was sent them does not have them, by the hospital's name.
+    """
+
+    under_way: bool
+    problem: str
+    received: Mapping[str, str]
+    missing: Mapping[str, str]
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,45 +58,90 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _send(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     run = begun(settings, chosen.name)
-    _check(run)
-    folder = run / SENDING
-    folder.mkdir(exist_ok=True)
-    if at_work(folder):
-        raise CaucusError("texts of a run", expected="sent once at a time", got="a process that sends", where=folder)
-    before = Delivery.load_if_there(folder)
-    submit(settings, folder)
-    under_way = (Status.STARTING, Status.RUNNING)
-    ended = next(state for state in watched(settings, folder) if state.status not in under_way)
-    delivery = Delivery.load_if_there(folder)
-    if delivery is None or delivery == before:
-        raise CaucusError(ended.reason, where=folder / "run.log")
-    yield from (f"{name} has the texts since {when}" for name, when in sorted(delivery.received.items()))
-    if delivery.missing:
+    begin(settings, run)
+    folder, problems = run / SENDING, list[str]()
+    next(state for state in watched(settings, folder) if state.status not in GOES_ON)
+    done = sent(settings, run, problems)
+    for problem in (done.problem, *problems):
+        if problem:
+            raise CaucusError(problem, where=folder / "run.log")
+    yield from (f"{name} has the texts since {when}" for name, when in sorted(done.received.items()))
+    if done.missing:
         raise CaucusError(
             "texts of a run",
-            expected=f"at all {len(delivery.received) + len(delivery.missing)} hospitals that answered it",
-            got="; ".join(f"{name} {problem}" for name, problem in sorted(delivery.missing.items())),
+            expected=f"at all {len(done.received) + len(done.missing)} hospitals that answered it",
+            got="; ".join(f"{name} {problem}" for name, problem in sorted(done.missing.items())),
             do=f"{command(settings, 'send', run.name)} sends them again",
         )
 
 
-def _check(run: Path) -> None:
-    """Refuse a run whose texts no hospital should be sent, or would take.
+def begin(settings: CoordinatorSettings, run: Path) -> None:
+    """Let Flower start the process that sends a run's texts.
+
+    Args:
+        settings: Settings of the coordinator.
+        run: The run folder.
 
     Raises:
-        CheckpointError: It is not complete.
-        ConfigError: Its texts are not protected, or too large.
+        CaucusError: The texts are being sent, no hospital should be sent them, or Flower fails.
     """
+    folder = run / SENDING
+    with alone(run):
+        if problem := unsendable(run):
+            raise problem
+        if _state(settings, folder).status in GOES_ON:
+            got = "a process that sends"
+            raise CaucusError("texts of a run", expected="sent once at a time", got=got, where=folder)
+        folder.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            (folder / Delivery.FILE).replace(folder / Delivery.BEFORE)
+        submit(settings, folder)
+
+
+def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
+    """Return who has a run's texts, and whether they are being sent.
+
+    Args:
+        settings: Settings of the coordinator.
+        run: The run folder.
+        problems: Receives the reason if a file cannot be read.
+    """
+    folder = run / SENDING
+    state, delivery = _state(settings, folder), Delivery.last(folder, problems)
+    done = state.status in GOES_ON or (folder / Delivery.FILE).exists()  # `begin` has moved that of a sending before
+    return Sending(
+        under_way=state.status in GOES_ON,
+        problem="" if done else state.reason,
+        received=delivery.received if delivery else {},
+        missing=delivery.missing if delivery else {},
+    )
+
+
+def unsendable(run: Path) -> CaucusError | None:
+    """Return why no hospital should be sent a run's texts, or would take them; None if they can be sent."""
     status = progress(run).status
     if status is not Status.COMPLETE:
-        raise CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
+        return CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
     problems: list[str] = []
     privacy = Privacy.read(run, problems)
     if privacy is None or unprotected(privacy):
         got = next(
             iter(problems), "one whose texts can show private records to the other hospitals (epsilon is infinite)"
         )
-        raise ConfigError("run", expected="one with a guarantee", got=got, where=run)
+        return ConfigError("run", expected="one with a guarantee", got=got, where=run)
+    if steered(run) or privacy.earlier or not privacy.spent.queries_asked:
+        return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)
+    if not (run / TEXTS).exists():
+        return CheckpointError(TEXTS, expected="a file", got="none", where=run)
     size = (run / TEXTS).stat().st_size
     if size > LARGEST_RELEASE:
-        raise ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
+        return ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
+    return None
+
+
+def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
+    """Return the state of the process that sends; one of which Flower says nothing keeps no other from being started.
+
+    Two do no harm: what a hospital has stays as it is.
+    """
+    return checked(settings, folder, known=False)

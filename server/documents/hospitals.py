@@ -2,14 +2,15 @@
 
 `hospitals.json` has the version of Caucus at each one, as it reported it when it last opened the run: the
 hospital's word, which is shown and decides nothing. `sending/sent.json` has the hospitals that were sent the run's
-texts.
+texts; when they are sent again, it becomes `sending/before.json`, until the new one is there.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
-from server.documents.files import Document
+from server.documents.files import Document, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +55,18 @@ class Delivery(Document):
     """
 
     FILE: ClassVar[str] = "sent.json"
+    BEFORE: ClassVar[str] = "before.json"
 
     texts: str
     sent_at: str
     received: Mapping[str, str]
     missing: Mapping[str, str]
+
+    @classmethod
+    def last(cls, folder: Path, problems: list[str]) -> Self | None:
+        """Return that of the last sending that was done, be it the present one or one before; None if there is none.
+
+        The arguments are those of `read`.
+        """
+        before = folder / cls.BEFORE
+        return cls.read(folder, problems, needed=False) or read(before, cls.parse, problems, needed=False)

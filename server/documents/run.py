@@ -35,6 +35,7 @@ class RunSummary(Document):
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.
+        kind: Kind of the texts in the plural, such as "discharge letters"; missing in earlier versions.
         labels: The task's labels with their public descriptions, or `UNLABELLED` alone; empty for a baseline.
         seconds: Wall time, interruptions left out.
         warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
@@ -58,6 +59,7 @@ class RunSummary(Document):
     method: str
     task: str
     parties: int
+    kind: str | None = field(default=None, metadata=ABSENT)
     labels: Mapping[str, str | None] | None = field(default=None, metadata=ABSENT)
     seconds: float
     warnings: Mapping[str, str] | None = field(default=None, metadata=ABSENT)

@@ -24,8 +24,8 @@ from server.metrics import intervals
 
 NAME = "evaluation"
 DEFINITION = (
-    "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all parties' records it is "
-    "right on a noised number of a noised number. The interval is of the noise alone (95 %, delta method)."
+    "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all hospitals' records it "
+    "is right on a noised number of a noised number. The interval is of the noise alone (95 %, delta method)."
 )
 """Definition of the figures, for reports."""
 

@@ -30,17 +30,19 @@ Floats = NDArray[np.float64]
 
 
 def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> dict[str, Group]:
-    """Return the group for `metrics.json`; empty unless the task has sections, and there are texts of both kinds.
+    """Return the group for `metrics.json`; empty unless the task has sections, and there are real texts.
 
     Args:
         texts: The synthetic texts, whole.
         real: Real texts, whole, that do not belong to any party.
         task: The task.
     """
-    if not (task.sectioned and texts and real):
+    if not (task.sectioned and real):
         return {}
+    if not any(text.sections for text in texts):
+        return {NAME: {"value": None, "reason": "no synthetic text has a section"}}
     headings, rows = list(task.labels), len(real)
-    ours = orders.steps((text.labels for text in texts), headings).sum(axis=0)
+    ours = orders.steps(([part.heading for part in text.sections or ()] for text in texts), headings).sum(axis=0)
     theirs = orders.steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
 
     def distance(steps: Floats, at: NDArray[np.intp]) -> float:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from common.plan.words import right_guesses
+from common.plan.words import right_guesses, strength
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
@@ -26,7 +26,7 @@ class Guarantee(Document):
         reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
-        safe: One sentence for those who ask whether the texts are safe; figures and conditions are in the others.
+        safe: Sentences for those who ask whether the texts are safe; conditions are in the others.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             epsilon=math.inf,
             title="No guarantee is known",
             reader="No readable privacy statement was found. Treat these texts as private data.",
-            insiders="What the coordinator and the parties saw is unknown.",
+            insiders="What the coordinator and the hospitals saw is unknown.",
             safe="Nobody can tell from this folder whether the texts are safe.",
         )
     assumes = " ".join(_assumes(privacy, kind))
@@ -74,10 +74,11 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             title="ε = 0: no query about private records",
             reader="Whoever reads the texts learns nothing about any record from them"
             + (", but which labels occur" if privacy.labels_from_records else "")
-            + ": no party was asked about its records.",
-            insiders="The coordinator saw no answer of any party.",
+            + ": no hospital was asked about its records.",
+            insiders="The coordinator saw no answer of any hospital.",
             assumes=assumes,
-            safe="The texts are safe as far as records go: none was asked about.",
+            safe="No hospital was asked about its records, so the texts tell nothing of them"
+            + (", but which labels occur." if privacy.labels_from_records else "."),
         )
     unit = f"all records of one user, at most {privacy.adjacency.max_records}" if privacy.by_user else "one record"
     return Guarantee(
@@ -92,16 +93,22 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
-    """Return a sentence that has each percentage beside its own ε."""
-    whose = "one user's records were" if privacy.by_user else "one record was"
-    released, own = privacy.released_epsilon, max(epsilon, privacy.party_epsilon)
-    right, insider = (right_guesses(bound, privacy.delta) for bound in (released, own))
+    """Return sentences on what ε promises about whose secret, in the words of a hospital's page."""
+    whose = "a user's records" if privacy.by_user else "a record"
+    released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
     if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
-        others = f" the coordinator (ε = {show_epsilon(own)}) in at most {insider:g} %;"
+        helped = f", helped by {_hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
+        others = (
+            f", the coordinator{helped} (ε = {show_epsilon(own)}, a {strength(own, delta)} promise) in at most "
+            f"{right_guesses(own, delta):g} %"
+        )
+    labels = ". Which labels occur is not covered" if privacy.labels_from_records else ""
     return (
-        f"Whoever reads the texts, and knows all else (ε = {show_epsilon(released)}), is right in at most {right:g} % "
-        f"of cases about whether {whose} used;{others} a coin toss is right in 50 %."
+        f"ε = {show_epsilon(released)} is a {strength(released, delta)} promise that the texts do not tell whether "
+        f"{whose} took part{labels}. Somebody who reads the texts and knows all other records guesses rightly in at "
+        f"most {right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right "
+        "in 50 %. This is a limit that no feasible attack exceeds, and not a forecast of one."
     )
 
 
@@ -122,7 +129,7 @@ def _reader(privacy: Privacy) -> str:
 def _insiders(privacy: Privacy, epsilon: float) -> str:
     if privacy.earlier:
         return (
-            f"No party was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
+            f"No hospital was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
             "under this guarantee, at no further cost."
         )
     own = max(epsilon, privacy.party_epsilon)
@@ -130,30 +137,31 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
     bound = f"ε = {show_epsilon(own)}, which is {at_most_times(own)}: right in at most {right:g} % of cases"
     if not privacy.summed:
         return (
-            "The coordinator and the other parties may see each party's answers, with the whole noise already in them: "
-            f"the same holds against them, with {bound}."
+            "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "
+            f"them: the same holds against them, with {bound}."
         )
     helped = privacy.assumed_colluders
-    alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
+    alone = f"with {_hospitals(helped)} telling it all they know" if helped else "alone"
     unsummed = privacy.unsummed
     return (
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
-        + (f"parties, and of {unsummed} each party's own answer with the whole noise in it" if unsummed else "parties")
-        + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
+        "hospitals"
+        + (f", and of {unsummed} each hospital's own answer with the whole noise in it" if unsummed else "")
+        + f": the same holds against it, {alone}, with {bound}. More colluding hospitals subtract their noise and "
         f"learn more; {privacy.largest_coalition + 1} or more may see single answers."
     )
 
 
 def _without_bound(privacy: Privacy) -> str:
     if not privacy.queries:
-        return "No party was asked: all records were in one place, open to whoever ran this."
+        return "No hospital was asked: all records were in one place, open to whoever ran this."
     if privacy.unproven:
-        return f"The coordinator receives {', '.join(privacy.unproven)}, written from each party's records."
+        return f"The coordinator receives {', '.join(privacy.unproven)}, written from each hospital's records."
     if not privacy.summed:
-        return "The coordinator saw the exact answers of each party."
+        return "The coordinator saw the exact answers of each hospital."
     unsummed = privacy.unsummed
-    others = f", and of {unsummed} each party's own exact answer" if unsummed else ""
-    return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
+    others = f", and of {unsummed} each hospital's own exact answer" if unsummed else ""
+    return f"The coordinator saw only the hospitals' sums, by secure aggregation, but those are exact{others}."
 
 
 def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
@@ -162,7 +170,7 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         if privacy.summed:
             ciphers = "nobody breaks the ciphers that make noise and masks (computational differential privacy)"
             if privacy.malicious:
-                few = "1 party is" if privacy.corrupt == 1 else f"{privacy.corrupt} parties are"
+                few = "1 hospital is" if privacy.corrupt == 1 else f"{privacy.corrupt} hospitals are"
                 ciphers += f", and that at most {few} corrupt"
             else:
                 ciphers += ", and that the coordinator follows the protocol"
@@ -171,3 +179,7 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
     if privacy.simulation and kind is not Kind.NONE:
         yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."
+
+
+def _hospitals(number: int) -> str:
+    return f"{number} hospital{'s' if number != 1 else ''}"

@@ -27,7 +27,7 @@ def statement(privacy: Privacy) -> str:
     """
     if not privacy.queries:
         paragraphs = [
-            "No question was put to any party about its private records, so the released texts do not depend on them."
+            "No question about private records was put to any hospital, so the released texts do not depend on them."
         ]
     elif privacy.unproven:
         paragraphs = _unproven(privacy)
@@ -44,9 +44,9 @@ def statement(privacy: Privacy) -> str:
         )
     if privacy.simulation:
         paragraphs.append(
-            "This was a simulation: the records of all parties were on one machine, so nothing was hidden from the "
-            "person who ran it. The statements about parties and coordinator hold in a deployment, where each party "
-            "keeps its own records."
+            "This was a simulation: the records of all hospitals were on one machine, so nothing was hidden from the "
+            "person who ran it. The statements about hospitals and coordinator hold in a deployment, where each "
+            "hospital keeps its own records."
         )
     return "\n\n".join(paragraphs)
 
@@ -79,7 +79,7 @@ def cost(privacy: Privacy | None) -> str:
     if kind is Kind.NONE:
         return "no guarantee (ε = ∞)"
     if kind is Kind.NOT_ASKED and not privacy.earlier:
-        return "no party was asked (ε = 0)"
+        return "no hospital was asked (ε = 0)"
     planned, delta = show_epsilon(privacy.planned_epsilon), show_delta(privacy.delta)
     if privacy.earlier:
         return f"ε = {planned}, δ = {delta} of run {privacy.earlier.run}, which asked; nothing more was asked"
@@ -96,7 +96,7 @@ def _unproven(privacy: Privacy) -> list[str]:
     paragraphs = [
         (
             f"The released texts have no end-to-end guarantee (ε is infinite): {', '.join(names)} takes texts from the "
-            "parties that are written from private records, and there is no proof that these do not reveal a record."
+            "hospitals that are written from private records, and there is no proof that these do not reveal a record."
         )
     ]
     delta = show_delta(privacy.delta)
@@ -122,7 +122,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 def _reused(run: str) -> str:
     """Return a paragraph on a run that asked nobody, and the run whose numbers it used."""
     return (
-        "No question was put to any party in this run. Its texts depend on the parties' records only through the "
+        "No question was put to any hospital in this run. Its texts depend on the hospitals' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
         f"under which run {run} got them. It holds for everything that is made of these numbers, together."
     )
@@ -130,13 +130,13 @@ def _reused(run: str) -> str:
 
 def _without_noise(privacy: Privacy) -> list[str]:
     first = (
-        "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
+        "No privacy: no noise was added to the hospitals' answers (ε is infinite). The released texts can depend on "
         "single records without any bound. Such a run is for experiments with data that need no protection."
     )
     if not privacy.summed:
-        return [first, "The coordinator saw the exact answers of each party."]
-    others = f"; and of {privacy.unsummed} each party's own exact answer" if privacy.unsummed else ""
-    return [first, f"Secure aggregation showed the coordinator only the parties' sums, but those are exact{others}."]
+        return [first, "The coordinator saw the exact answers of each hospital."]
+    others = f"; and of {privacy.unsummed} each hospital's own exact answer" if privacy.unsummed else ""
+    return [first, f"Secure aggregation showed the coordinator only the hospitals' sums, but those are exact{others}."]
 
 
 def _guarantee(privacy: Privacy) -> list[str]:
@@ -148,17 +148,22 @@ def _guarantee(privacy: Privacy) -> list[str]:
     factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
     extra = f", apart from an additional probability of at most δ ({one_in(delta)})" if delta else ""
     first = (
-        f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
+        f"The hospitals' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
         f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
         f"probable{extra}."
     )
     if (most := privacy.labels_per_record) > 1:
         first += f" A record counts under up to {most} of its labels, and this holds for all of them together."
+    helped = ""
+    if privacy.assumed_colluders and privacy.released_epsilon < epsilon:
+        helped = (
+            f", with what {_count(privacy.assumed_colluders, 'colluding hospital knows', 'colluding hospitals know')},"
+        )
     second = (
-        "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
-        f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "
-        "toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε is, the "
-        "closer the limit is to the coin toss."
+        f"What this means: suppose somebody knows all other records{helped} and has to guess from the released texts "
+        f"whether {given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; "
+        "a coin toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε "
+        "is, the closer the limit is to the coin toss."
     )
     third = (
         "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "
@@ -170,25 +175,25 @@ def _guarantee(privacy: Privacy) -> list[str]:
 def _how(privacy: Privacy) -> str:
     if not privacy.summed:
         return (
-            f"How: {privacy.mechanism}. Each party adds the whole noise to its own answers before they leave it, so "
-            "the guarantee also holds against the coordinator and against the other parties."
+            f"How: {privacy.mechanism}. Each hospital adds the whole noise to its own answers before they leave it, so "
+            "the guarantee also holds against the coordinator and against the other hospitals."
             + _subsampled(privacy)
             + _trained(privacy)
         )
     share = privacy.noise_parties
     colluders = privacy.assumed_colluders
     trusted = (
-        f"even if {_count(colluders, 'party', 'parties')} told the coordinator all they know"
+        f"even if {_count(colluders, 'hospital', 'hospitals')} told the coordinator all they know"
         if colluders
-        else "as long as no party tells the coordinator what it knows"
+        else "as long as no hospital tells the coordinator what it knows"
     )
     return (
-        f"How: {privacy.mechanism}. Each party adds 1/{share} of the noise variance to its answers. "
-        f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
+        f"How: {privacy.mechanism}. Each hospital adds 1/{share} of the noise variance to its answers. "
+        f"Secure aggregation shows the coordinator only the sum over all hospitals that stayed, at least "
         f"{privacy.assumed_survivors} of {privacy.parties}. That sum contains the whole noise {trusted}. "
         + (
-            "The coordinator is not trusted: parties sign their keys and the list of parties whose answers are in the "
-            "sum."
+            "The coordinator is not trusted: hospitals sign their keys and the list of hospitals whose answers are in "
+            "the sum."
             if privacy.malicious
             else "The coordinator is assumed to follow the protocol, but may try to learn from everything that it sees."
         )
@@ -201,7 +206,7 @@ def _how(privacy: Privacy) -> str:
 def _subsampled(privacy: Privacy) -> str:
     return "".join(
         f" {query.name}: each record takes part with probability {query.subsampling.rate:g}, and only its "
-        "party knows whether it does; against anybody who learns that a record took part, the loss is larger than ε."
+        "hospital knows whether it does; against anybody who learns that a record took part, the loss is larger than ε."
         for query in privacy.queries
         if query.subsampling
     )
@@ -209,7 +214,7 @@ def _subsampled(privacy: Privacy) -> str:
 
 def _trained(privacy: Privacy) -> str:
     return "".join(
-        f" {query.name}: each party trains its own language model in {query.steps} steps. The standard deviation "
+        f" {query.name}: each hospital trains its own language model in {query.steps} steps. The standard deviation "
         f"of the noise is {query.noise_multiplier:.3g} times the largest change that one protected unit can make to "
         "a step. The texts are sampled from that model."
         for query in privacy.queries
@@ -221,8 +226,8 @@ def _unsummed(privacy: Privacy) -> str:
     if not privacy.unsummed:
         return ""
     return (
-        f" Not summed: {privacy.unsummed}. For these, each party adds the whole noise itself, and the coordinator sees "
-        "each party's own answer."
+        f" Not summed: {privacy.unsummed}. For these, each hospital adds the whole noise itself, and the coordinator "
+        "sees each hospital's own answer."
     )
 
 
@@ -231,10 +236,10 @@ def _figures(privacy: Privacy) -> list[str]:
     paragraphs = []
     if privacy.released_epsilon < privacy.planned_epsilon:
         paragraphs.append(
-            f"Against outsiders, who know no party's noise, the released texts have ε = "
+            f"Against outsiders, who know no hospital's noise, the released texts have ε = "
             f"{show_epsilon(privacy.released_epsilon)}. Against the coordinator and "
-            f"{_count(privacy.assumed_colluders, 'colluding party', 'colluding parties')}, a party's answers have "
-            f"ε = {show_epsilon(privacy.party_epsilon)}."
+            f"{_count(privacy.assumed_colluders, 'colluding hospital', 'colluding hospitals')}, a hospital's answers "
+            f"have ε = {show_epsilon(privacy.party_epsilon)}."
         )
     pure = privacy.pure_epsilon
     if pure is not None and pure <= privacy.epsilon * (1 + 1e-9):

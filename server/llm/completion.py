@@ -4,11 +4,12 @@ A small instruct model cannot count, write a JSON list, or read "unlike these"; 
 three or four texts of the kind it continues the list well. One prompt yields one text, sampled as often as the request
 has texts; how a prompt looks is one of a few forms (`forms.py`).
 
-The examples are the request's good exemplars, or its sources, or else public texts of other topics; those that are much
-longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
-what follows is a variation of it; with blanks, the new text begins with words of its source. An abstract is a text of
-the requested length, and is rewritten like one: such a model writes no summaries. A subtopic is a text of a few words,
-after subtopics of other things. Of structured texts it reads and writes the text field (`structured_fallback.py`).
+The examples are the request's good exemplars, or its sources, or else public texts of other topics (of a section: those
+under its heading); those that are much longer than requested are cut, since reading prompts takes most of the time. A
+text to rewrite is the last example, and what follows is a variation of it; with blanks, the new text begins with words
+of its source. An abstract is a text of the requested length, and is rewritten like one: such a model writes no
+summaries. A subtopic is a text of a few words, after subtopics of other things. Of structured texts it reads and writes
+the text field (`structured_fallback.py`).
 """
 
 import re
@@ -20,6 +21,7 @@ import numpy as np
 from common import rng
 from common.domain import is_one_population
 from common.models.sentences import whole_sentences
+from common.sections import normal
 from common.validate import at_least, in_range, one_of
 from server.domain import Example
 from server.llm.base import Request
@@ -27,7 +29,7 @@ from server.llm.forms import FORMS, Form
 from server.spans import marked, without_tags
 from server.spans import words as words_of
 
-WORDING = 3
+WORDING = 4
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
 
 DECLINED = frozenset({"contrast", "keyphrases"})
@@ -227,9 +229,16 @@ def _shortened(text: str, request: Request) -> str:
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
-    """Draw `count` public texts whose topic is no label of the task, preferably of about the requested length."""
-    task_labels = {name.replace("_", " ").lower() for name, _ in request.labels}
-    others = [example for example in public if (example.topic or "").lower() not in task_labels]
+    """Draw `count` public texts whose topic is no label of the task, preferably of about the requested length.
+
+    For a section they are those under its own heading, if there are any: headings are public, and tell no two texts
+    apart.
+    """
+    section = request.before is not None
+    labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}
+    named = [(labels.get((normal if section else str.lower)(text.topic or "")), text) for text in public]
+    own = [replace(text, topic=_topic(request)) for name, text in named if section and name and name == request.label]
+    others = own or [text for name, text in named if name is None]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))

@@ -14,6 +14,7 @@ persona for each, and the hospitals' answers decide which of them writes more te
 import re
 from dataclasses import dataclass
 
+from server.domain import Task
 from server.llm.base import Request
 
 _HEAD_ENDS = re.compile(
@@ -76,6 +77,12 @@ FORMS = {
 def plural_of(request: Request) -> str:
     """Return the plural of the task's kind of text: `task.wording.plural` or, if that is empty, an English plural."""
     return request.wording.plural or plural(request.task_kind)
+
+
+def kinds_of(task: Task) -> str:
+    """Return the plural of a task's kind of text, for the middle of a sentence."""
+    words = task.wording.plural or plural(task.kind)
+    return words[:1].lower() + words[1:] if task.kind[:1].islower() else words
 
 
 def plural(kind: str) -> str:

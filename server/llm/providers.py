@@ -26,6 +26,7 @@ def providers(
     public_texts: Callable[[], list[str]],
     public_examples: Callable[[], list[Example]],
     public_spans: Callable[[], list[Example]] = list,
+    public_sections: Callable[[], list[Example]] = list,
     encoder: Encoder,
     experiment_seed: int,
     spending: Spending,
@@ -35,8 +36,8 @@ def providers(
     """Build the K models of a run.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
-    `public_texts`, `public_examples` and `public_spans` (each read only if a model asks for it), `encoder`,
-    `experiment_seed`, `spending` and `folder`.
+    `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model asks for it),
+    `encoder`, `experiment_seed`, `spending` and `folder`.
 
     Args:
         models: Constructor by name, with its own settings already bound.
@@ -44,6 +45,7 @@ def providers(
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
         public_spans: Reads the texts by whose spans a built-in model marks its own; there may be none.
+        public_sections: Reads the sections with headings that a built-in model writes sections from; there may be none.
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
@@ -70,6 +72,7 @@ def providers(
             ("public_texts", public_texts),
             ("public_examples", public_examples),
             ("public_spans", public_spans),
+            ("public_sections", public_sections),
         ):
             if argument in parameters and argument not in arguments:
                 arguments[argument] = read()

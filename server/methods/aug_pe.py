@@ -1,4 +1,6 @@
-"""Aug-PE: augmented private evolution (Xie et al. 2024), and Aug-PE+, without classes in prompts (DP-KPS, section 3).
+"""Aug-PE: augmented private evolution (Xie et al. 2024).
+
+Aug-PE+ is the same without classes in prompts (DP-KPS, section 3).
 
 One round t of T, on a population of N candidates, N/C of each label:
 1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words

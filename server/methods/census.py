@@ -1,14 +1,15 @@
 """Census: one noised question on where the records' vectors lie, whose answer steers all rounds (our own method).
 
 One round t of T:
-1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
+1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
+   (`server/operators/census_texts.py`).
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
    writes what is requested stays zero-shot (`server/operators/reliability.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
    coordinates in a public subspace, and their number. With `questionnaire`, the same answer says how many records have
    texts of which form; from then on texts of such a form are asked for, shown and chosen
-   (`server/operators/questionnaire.py`).
+   (`server/operators/questionnaire.py`). All that is asked stands in `server/operators/census_question.py`.
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
    that gives each text of D the probability of each label, independently of the requested label.
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
@@ -34,93 +35,41 @@ another run can begin with it (`census`), with other models, and asks nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.queries.class_sums import ClassSumsSpec
-from common.queries.questionnaire import QuestionnaireSpec
-from common.queries.questions import QUESTIONS
-from common.queries.terms import encode_terms
 from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
-from server.llm import prompts
-from server.llm.allocation import allocate, dealt, per_label
-from server.llm.base import Request
-from server.llm.generate import Generated
-from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier, by_label
-from server.operators import census_file, distillation, label_sets, section_texts, steering
-from server.operators.census import (
-    Census,
-    Estimates,
-    Floats,
-    classifier,
-    estimates,
-    figures,
-    posteriors,
-    softness,
-    subspace,
+from server.operators import (
+    census_file,
+    census_question,
+    census_texts,
+    distillation,
+    label_sets,
+    section_texts,
+    steering,
 )
+from server.operators.census import Census, Estimates, Floats, classifier, estimates, figures, posteriors
+from server.operators.census_texts import CensusMemory, texts_of_round
 from server.operators.population import under_label
-from server.operators.questionnaire import (
-    Aims,
-    aims_of,
-    common_words,
-    length,
-    nearest,
-    nearest_by_label,
-    released_answers,
-)
+from server.operators.questionnaire import Aims, aims_of, nearest, nearest_by_label
 from server.operators.reliability import ZERO_SHOT, Written, reliabilities, with_evidence
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
-from server.settings.methods import GRID, CensusSettings
+from server.settings.methods import CensusSettings
 
-CLASS_SUMS = "class sums"
-REACH = 0.25
-"""Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
 _SOFTNESS = "softness"
-FIRST, LISTED = 16, 64
-"""Number of terms that a record counts for, and number on the list, with `questionnaire=terms`."""
 WIDER = 4
 """Size of the pools of exemplars with a questionnaire, relative to that without: the nearest in form are chosen."""
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CensusMemory:
-    """The method's memory from round to round.
-
-    Attributes:
-        weights: Each model's share of the next round's texts, sum 1.
-        needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
-        pool: Indices in D of each label's exemplars of the next round.
-        reliable: Models that write what is requested: their prompts stay zero-shot.
-        sets: Which labels occur together, if texts have several, or in which order sections follow one another.
-    """
-
-    weights: Mapping[str, float]
-    needs: Mapping[str, float] = field(default_factory=dict)
-    pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    reliable: Sequence[str] = ()
-    sets: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
-        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,60 +90,13 @@ class CensusMethod(CensusSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan one query, or none with the census of a finished run; one more where texts have several labels."""
         del membership
-        if self.census is not None:
-            task.check_single(
-                "method.census", "whose census says which labels occur together", "Ask: method.census=null"
-            )
-        if self.questionnaire != "none":
-            do = "Set method.questionnaire=none"
-            task.check_single("method.questionnaire", "so that a record's form counts once", do)
-        if self.samples // self.rounds < len(task.labels):
-            raise ConfigError(
-                "method.samples",
-                expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
-                got=self.samples,
-            )
-        if self.census is not None:
-            census, _ = census_file.read(Path(self.census))
-            census_file.check_labels(census, tuple(task.labels), Path(self.census))
-            if self.questionnaire != "none" and census.questionnaire is None:
-                raise ConfigError(
-                    "method.questionnaire",
-                    expected="none, for a census without the answers",
-                    got=self.questionnaire,
-                    where=self.census,
-                )
-            if self.questionnaire == "terms" and not (census.questionnaire and census.questionnaire.listed):
-                raise ConfigError(
-                    "method.questionnaire",
-                    expected="questions or none, for a census without the terms",
-                    got=self.questionnaire,
-                    where=self.census,
-                )
-            return ()
-        units = round(self.count * GRID)
-        sums = {
-            "labels": len(task.labels),
-            "directions": self.directions,
-            "count": units,
-            "grid": GRID,
-            "max_records": target.max_records,
-        }
-        if self.questionnaire == "none":
-            asking = section_texts if task.sectioned else label_sets
-            sets = asking.queries(task, self.label_sets_share, target.max_records)
-            share = 1 - self.label_sets_share if sets else 1.0
-            spec = ClassSumsSpec(**sums, labels_per_record=task.labels_per_text)
-            return (*sets, PlannedQuery(name=CLASS_SUMS, spec=spec, share=share))
-        weights = {question.name: units for question in QUESTIONS}
-        if self.questionnaire == "terms":
-            weights |= {"first": FIRST, "term": max(1, units // 2)}
-        return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
+        census_question.check(self, task)
+        return census_question.queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return N, the number of texts of the run; with a questionnaire, the number from which they are chosen."""
         del task, models
-        return sum(self._texts(number) for number in range(self.rounds))
+        return sum(texts_of_round(self, number) for number in range(self.rounds))
 
     def compared(self, task: Task) -> dict[str, int]:
         """Return an empty mapping, since records are summed and do not choose among candidates."""
@@ -212,7 +114,8 @@ class CensusMethod(CensusSettings):
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """Run one round."""
-        sets, harvest = self._harvest(state, tools)
+        known = self._aims(state.released) if state.round else None
+        sets, harvest = census_texts.harvest(self, state, tools, aimed=known)
         candidates = (*state.candidates, *harvest.candidates)
         written = section_texts.row_texts(candidates)
         vectors = tools.embed(written)
@@ -223,10 +126,10 @@ class CensusMethod(CensusSettings):
             models=np.array([tools.models.index(candidate.model) for candidate in candidates])[places],
         )
 
-        released = state.released or _released(self._ask(texts_so_far, written, tools))
+        released = state.released or _released(census_question.ask(self, texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
-        labelled = _distinct(tools.task)
+        labelled = census_question.distinct(tools.task)
         if labelled:
             posterior = posteriors(vectors, estimated.means, census.softness)
         else:
@@ -295,97 +198,6 @@ class CensusMethod(CensusSettings):
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
-    def _texts(self, number: int) -> int:
-        """Return the number of texts of a round."""
-        before, after = (self.samples * done // self.rounds for done in (number, number + 1))
-        return (after - before) * (self.best_of if number and self.questionnaire != "none" else 1)
-
-    def _harvest(self, state: State[CensusMemory], tools: Tools) -> tuple[Mapping[str, Any], Generated]:
-        """Write the round's texts, and ask once which labels occur together, or how sections follow one another."""
-        known, write = state.memory.sets, self._writer(state, tools)
-        counts = allocate(self._texts(state.round), np.array([state.memory.weights[model] for model in tools.models]))
-        if not tools.task.sectioned:
-            harvest = tools.generate(self._order(counts, state, tools), write, round_number=state.round)
-            return known or label_sets.asked(tools), harvest
-        known = known or section_texts.asked(tools)
-        return known, section_texts.generate(
-            counts, known, self._section_writer(write), tools, round_number=state.round, shown=self.shown_words
-        )
-
-    def _order(self, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools) -> list[Order]:
-        texts, labels = self._texts(state.round), list(tools.task.labels)
-        if tools.task.several:
-            return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=self.samples)
-        if not state.memory.needs:
-            shares = per_label(counts, len(labels), len(state.candidates))
-        else:
-            needed = allocate(texts, np.array([state.memory.needs[label] for label in labels]))
-            shares = dealt(counts, needed)
-        return make_orders(shares, tools.task, tools.models)
-
-    def _writer(self, state: State[CensusMemory], tools: Tools) -> RequestMaker:
-        aimed = self._aims(state.released) if state.released and state.round else None
-
-        def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            reliable = order.model in state.memory.reliable
-            pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
-            shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
-            return prompts.by_example(
-                tools.task,
-                order.label,
-                texts=texts,
-                rng=generator,
-                good=[section_texts.under(state.candidates[i], order.label) for i in shown],
-                temperature=self.temperature,
-                words=length(aimed, generator) if aimed and self.words is None else self.words,
-                more=order.more or (),
-            )
-
-        return write
-
-    def _section_writer(self, write: RequestMaker) -> section_texts.SectionMaker:
-        def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
-            request = write(order, 1, generator)
-            words = None if self.words is None else max(1, self.words // number)
-            return replace(request, task_kind=f"section of one {request.task_kind}", before=before, words=words)
-
-        return write_section
-
-    def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
-        """Ask for the sums of the records' coordinates along public directions, relative to public centres."""
-        described = [description or label for label, description in tools.task.labels.items()]
-        space = subspace(
-            texts.vectors,
-            texts.requested,
-            tools.embed(described),
-            directions=self.directions,
-            description=self.description if _distinct(tools.task) else 0.0,
-            quantile=REACH,
-        )
-        spec = tools.spec(CLASS_SUMS)
-        assert isinstance(spec, ClassSumsSpec), "as planned"
-        radius, more = np.array([space.radius], dtype=np.float32), {}
-        listed: tuple[str, ...] = ()
-        if isinstance(spec, QuestionnaireSpec):
-            listed = common_words(written, LISTED) if spec.first else ()
-            more["terms"] = encode_terms(listed) if listed else np.zeros(0, dtype=np.uint8)
-        answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius, **more)
-        noise = tools.noise(CLASS_SUMS, 0)
-        rows = answer[: spec.sums].reshape(spec.labels, spec.directions + 1)
-        count = spec.count / spec.grid
-        census = Census(
-            labels=tuple(tools.task.labels),
-            subspace=space,
-            softness=softness(texts.vectors, texts.requested, space.centres),
-            sums=rows[:, :-1],
-            counts=rows[:, -1] / count,
-            noise=noise,
-            count_noise=noise / count,
-        )
-        if isinstance(spec, QuestionnaireSpec):
-            census = replace(census, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
-        return census
-
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
         """Return the estimated shares of the records as targets for the texts; None if not asked for, or unused."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
@@ -412,7 +224,7 @@ class CensusMethod(CensusSettings):
         reliable = [model for model, share in zip(tools.models, reliability, strict=True) if share >= ZERO_SHOT]
         memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)), reliable=reliable)
         if self.need:
-            needs = steering.needs(posterior, shares, self._texts(coming)).tolist()
+            needs = steering.needs(posterior, shares, texts_of_round(self, coming)).tolist()
             memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
         if self.steering:
             wider = WIDER if self.questionnaire != "none" else 1
@@ -423,7 +235,7 @@ class CensusMethod(CensusSettings):
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
         """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
-        evidence = self.evidence and _distinct(tools.task)
+        evidence = self.evidence and census_question.distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
 
     def _final(
@@ -449,11 +261,6 @@ class CensusMethod(CensusSettings):
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
         """Return the weights of texts with these labels, (n,)."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
-
-
-def _distinct(task: Task) -> bool:
-    """Return whether each text has one of several labels, which the means of a census can tell apart."""
-    return task.labelled and not task.several
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:

@@ -31,7 +31,7 @@ from common.queries.section_order import SectionOrderSpec
 from common.sections import assembled, bodies, normal, sections
 from server.domain import Candidate, Task
 from server.llm.base import Request
-from server.llm.generate import Generated
+from server.llm.generate import Generated, refuse_missing
 from server.llm.orders import Order
 from server.method import Tools
 from server.metrics.orders import independent
@@ -136,6 +136,9 @@ def generate(
         tools: Tools of the run.
         round_number: Number of the round, for candidates and random streams.
         shown: Largest number of words of the text so far in a request.
+
+    Raises:
+        ProviderError: No model wrote any section.
     """
     headings = list(tools.task.labels)
     stream = rng.experiment(tools.experiment_seed, "section order", round_number)
@@ -163,6 +166,8 @@ def generate(
             made.candidates.append(Candidate.in_sections(text, placed, model=model, round_number=round_number))
         else:
             made.lost[model] += 1
+    if texts and not made.candidates:
+        refuse_missing(headings, (), passes=1)
     return made
 
 

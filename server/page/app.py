@@ -20,19 +20,20 @@ from common.page.access import SANDBOXED, Access, Door
 from common.system.certificates import SOON
 from server.deploy import run_state
 from server.deploy.runs import begun, cancel, resume, start
+from server.deploy.send import begin
 from server.deploy.settings import CoordinatorSettings
 from server.failure import EXPECTED, summary
 from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
-from server.page.runs import GOES_ON, all_runs, one_run, to_resume
+from server.page.runs import all_runs, one_run, to_resume
 
 AGAIN = "10"
 """Seconds after which a browser loads a run's page again, if the person asked for it."""
 
 page = PAGES.page
 _acting = Lock()
-"""Held while a run is planned, started or resumed: Hydra has one state for the process, and runs begin one by one."""
+"""Held while a run is planned, begins or is sent: Hydra has one state for the process, and runs begin one by one."""
 
 
 def application(folder: Path, access: Access) -> Door:
@@ -53,6 +54,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/start", reading(_start), methods=["POST"]),
         Route("/resume", reading(_resume), methods=["POST"]),
         Route("/cancel", reading(_cancel), methods=["POST"]),
+        Route("/send", reading(_send), methods=["POST"]),
     ]
     return app.application(access, PAGES, routes)
 
@@ -68,7 +70,7 @@ def _runs(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _run(request: Request, settings: CoordinatorSettings) -> Response:
     run = one_run(settings, request.query_params.get("name", ""))
-    goes_on = run.state.status in GOES_ON
+    goes_on = run.state.status in run_state.GOES_ON
     follows = goes_on and "follow" in request.query_params
     headers = {"Refresh": AGAIN} if follows else None
     return page(request, "run", headers=headers, run=run, goes_on=goes_on, follows=follows, seconds=AGAIN)
@@ -138,6 +140,13 @@ def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
     folder = begun(settings, request.state.form.get("name", ""))
     lines = list(cancel(settings, folder))
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
+
+
+def _send(request: Request, settings: CoordinatorSettings) -> Response:
+    folder = begun(settings, request.state.form.get("name", ""))
+    with _acting:
+        begin(settings, folder)
+    return _acted(request, "send", folder.name, [], run_state.command(settings, "send", folder.name))
 
 
 def _form(request: Request, draft: Draft, **view: object) -> Response:

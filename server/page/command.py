@@ -27,8 +27,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _page,
         summary="a page in a browser: runs, hospitals, a plan drafted and started",
         description="Serve this coordinator's page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
-        "within ten minutes, in one browser, for eight hours. The page does what status, plan, run, resume, cancel and "
-        "follow do, with the rights of this account; runs go on without it. From another machine: "
+        "within ten minutes, in one browser, for eight hours. The page does what status, plan, run, resume, cancel, "
+        "follow and send do, with the rights of this account; runs go on without it. From another machine: "
         "ssh -o ExitOnForwardFailure=yes -L 8471:127.0.0.1:8471 MACHINE.",
         example="caucus-coordinator page coordinator",
     )

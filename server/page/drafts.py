@@ -167,7 +167,7 @@ def explained(draft: Draft) -> dict[str, str]:
 
 def methods() -> dict[str, str]:
     """Return a sentence on each method that a coordinator can run, by name."""
-    return {name: method_in_a_sentence(method.made_by) for name, method in MADE.items()}
+    return {name: method_in_a_sentence(method) for name, method in MADE.items()}
 
 
 def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[str], *, wait: bool = False) -> str:

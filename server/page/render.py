@@ -16,11 +16,11 @@ def number(value: object) -> str:
 PAGES = Pages(
     __package__,
     tabs=("runs", "hospitals", "plan"),
-    filters={
+    filters={"fours": in_fours},
+    figures={
         "delta": show_delta,
         "duration": show_duration,
         "epsilon": show_epsilon,
-        "fours": in_fours,
         "number": number,
     },
     values={},

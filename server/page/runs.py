@@ -15,8 +15,9 @@ from common.errors import CaucusError, CheckpointError
 from common.system.files import text_of
 from common.system.log_lines import last_lines
 from server.deploy import run_state
-from server.deploy.run_state import Progress, Status, checked
+from server.deploy.run_state import GOES_ON, Progress, Status, checked
 from server.deploy.runs import OVERRIDES, begun, steered
+from server.deploy.send import Sending, sent, unsendable
 from server.deploy.settings import CoordinatorSettings
 from server.documents.census import Released
 from server.documents.codec import MALFORMED
@@ -34,7 +35,6 @@ from server.settings.sections import setting
 
 MOST_LINES = 30
 """Last lines of a run's log that the page shows."""
-GOES_ON = (Status.STARTING, Status.RUNNING)
 CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
 CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED)
 
@@ -86,7 +86,8 @@ class Run:
         rejected: Whether to resume it does not help.
         has_report: Whether there is a report.
         can_be_drafted: Whether its settings can be put into a new draft.
-        actions: "resume" and "cancel", as far as they can be done now.
+        sending: Who has its texts; None before it is complete, and for a run whose texts no hospital is sent.
+        actions: "resume", "cancel" and "send", as far as they can be done now.
         commands: Command lines that do the same, and what the terminal alone does.
     """
 
@@ -105,6 +106,7 @@ class Run:
     rejected: bool
     has_report: bool
     can_be_drafted: bool
+    sending: Sending | None
     actions: tuple[str, ...]
     commands: tuple[str, ...]
 
@@ -159,7 +161,8 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
     privacy = Privacy.read(folder, problems, needed=False)
     made_by_steer, rejected = steered(folder), (folder / REJECTED).exists()
-    actions = () if made_by_steer else tuple(_actions(state, rejected=rejected))
+    sending = None if unsendable(folder) else sent(settings, folder, problems)
+    actions = () if made_by_steer else tuple(_actions(state, sending, rejected=rejected))
     return Run(
         name=folder.name,
         state=state,
@@ -176,6 +179,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
         rejected=rejected,
         has_report=(folder / "report.html").is_file(),
         can_be_drafted=(folder / OVERRIDES).is_file(),
+        sending=sending,
         actions=actions,
         commands=tuple(_commands(settings, folder, state, actions)),
     )
@@ -191,11 +195,13 @@ def _readable(folder: Path) -> Iterator[None]:
         raise CheckpointError("run folder", expected="files of this program", got=got, where=folder) from error
 
 
-def _actions(state: Progress, *, rejected: bool) -> Iterator[str]:
+def _actions(state: Progress, sending: Sending | None, *, rejected: bool) -> Iterator[str]:
     if state.status in CAN_BE_RESUMED and not rejected:
         yield "resume"
     if state.status in CAN_BE_CANCELLED:
         yield "cancel"
+    if sending and not sending.under_way:
+        yield "send"
 
 
 def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
@@ -222,8 +228,6 @@ def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, acti
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
     if state.status is Status.COMPLETE:
-        if not steered(folder):
-            yield run_state.command(settings, "send", folder.name)
         path = str(folder)
         yield shlex.join(["caucus-coordinator", "evaluate", path, "--test", "FILE"])
         yield shlex.join(["caucus-coordinator", "publish", path, "--license", "LICENCE"])

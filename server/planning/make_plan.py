@@ -75,10 +75,10 @@ def make_plan(
         do = "Set evaluation.federated=0"
         task.check_labelled("evaluation.federated", "which a classifier gets right", do)
         task.check_single("evaluation.federated", "which a classifier gets right", do)
-    if method.name != "census":
-        task.check_whole(
-            f"method {method.name}", "as its numbers and prompts are of whole texts", "Choose method=census"
-        )
+    queries = method.plan(task, target, membership)
+    if not any(query.spec.by_section for query in queries):
+        reason = "as none of its questions takes records section by section"
+        task.check_whole(f"method {method.name}", reason, "Choose method=census")
     if not isinstance(method, SeveralLabels):
         one = "for its numbers and prompts are of one label"
         task.check_single(f"method {method.name}", one, "Choose method=census or method=wasp")
@@ -98,7 +98,7 @@ def make_plan(
         epsilon=math.inf,
         delta=delta,
         unit=target.unit,
-        queries=with_evaluation(method.plan(task, target, membership), evaluation_share, target.max_records),
+        queries=with_evaluation(queries, evaluation_share, target.max_records),
         max_attempts=membership.max_attempts,
         max_records_per_party=max_records_per_party,
         purpose=purpose,

@@ -3,6 +3,7 @@
     facts.py          all documents of a run folder (`server/documents`), and what follows from them: `report.json`
     utility.py        accuracies of one classifier by what it was trained on
     verdict.py        short sentences on the run
+    bars.py           the figures of these sentences, with their intervals
     labels.py         texts and records by label
     likeness.py       forms of the records' texts by a questionnaire, and of the run's texts
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns

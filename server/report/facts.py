@@ -23,6 +23,7 @@ from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
+from server.report.bars import bars
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -78,6 +79,47 @@ class Facts:
     simulated: Places = field(repr=False)
     problems: Sequence[str]
 
+    @property
+    def title(self) -> str:
+        """What the run made, of what and by whom, in one line."""
+        kind = (self.run and self.run.kind) or "texts"
+        made = f"{len(self.texts):,} synthetic {kind}"
+        privacy = self.privacy
+        if privacy is None:
+            return made
+        hospitals = f"{privacy.parties} hospital{'s' if privacy.parties != 1 else ''}"
+        match self.guarantee.kind:
+            case Kind.NOT_ASKED:
+                return f"{made}, made without asking any hospital"
+            case Kind.NONE:
+                return f"{made}, made from records of {hospitals} without a guarantee"
+            case _ if not (privacy.spent.queries_asked or privacy.earlier):
+                return f"{made}, written by language models before any hospital answered"
+            case _ if self._written_from_records:
+                return f"{made}, written by noised models of {hospitals}"
+            case _:
+                return f"{made}, written by language models that {hospitals} guided"
+
+    @property
+    def lead(self) -> str:
+        """Sentences below the title: whether it is a trial, and what the models and the hospitals did."""
+        privacy, sentences = self.privacy, []
+        if privacy is None:
+            return ""
+        if privacy.simulation:
+            sentences.append("A simulation: one machine had all hospitals' records.")
+        if self.texts and not self._written_from_records:
+            sentences.append("No language model was shown a private text, as long as the public texts are public.")
+        if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
+            questions = f"{asked} question{'s' if asked != 1 else ''}"
+            sentences.append(f"The hospitals answered {questions}, with random noise added.")
+        return " ".join(sentences)
+
+    @property
+    def _written_from_records(self) -> bool:
+        """Whether models that read a hospital's records wrote texts: queries for texts have a longest one."""
+        return self.privacy is not None and any("longest" in query.parameters for query in self.privacy.queries)
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """The run's guarantee, in words."""
@@ -125,6 +167,8 @@ class Facts:
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
+            "title": self.title,
+            "lead": self.lead,
             "guarantee": self.guarantee,
             "partial": _why_partial(run, privacy),
             "problems": self.problems,
@@ -151,6 +195,7 @@ class Facts:
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),
+            "bars": bars(self.metrics),
         }
         plain: dict[str, Any] = strict(facts)
         return plain

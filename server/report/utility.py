@@ -143,7 +143,7 @@ def utility(metrics: Metrics) -> Utility:
         "Without the hospitals": metrics.zero_shot and metrics.zero_shot.definition,
         "The released numbers": metrics.released_classifier and metrics.released_classifier.definition,
         "The second classifier": metrics.utility_encoder and metrics.utility_encoder.definition,
-        "The parties' own records": metrics.federated and metrics.federated.definition,
+        "The hospitals' own records": metrics.federated and metrics.federated.definition,
     }
     notes = [f"{title}: {text}" for title, text in definitions.items() if text and rows]
     remarks = dict.fromkeys(group.note for group in (metrics.utility, metrics.utility_encoder) if group)
@@ -179,7 +179,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
         yield _row(f"{name}, second classifier", texts, tested, encoder, simulation_only=encoder.simulation_only)
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
-        yield replace(row, tested_on="the parties' records, counted with noise")
+        yield replace(row, tested_on="the hospitals' records, counted with noise")
 
 
 def _of_sets(metrics: Metrics, sets: LabelSets) -> Iterator[UtilityRow]:

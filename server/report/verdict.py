@@ -26,12 +26,14 @@ class Verdict(Document):
 
     Attributes:
         sentence: The verdict: sentences, the first of which says whether the hospitals' answers help.
+        short: The same without the sentences on all texts and on the references, for where bars show these.
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind it.
         simulation_only: Whether it has a figure of private records.
     """
 
     sentence: str
+    short: str
     guarantee: str
     accuracy: Accuracies
     simulation_only: bool
@@ -41,49 +43,47 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
     """Return the verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
     asked = guarantee.kind is not Kind.NOT_ASKED
+    first, see = "", ""
     if texts and metrics.nearness:
-        sentence = _near(metrics.nearness, asked=asked)
+        answer, references = _near(metrics.nearness, asked=asked), ""
     else:
-        sentence = _taught(measured, counted(metrics), texts, asked=asked)
+        answer, references = _taught(measured, counted(metrics), texts, asked=asked)
     if texts and weaknesses:
-        sentence += f" See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
+        see = f"See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
-        what = "texts" if texts else "run"
-        sentence = f"{guarantee.title}, so treat the {what} as private data. {sentence}"
+        first = f"{guarantee.title}, so treat the {'texts' if texts else 'run'} as private data."
     return Verdict(
-        sentence=sentence,
+        sentence=" ".join(filter(None, (first, answer, references, see))),
+        short=" ".join(filter(None, (first, answer, see))),
         guarantee=guarantee.title,
         accuracy=measured,
         simulation_only=measured.real is not None,
     )
 
 
-def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> str:
-    """Return the sentences on what the texts teach a classifier."""
+def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> tuple[str, str]:
+    """Return the sentences on what the texts teach a classifier, and those on all texts and the references."""
     synthetic, gain = measured.synthetic, measured.gain
     if not texts:
-        compared = _listed(measured)
-        return (
-            f"There are no texts; a classifier's {measured.measure} is {compared}."
-            if compared
-            else "There are no texts."
-        )
+        compared = (listed := _listed(measured)) and f"; a classifier's {measured.measure} is {listed}"
+        return f"There are no texts{compared}.", ""
     if synthetic is None:
-        return _counted(share)
+        return _counted(share), ""
     whole = ("with all texts", synthetic)
     if (doubt := _doubt(measured, synthetic)) is not None:
-        return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}."
+        return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}.", ""
     if gain is None or measured.zero_shot is None:
-        said = [f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"]
+        answer, compared = "", f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"
     else:
-        said = [_compared(gain, measured.zero_shot, measured.measure), _difference(gain)]
-        said.append(f"It is {_listed(measured, *([whole] if gain.texts != measured.trained_on else []))}")
+        answer = f"{_compared(gain, measured.zero_shot, measured.measure)}. {_difference(gain)}."
+        more = [whole] if gain.texts != measured.trained_on else []
+        compared = f"The {measured.measure} is {_listed(measured, *more)}"
     if (remark := _against_real(measured, synthetic)) is not None:
-        said[-1] += f": {remark}"
+        compared += f": {remark}"
     references = ((WITHOUT, asked and gain is None), ("real records", measured.real is None))
     if unknown := [name for name, missing in references if missing]:
-        said.append(f"What {' or '.join(unknown)} would teach is not known here")
-    return f"{'. '.join(said)}."
+        compared += f". What {' or '.join(unknown)} would teach is not known here"
+    return (answer, f"{compared}.") if answer else (f"{compared}.", "")
 
 
 def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
@@ -115,7 +115,7 @@ def _compared(gain: Gain, without: float, measure: str) -> str:
 
 
 def _answer(gain: Gain) -> str:
-    return "The hospitals help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
+    return "The hospitals' answers help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
 
 
 def _difference(gain: Gain) -> str:
@@ -186,7 +186,7 @@ def _counted(share: float | None) -> str:
     if share is None:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)."
     return (
-        f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
+        f"A classifier of the texts is right on {_percent(share)} of the hospitals' own records, by a noised count; "
         f"what {WITHOUT}, guessing or real records would reach is not known here."
     )
 

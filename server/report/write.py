@@ -23,6 +23,7 @@ from server.report import release, run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables
 from server.report.plots import Frame
+from server.report.verdict import points
 
 EXAMPLES = 5
 """Number of texts of each label in the page itself; the search on the page finds the others."""
@@ -103,6 +104,8 @@ def _environment() -> jinja2.Environment:
         "delta": show_delta,
         "number": show_number,
         "percent": _percent,
+        "figure": _figure,
+        "whole": _whole,
         "md": release.escaped,
         "better": better,
         "duration": show_duration,
@@ -163,7 +166,17 @@ def show_number(value: object) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
+def _figure(value: float, share: bool) -> str:
+    """Return a figure as a verdict writes it: a share in percent, or a distance."""
+    return _whole(f"{points(value)} %") if share else f"{value:.3g}"
+
+
+def _whole(text: str) -> str:
+    """Return a text in which no line parts a number from its percent sign or from its ε."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def show_duration(seconds: float) -> str:

@@ -17,13 +17,19 @@ def setting_in_a_sentence(schema: type[Any], name: str) -> str:
     return ""
 
 
-@cache
-def method_in_a_sentence(made_by: str) -> str:
-    """Return the first sentence of a method's own file, which is read and not imported, as it may need large packages.
+def method_in_a_sentence(schema: type[Any]) -> str:
+    """Return the first sentence of a method's own file or, for a variant of another method, of its settings.
 
     Args:
-        made_by: Full name of the method's class (`MethodSettings.made_by`).
+        schema: Settings of the method; those of a variant leave `made_by` to the other method's.
     """
+    own = "made_by" in vars(schema)
+    return _of_file(schema.made_by) if own else _line((schema.__doc__ or "").partition("\n\n")[0])
+
+
+@cache
+def _of_file(made_by: str) -> str:
+    """Return the first sentence of a file, which is read and not imported, as it may need large packages."""
     module = find_spec(made_by.rpartition(".")[0])
     if module is None or module.origin is None:
         return ""

@@ -97,6 +97,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         public_texts=source.public_texts,
         public_examples=source.public_examples,
         public_spans=public_spans,
+        public_sections=source.public_examples if source.task().sectioned else list,
         encoder=encoder,
         experiment_seed=settings.experiment_seed,
         spending=spending,

@@ -138,7 +138,7 @@ class AugPeSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPePlusSettings(AugPeSettings):
-    """Settings of Aug-PE+, which needs a vocabulary.
+    """Aug-PE+: Aug-PE from random words of a noised vocabulary, without classes in prompts (DP-KPS, section 3).
 
     Attributes:
         vocabulary: Vocabulary, as in Aug-PE.

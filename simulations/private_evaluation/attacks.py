@@ -39,7 +39,7 @@ DEFINITION = (
 """Definition of the attacks' figures, for reports."""
 
 NEAREST = (
-    "Cosine distance of each real text to its nearest synthetic text: medians for the parties' records and for "
+    "Cosine distance of each real text to its nearest synthetic text: medians for the hospitals' records and for "
     "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
     "nearest 5 % of held-out texts (0.05 where nothing leaks)."
 )

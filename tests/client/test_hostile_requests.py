@@ -199,5 +199,5 @@ class Orders(RuleBasedStateMachine):
 
 TestOrders = Orders.TestCase
 TestOrders.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -64,7 +64,7 @@ def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoi
 def test_records_are_embedded_once_at_the_start_whatever_a_plan_asks_for(tmp_path, monkeypatch):
     texts, encode = [], ENCODER.encode
     monkeypatch.setattr(type(ENCODER), "encode", lambda _, batch: texts.extend(batch) or encode(batch))
-    party = service(tmp_path, 0)
+    party = service(tmp_path, 0, records(0))
     assert texts == [record.text for record in records(0)]
     question = query()
     texts.clear()

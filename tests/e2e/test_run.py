@@ -109,6 +109,7 @@ def test_metrics_name_what_was_trained_and_tested(run):
 def test_run_json_and_config_tell_how_to_repeat_it(run):
     about, config = read(run, "run.json"), load(run)
     assert (about["status"], about["method"], about["task"], about["parties"]) == ("complete", "wasp", "demo_notes", 3)
+    assert about["kind"] == "emergency-department notes"
     assert about["run"] == config.run
     assert config.method.samples == SAMPLES
 

@@ -35,7 +35,7 @@ def task(tmp_path_factory):
     (folder / "public.jsonl").write_text(public)
     return [
         "task=csv",
-        "task.sections={Harbour: pier and lantern, kettle: tea and fire, Meadow: grass and gate}",
+        "task.sections={Harbour: qa, kettle: qb, Meadow: qc}",
         f"task.train={_file(folder / 'train.csv', 60)}",
         f"task.test={_file(folder / 'test.csv', 24)}",
         f"task.public_text={folder / 'public.jsonl'}",
@@ -57,6 +57,9 @@ def test_texts_figures_and_report(run):
         assert [(part.start, part.end, part.heading) for part in found] == [
             (part["start"], part["end"], part["heading"]) for part in line["sections"]
         ]
+        for part in found:  # by the headings of the public texts, as no description shares a word with them
+            own = {"Harbour": "pier", "kettle": "tea", "Meadow": "gate"}[part.heading]
+            assert {word for word in ("pier", "tea", "gate") if word in line["text"][part.start : part.end]} == {own}
     group = metrics["sections"]
     assert group["order_distance"]["interval"][0] <= group["order_distance"]["value"] < group["independent"]["value"]
     assert 0 < group["plan_order"]["value"] < 1

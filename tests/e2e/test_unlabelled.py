@@ -61,7 +61,7 @@ def test_the_report_speaks_of_nearness_and_has_no_table_by_label(run):
     page = (run / "report.html").read_text("utf-8")
     assert "By label" not in page
     assert "A few of them." in page
-    assert "Not measured: the texts have no labels." in page
+    assert "Distance from real texts" in page
     assert "the task has no labels" in page
     assert f"<h3>{UNLABELLED}</h3>" not in page
     assert "wrote no" not in json.dumps(lines(run, "rounds.jsonl"))

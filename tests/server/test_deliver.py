@@ -101,11 +101,14 @@ def test_who_has_taken_texts_has_them_since_then_and_does_not_have_others_that_c
 ):
     first = sent(grid, run)
     monkeypatch.setattr(app, "now", lambda: "later")
+    (run / SENDING / Delivery.FILE).replace(run / SENDING / Delivery.BEFORE)  # as the coordinator does
     assert sent(grid, run).received == first.received
     (run / TEXTS).write_bytes(LINES + LINES)
     others = sent(grid, run)
     assert others.received == {}
     assert set(others.missing.values()) == {f"refused: OVER_LIMIT, {m.WORDS[m.Reason.OVER_LIMIT]}"}
+    (run / SENDING / Delivery.FILE).write_text("{")
+    assert sent(grid, run).missing == others.missing
 
 
 def test_a_run_that_no_hospital_answered_is_sent_to_nobody(grid, run):

@@ -82,7 +82,7 @@ from threadpoolctl import threadpool_info
 heavy = {"torch", "transformers", "networkx", "ray", "openai", "anthropic"} & set(sys.modules)
 print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.get("threading_layer") == "pthreads"})
 """
-    settings = ["method.samples=60", "method.rounds=2", "task.public_notes=200", "task.records_per_party=20"]
+    settings = ["method.samples=40", "method.rounds=2", "task.public_notes=100", "task.records_per_party=20"]
     command = [sys.executable, "-c", script, *settings, "task.test_records=40", f"hydra.run.dir={tmp_path}/run"]
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     completed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

@@ -1,5 +1,6 @@
 """Tiny federations of real parties, for tests: `make(parties=3, epsilon=4)`."""
 
+import functools
 import math
 from dataclasses import replace
 
@@ -143,11 +144,16 @@ def in_sections(mine):
     return replace(mine, sections=parts)
 
 
+@functools.cache
+def of_party(party):
+    return in_sections(embed(records(party), ENCODER))
+
+
 def service(folder, party, private=None, limits=OPEN, known=None, **changes):
     return PartyService(
         **{
             "party": party,
-            "private": in_sections(embed(records(party) if private is None else private, ENCODER)),
+            "private": of_party(party) if private is None else in_sections(embed(private, ENCODER)),
             "terms": lambda: Terms(limits=limits),
             "ledger": Ledger(folder / f"party-{party}.db"),
             "identity": IDENTITIES[party] if known else None,

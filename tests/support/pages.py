@@ -8,7 +8,7 @@ VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "p
 
 
 class Page(HTMLParser):
-    """Elements, texts and nesting of a page."""
+    """Elements, texts and nesting of a page; all spaces are alike."""
 
     def __init__(self, text):
         super().__init__()
@@ -34,7 +34,7 @@ class Page(HTMLParser):
         if self.open and self.open[-1] == "script":
             self.scripts[-1] += data
         elif self.open and self.open[-1] != "style":
-            self.text += data
+            self.text += data.replace("\N{NO-BREAK SPACE}", " ")
             if "body" in self.open and not self.first.strip():
                 self.first = data
 

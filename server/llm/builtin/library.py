@@ -1,14 +1,17 @@
 """The texts that the built-in model has read, and the words and vectors that it associates with each label."""
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common import sections
 from common.models.encoder import TextEncoder
 from common.rng import experiment
+from server.domain import Example
 from server.llm.builtin.ngram import Between, Sentence, bare, normal, sentences, tokenise
 from server.llm.builtin.phrases import Phrases
 
@@ -35,12 +38,15 @@ class Sense:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to that under the other labels.
         terms: Rare words of the label's description, as runs of tokens, whether the model has read them or not; if
-            there is only a name, its words that consist of letters.
+            there is only a name, its words that consist of letters. None of a heading under which it has read texts.
+        own: (n,) places of the texts that the model may write from: those that stand under the heading or, where none
+            does, all that it has read.
     """
 
     vector: Vector
     words: dict[str, float]
     terms: tuple[Sentence, ...]
+    own: NDArray[np.intp]
 
 
 class Library:
@@ -52,6 +58,8 @@ class Library:
         share: Share of the texts that is read; below 1, the texts nearest to a few random ones.
         seed: Experiment seed by which the random texts are drawn.
         name: The model's name, so that models of one experiment read different shares.
+        headings: Headings under which each text stands, in `common.sections.normal`'s form; empty: of no text is one
+            known.
 
     Attributes:
         vectors: (texts, dimensions) float32, unit norm, after subtraction of the mean of all.
@@ -64,7 +72,16 @@ class Library:
         known: Normal forms of the texts.
     """
 
-    def __init__(self, texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
+    def __init__(
+        self,
+        texts: tuple[str, ...],
+        encoder: TextEncoder,
+        share: float,
+        seed: int,
+        name: str,
+        *,
+        headings: tuple[frozenset[str], ...] = (),
+    ) -> None:
         raw = _encoded(texts, encoder)
         # Off the mean, what all texts have in common no longer makes them all alike.
         self._mean = raw.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -75,6 +92,7 @@ class Library:
             order = np.argsort(-(whole_numbers(vectors) @ whole_numbers(topics).T).max(axis=1), kind="stable")
             read_texts = np.sort(order[: max(1, round(share * len(texts)))])
             texts, vectors = tuple(texts[at] for at in read_texts), vectors[read_texts]
+            headings = tuple(headings[at] for at in read_texts) if headings else ()
         self.vectors = vectors
         self.whole = whole_numbers(vectors)
         self.parts = [sentences(text) for text in texts]
@@ -82,41 +100,49 @@ class Library:
         self.words = [frozenset(bare(token) for part in parts for token in part) for parts in self.parts]
         self.times = Counter(word for words in self.words for word in words)
         self.common = frozenset(word for word, count in self.times.items() if count > _COMMON * len(texts))
-        self._encoder = encoder
+        self._encoder, self._headings = encoder, headings
         self._senses: dict[tuple[tuple[str, str], ...], dict[str, Sense]] = {}
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """Return the sense of each label's description, computed once for a set of labels.
+        """Return the sense of each label, computed once for a set of labels.
 
-        The vector and the words are taken from the passages nearest to the description, relative to the passages of the
-        other labels (relevance feedback: Rocchio 1971 for the vector, Lavrenko and Croft 2001 for the words).
+        The vector and the words are taken from the passages nearest to the label's description, relative to the
+        passages of the other labels (relevance feedback: Rocchio 1971 for the vector, Lavrenko and Croft 2001 for the
+        words). Of a heading under which texts stand, these are the passages, and its description says nothing more.
         """
         if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
-            count = min(_TYPICAL, len(self.parts))
-            tops = [np.argsort(-row, kind="stable")[:count] for row in whole_numbers(_apart(raw)) @ self.whole.T]
+            apart, everything = _apart(raw), np.arange(len(self.parts))
+            under = [self._under(label) for label, _ in labels]
+            nearest = [np.argsort(-row, kind="stable")[:_TYPICAL] for row in whole_numbers(apart) @ self.whole.T]
+            tops = [own if len(own) else top for own, top in zip(under, nearest, strict=True)]
             recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
-            self._senses[labels] = {
-                label: Sense(
-                    vector=unit(own_words + _DESCRIPTION * plain + _RECALLED * more),
-                    words=self._telling(seen, at, count),
-                    terms=self._terms(labels, label),
-                )
-                for at, ((label, _), own_words, plain, more) in enumerate(
-                    zip(labels, _apart(raw), raw, recalled, strict=True)
-                )
-            }
+            sizes = list(map(len, tops))
+            made: dict[str, Sense] = {}
+            for at, (label, _) in enumerate(labels):
+                vector = unit(apart[at] + _DESCRIPTION * raw[at] + _RECALLED * recalled[at])
+                words, terms = self._telling(seen, at, sizes), self._terms(labels, label)
+                made[label] = Sense(vector=vector, words=words, terms=terms, own=everything)
+                if len(under[at]):
+                    made[label] = replace(made[label], vector=recalled[at], terms=(), own=under[at])
+            self._senses[labels] = made
         return self._senses[labels]
 
-    def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
+    def _under(self, heading: str) -> NDArray[np.intp]:
+        """Return the places of the texts that stand under a heading."""
+        name = sections.normal(heading)
+        return np.array([at for at, names in enumerate(self._headings) if name in names], dtype=np.intp)
+
+    def _telling(self, seen: list[Counter[str]], at: int, sizes: list[int]) -> dict[str, float]:
         """Return the ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
 
         The mean is over the other labels' passages and all texts.
         """
         total = sum(seen, Counter[str]())
-        rest = max(1, len(seen) - 1) * count
+        count = sizes[at]
+        rest = sum(sizes) - count or count
         ratios = {}
         for word, times in total.items():
             if times > 1:
@@ -151,6 +177,15 @@ class Library:
     def centred(self, raw: Vector) -> Vector:
         """Subtract the mean of all texts that were read, and scale to unit norm."""
         return unit(raw - self._mean)
+
+
+def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[frozenset[str], ...]:
+    """Return the headings under which each text stands in the examples, as a library reads them; empty without any."""
+    named = defaultdict[str, set[str]](set)
+    for example in examples:
+        if example.topic:
+            named[example.text].add(sections.normal(example.topic))
+    return tuple(frozenset(named[text]) for text in texts) if named else ()
 
 
 @lru_cache(maxsize=1)

@@ -2,9 +2,9 @@
 
 It has read public text and nothing else. For each request it finds the passages among its texts that are nearest to the
 request (its label and description against those of the other labels, the good exemplars away from the bad ones, source
-texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`composer`). Its texts
-follow from the fields of the request; no task is built in. `Request.wording`, which is for chat models, has no effect
-here.
+texts, keyphrases), of a section among those under its heading, and writes from a local n-gram model of those passages
+and the exemplars (`composer`). Its texts follow from the fields of the request; no task is built in.
+`Request.wording`, which is for chat models, has no effect here.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from server.domain import Example
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.lexicon import Lexicon
-from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
+from server.llm.builtin.library import NORM, Library, Sense, Vector, headings_of, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
 from server.llm.marks import unmarked
 from server.llm.structured_fallback import plain, structured
@@ -53,6 +53,7 @@ class BuiltinModel:
         public_texts: All texts that it may read.
         encoder: Encoder for the similarity of texts.
         public_spans: Public texts with spans, by which it marks those of its own texts.
+        public_sections: Public texts with their headings: a section is written from those under its heading.
         share: Share of the public text that it has read; below 1, the part on topics drawn at random.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
         noise: Share of words that depend on the preceding word only, in [0, 1].
@@ -72,6 +73,7 @@ class BuiltinModel:
         public_texts: Sequence[str],
         encoder: TextEncoder,
         public_spans: Sequence[Example] = (),
+        public_sections: Sequence[Example] = (),
         share: float = 1.0,
         focus: float = 8.0,
         noise: float = 0.1,
@@ -98,6 +100,10 @@ class BuiltinModel:
         self._lexicon = Lexicon(public_spans)
         if self._lexicon.digest:
             self.identity += f"/spans={self._lexicon.digest}"
+        self._headings = headings_of(self._texts, public_sections)
+        if self._headings:
+            content = repr(list(map(sorted, self._headings)))
+            self.identity += f"/headings={hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._encoder = encoder
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
@@ -153,7 +159,7 @@ class BuiltinModel:
     def _library(self) -> Library:
         """The texts that the model has read, loaded at the first request that no cache answers."""
         part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
-        return _library(tuple(self._texts), self._encoder, *part)
+        return _library(tuple(self._texts), self._encoder, *part, headings=self._headings)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
         """Return the vectors of all texts that the requests show, each text encoded once."""
@@ -166,30 +172,32 @@ class BuiltinModel:
         library = self._library
         senses = [library.sense(request.labels)[label] for label, _ in request.requested]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
-        passages_at = self._drawn(near, _PASSAGES, rng)
+        own = senses[0].own if len(senses) == 1 else np.arange(len(near))
+        passages_at = self._drawn(near, own, _PASSAGES, rng)
         shown = request.good + request.source  # of which a text of the kind takes its shape
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         shapeless = not shown or request.abstract
         if shapeless:
             # Nothing shows what a text looks like: a text that was read does, and those like it that are near.
-            shape = library.vectors[rng.integers(len(near))]
-            like = whole_numbers(shape) @ library.whole.T
+            shape = library.vectors[own[rng.integers(len(own))]]
+            like = (whole_numbers(shape) @ library.whole.T)[own]
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
-            passages_at = np.concatenate(
-                [passages_at, self._drawn(np.where(alike, near, np.float32(-2)), _SHAPES, rng)]
-            )
+            near_and_alike = near.copy()
+            near_and_alike[own[~alike]] = -2
+            passages_at = np.concatenate([passages_at, self._drawn(near_and_alike, own, _SHAPES, rng)])
         return TextComposer(
             request=request,
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in passages_at
             ],
-            shapes=min(_SHAPES, len(near)) if shapeless else 0,
+            shapes=min(_SHAPES, len(own)) if shapeless else 0,
             meaning=_meaning(senses),
             terms=[sense.terms for sense in senses],
             common=library.common,
             anchors=anchors,
             between=library.between,
-            known=library.known,
+            # Many sections are formulas, such as "None known", and then a public one is what is to be written.
+            known=library.known if len(own) == len(near) else frozenset(),
             focus=self._focus,
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
@@ -210,19 +218,34 @@ class BuiltinModel:
             rng=experiment(self._seed, "embedded model", self.name, request.seed),
         )
 
-    def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Draw indices of passages without replacement, in proportion to exp(focus · nearness), by Gumbel noise."""
+    def _drawn(self, near: Vector, own: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Draw indices of these passages without replacement, in proportion to exp(focus · nearness), by Gumbel noise.
+
+        Args:
+            near: (texts,) nearness of each passage to the target.
+            own: (n,) indices of the passages to draw from.
+            count: Number of passages; fewer if there are not so many.
+            rng: The request's own random numbers.
+        """
+        near = near[own]
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
         short = short[np.lexsort((short, -near[short]))]
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
-        sample: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
-        return sample
+        return own[short[np.argsort(-scores)[:count]]]
 
 
 @lru_cache(maxsize=2)
-def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> Library:
+def _library(
+    texts: tuple[str, ...],
+    encoder: TextEncoder,
+    share: float,
+    seed: int,
+    name: str,
+    *,
+    headings: tuple[frozenset[str], ...],
+) -> Library:
     """Return the `Library` of these arguments. It is cached, so models that read all texts share one."""
-    return Library(texts, encoder, share, seed, name)
+    return Library(texts, encoder, share, seed, name, headings=headings)
 
 
 def _input_texts(request: Request) -> Iterable[str]:

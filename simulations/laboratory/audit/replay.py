@@ -97,7 +97,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "census, questions": (*_CENSUS, "method.questionnaire=questions"),
     "census, terms, users": (*_CENSUS, "method.questionnaire=terms", *_USERS),
     "census, several labels, users": (*_CENSUS[:2], "task.labels_per_text=3", *_USERS),
-    "census, sections, users": (*_CENSUS[:2], "task=demo_letters", "task.public_notes=20", *_USERS),
+    "census, sections, users": (*_CENSUS[:2], "task=demo_letters", "task.public_notes=20", "method.words=60", *_USERS),
     "wasp, several labels": ("method=wasp", "method.rounds=2", "method.samples=64", "task.labels_per_text=3"),
     "aug_pe": _AUG_PE,
     "aug_pe_plus": ("method=aug_pe_plus", *_AUG_PE[1:], "method.vocabulary={terms}", "method.kept_terms=10"),

@@ -1,14 +1,14 @@
 """The limits on the page: every one with its sentence, and with what the last plans asked against it."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from client.approvals import Approvals
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
-from client.page.limits import ASKED, LAST, in_force
+from client.page.limits import ASKED, LAST, Request, in_force
 from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
@@ -130,6 +130,15 @@ def test_a_value_beyond_a_limit_has_a_word_and_a_share_is_counted_in_hospitals(m
     text = text_of(made)
     assert text.count(f'class="tag">{PAGES.say.limits.beyond}') == 3
     assert '1 / 3 <span class="soft">(at least 1 here)' in text
+
+
+def test_too_little_noise_for_the_epsilon_of_a_plan_is_beyond_a_limit():
+    agreed, limits = plan(3), Limits(max_epsilon=100.0, lifetime_epsilon=None)
+    (query,) = agreed.queries
+    for scale, beyond in ((1.0, set()), (0.9, {"max_epsilon"})):
+        asked = replace(agreed, queries=(replace(query, scale=query.scale * scale),))
+        found = Request(plan=asked, limits=limits, charged=()).asked()
+        assert {name for name, value in found.items() if value.beyond} - {"malicious_coordinator"} == beyond
 
 
 def test_the_words_and_numbers_of_a_german_page_are_german(made):

@@ -23,9 +23,12 @@ def headings(agreed):
 
 
 ALWAYS = {"What was public before", "Other uses of the same records", "Faults in software or machines"}
-ASKED = {"A malicious party", "Traffic", "Side channels at a party", "A changed file of records", "A person's decision"}
+ASKED = {
+    *("A malicious hospital", "Traffic", "Side channels at a hospital"),
+    *("A changed file of records", "A person's decision"),
+}
 SUMMED = {
-    *("More colluding parties than planned", "Sums over different parties", "More dropouts than planned"),
+    *("More colluding hospitals than planned", "Sums over different hospitals", "More dropouts than planned"),
     "Broken cryptography",
 }
 NOISY = {"Facts about groups", "People with several records"}
@@ -34,11 +37,11 @@ NOISY = {"Facts about groups", "People with several records"}
 @pytest.mark.parametrize(
     ("agreed", "expected"),
     [
-        (plan(3), {"A malicious coordinator", "A curious party", *SUMMED, *NOISY}),
+        (plan(3), {"A malicious coordinator", "A curious hospital", *SUMMED, *NOISY}),
         (plan(3, colluders=1), {"A malicious coordinator", *SUMMED, *NOISY}),
         (
             plan(3, roster="ab" * 32, max_records_per_party=9),
-            {"A coordinator that stops or distorts the run", "A curious party", *SUMMED, *NOISY},
+            {"A coordinator that stops or distorts the run", "A curious hospital", *SUMMED, *NOISY},
         ),
         (plan(3, secure=False, threshold=1), NOISY),
         (

@@ -2,14 +2,14 @@ import math
 
 import pytest
 
-from common.plan.words import differences, in_fours, right_guesses
+from common.plan.words import differences, in_fours, right_guesses, strength
 
 
 def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may_drop_out_of_two_questions():
     sentence = differences(0)
-    assert "where a party takes part in one of two runs" in sentence
-    assert "where a hospital drops out, or is left out" in differences(1, one="hospital", many="hospitals")
-    assert "one set of hospitals only" in differences(1, one="hospital", many="hospitals")
+    assert "where a hospital takes part in one of two runs" in sentence
+    assert "where a hospital drops out, or is left out" in differences(1)
+    assert "one set of hospitals only" in sentence
     assert not sentence.endswith(".")
 
 
@@ -25,3 +25,11 @@ def test_a_digest_is_read_aloud_in_groups_of_four():
     assert in_fours("0123456789ab") == "0123 4567 89ab"
     assert in_fours("01234") == "0123 4"
     assert in_fours("") == ""
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "worth"),
+    [(0.4, 0, "strong"), (0.41, 0, "moderate"), (2.19, 1e-5, "moderate"), (2.2, 0, "weak"), (0.1, 0.01, "weak")],
+)
+def test_a_promise_is_as_strong_as_the_guesses_and_the_leaks_that_it_allows(epsilon, delta, worth):
+    assert strength(epsilon, delta) == worth

@@ -169,7 +169,7 @@ def test_plain_values_and_back(spec):
 
 
 def test_a_plan_for_one_label_a_record_keeps_the_form_that_it_had_before_there_were_several():
-    for spec in (VotesSpec(top=2), ClassSumsSpec(labels=2, directions=2, count=5), LabelSetsSpec(labels=2)):
+    for spec in (VotesSpec(top=2), ClassSumsSpec(labels=2, directions=2, count=5), LabelSetsSpec(labels=3)):
         several = dataclasses.replace(spec, labels_per_record=3)
         assert "labels_per_record" not in spec_to_dict(spec)
         assert spec_from_dict(spec_to_dict(spec)) == spec

@@ -1,12 +1,15 @@
 """`caucus-coordinator send`: what is sent, what is said of it, and what is not sent at all; Flower is a stand-in."""
 
+import fcntl
 import json
+import os
 
 import pytest
 
 from server.command import main
 from server.deploy import run_state
 from server.deploy import send as module
+from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
 from server.run_folder import SENDING, TEXTS
 from tests.support.documents import privacy_json
@@ -69,6 +72,32 @@ def test_a_run_is_sent_once_at_a_time(flower, capsys):
     assert flower.asked == []
 
 
+def test_a_process_of_which_flower_knows_nothing_keeps_no_other_from_being_started(flower, capsys):
+    settings, run = CoordinatorSettings.load(flower.folder), flower.folder / "runs" / "first"
+    flower.leaves, flower.says = {}, "pending"
+    module.begin(settings, run)
+    assert main(["send", str(flower.folder), "first"]) == 1
+    assert "expected sent once at a time" in capsys.readouterr().err
+    flower.fails = {"list"}
+    assert "Flower says nothing of it" in module.sent(settings, run, []).problem
+    assert sends(flower, capsys, sent_at="1", received={"St. Mary": "2026-01-02"}, missing={})[0] == 0
+    assert flower.asked.count("run") == 2
+
+
+def test_no_other_command_acts_on_the_run_while_its_sending_is_begun(flower, monkeypatch):
+    def submit(_, folder):
+        descriptor = os.open(folder.parent, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+        begun.append(folder)
+
+    begun = []
+    monkeypatch.setattr(module, "submit", submit)
+    module.begin(CoordinatorSettings.load(flower.folder), flower.folder / "runs" / "first")
+    assert begun
+
+
 @pytest.mark.parametrize(
     ("name", "content", "wanted"),
     [
@@ -79,6 +108,17 @@ def test_a_run_is_sent_once_at_a_time(flower, capsys):
             "expected one with a guarantee; got one whose",
         ),
         ("privacy.json", "{", "expected one with a guarantee; got privacy.json is not valid JSON"),
+        (
+            "privacy.json",
+            json.dumps(privacy_json(spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 2})),
+            "expected one that hospitals answered; got one that asked none",
+        ),
+        (
+            "privacy.json",
+            json.dumps(privacy_json(earlier={"run": "a", "plan_digest": "", "encoder": ""})),
+            "expected one that hospitals answered; got one that asked none",
+        ),
+        (TEXTS, None, f"{TEXTS}; expected a file; got none"),
     ],
 )
 def test_what_no_hospital_should_be_sent_is_not_sent(flower, capsys, name, content, wanted):

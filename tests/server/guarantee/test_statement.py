@@ -56,9 +56,9 @@ def test_user_level_speaks_of_users():
 
 def test_collusion_is_quoted_from_the_table():
     assert any("ε is 5.124" in item for item in not_covered(privacy()))
-    assert "A curious party" in headings(privacy())
-    assert "A curious party" not in headings(privacy(assumed_colluders=1))
-    assert "even if 1 party told" in statement(privacy(assumed_colluders=1))
+    assert "A curious hospital" in headings(privacy())
+    assert "A curious hospital" not in headings(privacy(assumed_colluders=1))
+    assert "even if 1 hospital told" in statement(privacy(assumed_colluders=1))
 
 
 def test_infinite_epsilon_promises_nothing():
@@ -69,21 +69,21 @@ def test_infinite_epsilon_promises_nothing():
     assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
     assert not any("share of the noise" in item for item in not_covered(fields))
     alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
-    assert "exact answers of each party" in statement(alone)
+    assert "exact answers of each hospital" in statement(alone)
     assert "secure aggregation" not in " ".join(not_covered(alone)).lower()
 
 
 def test_without_aggregation_no_mask_is_spoken_of():
     fields = privacy(aggregation="none", against_colluders=[])
     assert "whole noise to its own answers" in statement(fields)
-    assert not {"A malicious coordinator", "Broken cryptography", "A curious party"} & headings(fields)
+    assert not {"A malicious coordinator", "Broken cryptography", "A curious hospital"} & headings(fields)
     assert not any("mask" in item for item in not_covered(fields))
 
 
 def test_two_figures_are_told_where_they_differ():
     sentences = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
-    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in sentences
-    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in sentences
+    assert "Against outsiders, who know no hospital's noise, the released texts have ε = 3.013." in sentences
+    assert "the coordinator and 1 colluding hospital, a hospital's answers have ε = 4." in sentences
     assert "Against outsiders" not in statement(privacy())
 
 
@@ -95,7 +95,7 @@ def test_the_papers_noise_is_said_to_cost_what_it_does():
 
 def test_answers_of_a_partys_own_are_named():
     queries = [{"name": "votes", "summed": True}, {"name": "the range of lengths", "summed": False}]
-    assert "Not summed: the range of lengths. For these, each party adds the whole noise itself" in statement(
+    assert "Not summed: the range of lengths. For these, each hospital adds the whole noise itself" in statement(
         privacy(queries=queries)
     )
     assert "Not summed" not in statement(privacy())
@@ -103,17 +103,17 @@ def test_answers_of_a_partys_own_are_named():
 
 def test_where_no_answer_is_summed_no_sum_is_spoken_of():
     text = statement(privacy(queries=[{"name": "choices", "summed": False}]))
-    assert "Each party adds the whole noise to its own answers" in text
+    assert "Each hospital adds the whole noise to its own answers" in text
     assert "only the sum" not in text
 
 
 def test_without_noise_answers_of_a_partys_own_are_named_too():
     lengths, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
     without = {"epsilon": math.inf, "planned_epsilon": math.inf}
-    assert "exact; and of lengths each party's own exact answer." in statement(
+    assert "exact; and of lengths each hospital's own exact answer." in statement(
         privacy(**without, queries=[votes, lengths])
     )
-    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[lengths]))
+    assert "The coordinator saw the exact answers of each hospital." in statement(privacy(**without, queries=[lengths]))
 
 
 def test_texts_without_proof_are_no_guarantee():
@@ -163,12 +163,12 @@ def test_simulation_and_unfinished_plans_are_named():
 def test_each_threat_of_the_default_plan_is_named():
     assert headings(privacy()) >= {
         "A malicious coordinator",
-        "A malicious party",
-        "More colluding parties than planned",
+        "A malicious hospital",
+        "More colluding hospitals than planned",
         "More dropouts than planned",
         "Broken cryptography",
         "Traffic",
-        "Side channels at a party",
+        "Side channels at a hospital",
         "Facts about groups",
         "People with several records",
         "What was public before",
@@ -180,7 +180,7 @@ def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
         text = statement(privacy(queries=[drawn], aggregation=aggregation))
-        assert "takes part with probability 0.8, and only its party knows whether it does" in text
+        assert "takes part with probability 0.8, and only its hospital knows whether it does" in text
 
 
 def test_labels_taken_from_private_records_are_named():
@@ -201,7 +201,7 @@ def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_r
     for changes in ({}, {"max_attempts": 2}, {"epsilon": "inf", "planned_epsilon": "inf"}):
         before, again = privacy(**changes), privacy(**changes | {"earlier": earlier, "spent": spent})
         first, *others = statement(again).split("\n\n")
-        assert first.startswith("No question was put to any party in this run.")
+        assert first.startswith("No question was put to any hospital in this run.")
         assert "run first-1234 released" in first
         assert others == [part for part in statement(before).split("\n\n") if "attempts" not in part]
         assert not_covered(again) == not_covered(before)

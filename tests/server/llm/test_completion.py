@@ -34,6 +34,25 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert bare.count("Text:") == 1
 
 
+def test_a_section_is_shown_public_sections_under_its_own_heading_or_else_texts_of_other_topics():
+    asked, own = {"before": "", "label": "late card"}, Example(text="My card is late.", topic="Late card")
+    shown = prompt(asked, public=[*PUBLIC, own])
+    assert shown.count("Topic: late card (a card that has not come)\nText: My card is late.\n") == 1
+    assert "public" not in shown
+    assert "public" in prompt(asked)
+
+
+@pytest.mark.parametrize(("heading", "topic"), [("Vital_signs", "vital_SIGNS"), ("Straße", "STRASSE"), ("A  b", "a b")])
+def test_a_heading_and_a_public_text_s_topic_are_compared_as_the_parser_compares_headings(heading, topic):
+    labels, own = ((heading, "x"), ("other", "y")), Example(text="My own words.", topic=topic)
+    shown = prompt({"before": "", "label": heading, "labels": labels}, public=[*PUBLIC, own])
+    assert own.text in shown
+    assert "public" not in shown
+    of_another = prompt({"before": "", "label": "other", "labels": labels}, public=[*PUBLIC, own])
+    assert own.text not in of_another
+    assert of_another.count("public") == 4
+
+
 def test_public_texts_without_topics_get_their_two_longest_words_as_one():
     public = [Example(text="Card, my card is delayed!"), Example(text="12"), Example(text="x", topic="late card")]
     assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]

@@ -1,9 +1,9 @@
 import pytest
 
 from common.errors import ConfigError
-from server.domain import Example, Wording
+from server.domain import Example, Task, Wording
 from server.llm.completion import Completion, opening_words
-from server.llm.forms import FORMS, plural, plural_of
+from server.llm.forms import FORMS, kinds_of, plural, plural_of
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
 
 PUBLIC = [Example(text="Is the office open?", topic="hours"), Example(text='She said "no" to me.', topic="refusal")]
@@ -68,6 +68,18 @@ def test_an_instruction_is_the_first_line_of_every_form():
 )
 def test_the_plural_of_a_kind_is_that_of_its_noun(kind, kinds):
     assert plural(kind) == kinds
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural", "kinds"),
+    [
+        ("question to a hospital", "Questions to a hospital", "questions to a hospital"),
+        ("ED note", "", "ED notes"),
+        ("Arztbrief", "Arztbriefe", "Arztbriefe"),
+    ],
+)
+def test_the_plural_of_a_task_stands_in_a_sentence(kind, plural, kinds):
+    assert kinds_of(Task(name="t", kind=kind, labels={}, wording=Wording(plural=plural))) == kinds
 
 
 def test_the_plural_is_a_setting_for_other_nouns():

@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from common.errors import ConfigError
+from common.domain import Record
+from common.errors import ConfigError, ProviderError
 from common.models.encoder import Encoder
 from common.sections import sections
 from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.evaluation.sections import of_run
 from server.llm.completion import Completion
 from server.llm.render import render
 from server.methods.aug_pe import AugPe
@@ -85,10 +88,33 @@ def test_a_model_that_writes_nothing_loses_its_texts_alone():
     assert first.rounds[0].lost["k"] == first.rounds[0].requested["k"] == 5
 
 
+def test_without_any_section_the_records_are_not_asked_about():
+    world = World(census(), task=TASK, silent=("m", "k"))
+    with pytest.raises(ProviderError, match="none for History, Findings, Plan in 1 passes"):
+        list(steps(census(), world))
+    assert [name for name, _, _ in world.asked] == [section_texts.NAME]
+
+
+@pytest.mark.parametrize("texts", [[], [Candidate(text="Nothing.", label="", model="m", round=0)]])
+def test_figures_of_texts_without_any_section_are_missing_with_a_reason(texts):
+    group = of_run(texts, [Record("History\nAn old cough.", "")], TASK)
+    assert group == {"sections": {"value": None, "reason": "no synthetic text has a section"}}
+    whole = Candidate.in_sections("Plan\nRest.", sections("Plan\nRest.", HEADINGS), model="m", round_number=0)
+    assert of_run([*texts, whole], [Record("Plan\nRest.", "")], TASK)["sections"]["per_text"]["rows"] == len(texts) + 1
+
+
 @pytest.mark.parametrize("method", [AugPe, DpSgd, Wasp], ids=lambda method: method.__name__)
 def test_other_methods_are_refused_before_anything_is_asked(method):
     with pytest.raises(ConfigError, match=r"texts without sections, .*3 headings \(task.sections\).*method=census"):
         planned(method())
+
+
+def test_a_method_of_ones_own_serves_sections_if_it_asks_by_section():
+    own = SimpleNamespace(name="own", label_sets_share=0.2, shown_words=0, plan=Wasp().plan)
+    with pytest.raises(ConfigError, match=r"method own; expected texts without sections, .* section by section; got 3"):
+        planned(own)
+    own.plan = census().plan
+    assert planned(own).by_section
 
 
 def test_what_reads_whole_texts_is_refused_too():

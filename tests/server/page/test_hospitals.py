@@ -33,8 +33,9 @@ def test_each_hospital_is_shown_with_its_attendance_and_its_fingerprint(browser,
         assert party.name in text
         assert party.fingerprint in text
     assert roster.fingerprint in text
-    assert f'<strong>{SAY.offline}</strong></td><td class="words whole">2026-01-02 11:00:00<' in text
-    assert f'{SAY.online}</td><td class="words whole">2026-01-02 10:00:00<' in text
+    since = f'<td class="words whole"><span class="named">{SAY.since} </span>'
+    assert f"<strong>{SAY.offline}</strong></td>{since}2026-01-02 11:00:00<" in text
+    assert f"{SAY.online}</td>{since}2026-01-02 10:00:00<" in text
     assert SAY.works in text
     assert all(sentence in text for sentence in vars(SAY.parts).values())
 

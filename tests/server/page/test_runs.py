@@ -11,6 +11,7 @@ import yaml
 from common.page.access import HEADERS, SANDBOXED
 from common.page.words import sentences
 from common.plan.words import in_fours
+from server.deploy.run_state import DIED
 from server.failure import lock_folder
 from server.page.render import PAGES
 from server.page.runs import MOST_LINES
@@ -32,7 +33,7 @@ def actions(browser):
     """What the page of the run offers to do."""
     text = browser.get("run?name=first").text
     assert all(form["name"] == "first" for form in forms(text))
-    return [verb for verb in ("cancel", "resume") if f'action="{verb}"' in text]
+    return [verb for verb in ("cancel", "resume", "send") if f'action="{verb}"' in text]
 
 
 def test_without_a_run_the_page_says_what_comes_next(browser):
@@ -57,7 +58,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
 
 def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
     folder = under_way(flower)
-    for name, content in {**flower.leaves, "lock": ""}.items():
+    for name, content in {**flower.leaves, "lock": "", "synthetic.jsonl": CANARY}.items():
         (folder / name).write_text(content)
     weakness = {"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}
     (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness]}))
@@ -66,7 +67,7 @@ def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
     for path in ("", "run?name=first"):
         assert "accuracy 0.2; write more texts" in text_of(browser, path)
     text = text_of(browser)
-    assert actions(browser) == []
+    assert actions(browser) == ["send"]
     for command in (f"publish {folder} --license", f"steer {folder} llm=", f"evaluate {folder} --test"):
         assert f"caucus-coordinator {command}" in text
 
@@ -193,14 +194,96 @@ def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     assert "expected one that is not complete" in complete
 
 
-@pytest.mark.parametrize("verb", ["cancel", "resume"])
+@pytest.fixture
+def complete(flower):
+    """The folder of a complete run, whose texts can be sent."""
+    folder = under_way(flower)
+    for name, content in {**flower.leaves, "synthetic.jsonl": CANARY}.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_texts_are_sent_as_by_the_command_and_the_page_says_who_has_them(browser, flower, complete):
+    delivery = {"texts": "ab", "sent_at": "1", "received": {"St. Mary": "2026-01-02 10:00:00Z"}}
+    delivery["missing"] = {"St. Luke": "is <offline>"}
+    assert SAY.sending not in text_of(browser)
+    flower.leaves = {"lock": "17", "sent.json": json.dumps(delivery)}
+    response = browser.post("send", name="first")
+    assert response.status_code == 200
+    assert PAGES.say.acted.sent in (text := html.unescape(response.text))
+    assert f"caucus-coordinator send {flower.folder} first" in text
+    assert flower.given[-2].endswith("/runs/first/sending/run.toml")
+    text = browser.get("run?name=first").text
+    assert f"<dt>St. Mary</dt><dd>{SAY.has_since.format('2026-01-02 10:00:00')}</dd>" in text
+    assert f'{SAY.has_not}</strong> <span lang="en">is &lt;offline&gt;</span>' in text
+    assert actions(browser) == ["send"]
+    flower.leaves = {"lock": "17", "error.txt": "no hospital"}
+    browser.post("send", name="first")
+    assert f'{SAY.sending_failed} <span lang="en">no hospital' in text_of(browser)
+
+
+@pytest.mark.parametrize(("leaves", "reason"), [({"lock": "18"}, DIED), ({}, "No heartbeat")])
+def test_a_sending_that_ends_without_a_word_is_told_beside_who_has_the_texts_from_before(
+    leaves, reason, browser, flower, complete
+):
+    delivery = {"texts": "ab", "sent_at": "1", "received": {"St. Mary": "2026-01-02 10:00:00Z"}, "missing": {}}
+    flower.leaves = {"lock": "17", "sent.json": json.dumps(delivery)}
+    browser.post("send", name="first")
+    assert SAY.sending_failed not in text_of(browser)
+    flower.leaves = leaves
+    for _ in range(2):
+        browser.post("send", name="first")
+        text = text_of(browser)
+        assert SAY.sending_failed in text
+        assert reason in text
+        assert "<dt>St. Mary</dt>" in text
+    for name in ("before.json", "sent.json"):
+        (complete / "sending" / name).write_text("{")
+        assert f"{name} is not valid JSON" in text_of(browser)
+        assert actions(browser) == ["send"]
+
+
+def test_texts_are_sent_once_at_a_time(browser, flower, complete):
+    flower.leaves, flower.says = {}, "pending"
+    assert browser.post("send", name="first").status_code == 200
+    assert "expected sent once at a time" in html.unescape(browser.post("send", name="first").text)
+    assert SAY.sending_now in text_of(browser)
+    assert actions(browser) == []
+    assert flower.asked.count("run") == 1
+
+
+def test_texts_of_an_unfinished_run_and_without_a_guarantee_are_not_sent(browser, flower, complete):
+    facts = json.loads((complete / "privacy.json").read_text())
+    (complete / "privacy.json").write_text(json.dumps(facts | {"planned_epsilon": "inf"}))
+    assert actions(browser) == []
+    assert "expected one with a guarantee" in html.unescape(browser.post("send", name="first").text)
+    (complete / "report.html").unlink()
+    assert "expected a complete one" in html.unescape(browser.post("send", name="first").text)
+    assert browser.post("send", name="first").status_code == 400
+    assert flower.asked.count("run") == 0
+
+
+def test_texts_of_a_run_that_asked_no_hospital_are_not_sent(browser, flower, complete):
+    facts = json.loads((complete / "privacy.json").read_text())
+    spent = facts["spent"] | {"queries_asked": 0}
+    for case in ({"spent": spent}, {"earlier": {"run": "a", "plan_digest": "", "encoder": ""}}):
+        (complete / "privacy.json").write_text(json.dumps(facts | case))
+        assert actions(browser) == []
+        assert "expected one that hospitals answered" in html.unescape(browser.post("send", name="first").text)
+    assert flower.asked == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "resume", "send"])
 def test_a_run_that_another_process_steers_is_left_to_it(verb, browser, flower):
-    under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    folder = under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    if verb == "send":
+        for name, content in flower.leaves.items():
+            (folder / name).write_text(content)
     assert SAY.steered in text_of(browser)
     assert actions(browser) == []
     response = browser.post(verb, name="first")
     assert response.status_code == 400
-    assert "one that caucus-coordinator steer makes" in response.text
+    assert ("got one that asked none" if verb == "send" else "one that caucus-coordinator steer makes") in response.text
 
 
 def test_a_run_that_goes_on_is_not_begun_twice(browser, flower):
@@ -232,7 +315,7 @@ def test_no_other_folder_than_a_run_s_is_read(name, browser, flower):
         assert response.status_code == 400
         assert "run; expected" in (text := html.unescape(response.text)) or "name of the run; expected" in text
         assert "the " + "wrong one" not in text
-    for verb in ("cancel", "resume"):
+    for verb in ("cancel", "resume", "send"):
         assert browser.post(verb, name=name).status_code == 400
 
 
@@ -290,3 +373,6 @@ def test_a_browser_gets_its_language_around_what_the_engine_says_in_english(lang
     assert '<p class="soft small under" lang="en" id="epsilon-note">' in text
     assert say.plan.more_task.format(Path.cwd()) in text
     assert f'<html lang="{code}">' in browser.get("plan", headers=headers, cookie="").text
+    text = html.unescape(browser.get("run?name=first", headers=headers).text)
+    assert say.run.epsilon_of.format("1,5", "4", "1e-5") in text
+    assert say.run.rest_time.format("6,0 s") in text

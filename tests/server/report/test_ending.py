@@ -63,7 +63,7 @@ def test_without_privacy_no_guarantee_is_said(privacy, tmp_path):
 
 def test_a_run_that_asked_nobody_says_so(tmp_path):
     nothing = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": SPENT | {"epsilon": 0.0}}
-    assert lines(tmp_path, privacy=nothing)[0] == "privacy:  no party was asked (ε = 0)"
+    assert lines(tmp_path, privacy=nothing)[0] == "privacy:  no hospital was asked (ε = 0)"
     again = lines(
         tmp_path,
         privacy=nothing | {"epsilon": 2.0, "planned_epsilon": 2.0, "earlier": FIRST},

@@ -100,7 +100,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
     twin = json.loads((run / "report.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert twin["released"] == gather(run).to_json()["released"]
     assert (twin["rounds"][0]["fid"], twin["rounds"][0]["epsilon"]) == (None, "inf")
-    assert twin["privacy"]["statement"].startswith("The parties' records are protected")
+    assert twin["privacy"]["statement"].startswith("The hospitals' records are protected")
     assert twin["cost"]["input_tokens"] == 3000
     assert "Note 7" not in (run / "report.json").read_text("utf-8")  # texts stay in their own file
     assert strict({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import json
+import re
 import time
 
 import pytest
@@ -25,7 +26,8 @@ def test_every_section_says_its_figures(run):
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     for words in (
-        "40 synthetic texts from 3 parties",
+        "40 synthetic texts, written by language models that 3 hospitals guided",
+        "No language model was shown a private text, as long as the public texts are public.",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
         "3,000",  # tokens read, over three rounds
@@ -41,6 +43,27 @@ def test_every_section_says_its_figures(run):
     ):
         assert words in page.text
     assert "Partial run" not in page.text
+
+
+def test_the_first_screen_is_read_at_a_glance(run):
+    """In bold stand short answers, with at most three numbers, and no line begins with the sign of a percentage."""
+    first = write_report(run).read_text("utf-8").partition("<main>")[2].partition("<nav")[0]
+    title = re.search("<h1>(.*)</h1>", write_report(run).read_text("utf-8"))[1]
+    bold = [title, *re.findall("<strong.*?>(.*?)</strong>", first)]
+    assert len(bold) > 3
+    assert len(re.findall(r"\d[\d.,]*", " ".join(bold))) <= 3
+    assert "%" in first
+    assert not re.search(r"\s%", first.replace("\N{NO-BREAK SPACE}", "").replace("&nbsp;", ""))
+
+
+def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
+    def title(name, **changes):
+        return report(write_run(tmp_path / name, **changes)).text.split("\n\n")[3].strip()
+
+    assert title("asked", queries=[{"kind": "counts"}]).endswith("that 3 hospitals guided")
+    assert title("models", queries=[{"longest": 90}]).endswith(" texts, written by noised models of 3 hospitals")
+    assert title("one", epsilon="inf", parties=1).endswith(", made from records of 1 hospital without a guarantee")
+    assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")
 
 
 def test_nothing_is_fetched(run):
@@ -94,12 +117,12 @@ def test_banners(tmp_path):
     assert not any("banner" in attrs.get("class", "") for attrs in plain.tags("p"))
     spent = {"epsilon": "inf", "queries_asked": 2, "queries_planned": 2}
     open_run = report(write_run(tmp_path / "open", epsilon="inf", against_colluders=[], spent=spent))
-    assert "No privacy: no noise was added to the parties' answers (ε is infinite)." in open_run.text
+    assert "No privacy: no noise was added to the hospitals' answers (ε is infinite)." in open_run.text
     assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
-    assert "Simulation." in open_run.text
-    assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 2
+    assert "A simulation: one machine had all hospitals' records." in open_run.text
+    assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 1
 
 
 @pytest.mark.parametrize(
@@ -242,6 +265,6 @@ def test_on_logarithmic_axes_equal_factors_are_equal_distances_and_zero_leaves_a
 
 
 def test_a_good_run_s_report_says_what_comes_next(run):
-    assert "What next." in report(run).text
+    assert "What next?" in report(run).text
     (run / "run.json").unlink()
-    assert "What next." not in report(run).text
+    assert "What next?" not in report(run).text

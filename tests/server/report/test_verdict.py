@@ -5,14 +5,16 @@ import math
 
 import pytest
 
+from common.page.words import sentences
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.guarantee.case import Kind, effective_epsilon, unprotected
 from server.guarantee.sides import guarantee
+from server.report.bars import bars
 from server.report.facts import gather
 from server.report.labels import by_label
 from server.report.utility import WITHOUT, Accuracies, accuracies, utility
-from server.report.verdict import verdict
+from server.report.verdict import points, verdict
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 from tests.support.pages import report
 
@@ -55,38 +57,56 @@ def test_both_sides_are_told_their_own_epsilon():
     assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
     assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
     assert (
-        "over at least 3 of 3 parties: the same holds against it, with 1 party that tell it all they know, with "
+        "over at least 3 of 3 hospitals: the same holds against it, with 1 hospital telling it all they know, with "
         in (card.insiders)
     )
     assert "who knows all records but one, ε is 1: " in card.reader
-    assert card.safe.endswith(
-        "(ε = 1), is right in at most 73.11 % of cases about whether one record was used; the coordinator (ε = 4) in "
-        "at most 98.21 %; a coin toss is right in 50 %."
-    )
+    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether a record took part. ")
+    assert ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
     assert (
-        "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding parties"
+        "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding"
         in card.insiders
     )
-    alike = guarantee(privacy(released_epsilon=4.0, party_epsilon=4.0)).safe
-    assert "(ε = 4)" in alike
-    assert "coordinator" not in alike
     assert "2 or more may see single answers" in card.insiders
     assert card.assumes.endswith("that the coordinator follows the protocol.")
 
 
 @pytest.mark.parametrize(
+    ("epsilon", "right", "worth"), [(0.4, "59.87", "strong"), (1.0, "73.11", "moderate"), (4.0, "98.21", "weak")]
+)
+def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
+    said = guarantee(privacy(epsilon=epsilon, released_epsilon=epsilon, party_epsilon=epsilon)).safe
+    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether a record took ")
+    assert sentences("client.page")["en"].plans.guess_texts.format(right) in said
+    users = {"relation": "add or remove", "unit": "user", "max_records": 8}
+    assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+
+
+def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
+    small = {"epsilon": 0.1, "released_epsilon": 0.1, "party_epsilon": 0.1}
+    assert guarantee(privacy(**small)).safe.startswith("ε = 0.1 is a strong promise")
+    assert guarantee(privacy(**small, delta=0.1)).safe.startswith("ε = 0.1 is a weak promise")
+    assert "took part. Which labels occur is not covered. " in guarantee(privacy(labels_from_records=True)).safe
+    nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
+    assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
+    helped = guarantee(privacy(epsilon=1.0, released_epsilon=0.9, party_epsilon=2.5, assumed_colluders=2)).safe
+    assert "knows all other records guesses rightly in at most 71.1 % of cases" in helped
+    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, a weak promise) in at most 92.42 %;" in helped
+
+
+@pytest.mark.parametrize(
     ("changes", "insiders", "assumes"),
     [
-        ({"aggregation": "none"}, "see each party's answers, with the whole noise already", "cipher that makes the"),
-        ({"queries": [{"name": "texts", "summed": False}]}, "may see each party's answers", "cipher that makes the"),
+        ({"aggregation": "none"}, "see each hospital's answers, with the whole noise already", "cipher that makes the"),
+        ({"queries": [{"name": "texts", "summed": False}]}, "may see each hospital's answers", "cipher that makes the"),
         (
             {"aggregation": "secure, malicious coordinator", "corrupt": 1},
             "only noised sums",
-            "at most 1 party is corrupt",
+            "at most 1 hospital is corrupt",
         ),
         (
             {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
-            "of 3 parties, and of lengths each party's own answer with the whole noise in it: the same holds",
+            "of 3 hospitals, and of lengths each hospital's own answer with the whole noise in it: the same holds",
             "the ciphers that make noise and masks",
         ),
         (
@@ -97,15 +117,15 @@ def test_both_sides_are_told_their_own_epsilon():
         ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
         ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
         (NOTHING, "but those are exact", ""),
-        (NOTHING | {"aggregation": "none"}, "exact answers of each party", ""),
-        (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each party", ""),
+        (NOTHING | {"aggregation": "none"}, "exact answers of each hospital", ""),
+        (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each hospital", ""),
         (
             NOTHING | {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
-            "those are exact, and of lengths each party's own exact answer.",
+            "those are exact, and of lengths each hospital's own exact answer.",
             "",
         ),
         (NOTHING | {"queries": []}, "all records were in one place", ""),
-        ({"unproven": ["seeds"]}, "receives seeds, written from each party's records", ""),
+        ({"unproven": ["seeds"]}, "receives seeds, written from each hospital's records", ""),
     ],
 )
 def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
@@ -116,8 +136,8 @@ def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
 
 def test_labels_from_records_are_an_exception_where_nothing_was_asked():
     nothing = {"queries": [], "planned_epsilon": 0.0}
-    assert "learns nothing about any record from them: no party" in guarantee(privacy(**nothing)).reader
-    assert "but which labels occur: no party" in guarantee(privacy(**nothing, labels_from_records=True)).reader
+    assert "learns nothing about any record from them: no hospital" in guarantee(privacy(**nothing)).reader
+    assert "but which labels occur: no hospital" in guarantee(privacy(**nothing, labels_from_records=True)).reader
 
 
 def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
@@ -171,7 +191,7 @@ UNKNOWN = ". What the same models without the hospitals would teach is not known
         ({}, "The usefulness of the texts was not measured: that takes test texts (task.test)."),
         (
             {"federated": {"accuracy": {"value": 0.71}}},
-            "A classifier of the texts is right on 71 % of the parties' own records, by a noised count; ",
+            "A classifier of the texts is right on 71 % of the hospitals' own records, by a noised count; ",
         ),
         ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
     ],
@@ -192,15 +212,15 @@ def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     [
         (
             against(0.75, 0.04, 0.12),
-            "75 %. The difference is 8 points (95 % interval 4 to 12). It is 94 % with real records and 25 %",
+            "75 %. The difference is 8 points (95 % interval 4 to 12). The accuracy is 94 % with real records and 25 %",
         ),
         (
             against(0.83, -0.041, 0.041, texts=300),
-            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). It is 83 % with all texts, 94 %",
+            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). The accuracy is 83 % with all ",
         ),
         (
             against(0.92, -0.14, -0.04, real=None),
-            "The difference is −9 points (95 % interval −14 to −4). It is 25 % by guessing. What real records would ",
+            "The difference is −9 points (95 % interval −14 to −4). The accuracy is 25 % by guessing. What real ",
         ),
         (
             against(0.93, -0.03, 0.01, synthetic=0.92),
@@ -216,10 +236,10 @@ def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hosp
 def test_the_gain_is_the_difference_of_two_figures_beside_each_other_and_the_full_size_is_apart():
     """A report had "the texts teach 75.5 % where without the hospitals 59.2 %: a clear gain of 8.6 points"."""
     said = judged(against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)).split(". ")
-    assert said[0].startswith("The hospitals help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
+    assert said[0].startswith("The hospitals' answers help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
     assert said[0].endswith("without the hospitals, 59.2 %")
     assert said[1] == "The difference is 8.6 points (95 % interval 5 to 12.2)"
-    assert said[2].startswith("It is 75.5 % with all texts, ")
+    assert said[2].startswith("The accuracy is 75.5 % with all texts, ")
 
 
 def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
@@ -231,11 +251,39 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
     assert facts["verdict"]["sentence"].startswith("No clear gain: trained on 960 texts, ")
     assert "usable" not in facts["verdict"]["sentence"]
     assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
-    bars = page.text[page.text.index("Of a classifier on") : page.text.index("The guarantee")]
+    bars = page.text[page.text.index("Share of") : page.text.index("The run")]
     names = ("synthetic texts", "the same models without the hospitals", "real records", "nothing")
     places = [bars.index(name) for name in names]
     assert places == sorted(places)
     assert "62.7 %" in bars
+
+
+def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
+    metrics = against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)
+    metrics["zero_shot"]["accuracy"]["interval"] = [0.55, 0.63]
+    metrics["zero_shot"]["as_many"] = {"accuracy": {"value": 0.678, "interval": [0.64, 0.71]}}
+    metrics |= {"utility": as_many(0.755, 960), "utility_real": as_many(0.94, 900)}
+    made, said = bars(Metrics(content=metrics)), judged(metrics)
+    assert [(bar.name, round(bar.value, 4), bar.interval) for bar in made.rows] == [
+        ("100 of the synthetic texts", 0.678, (0.64, 0.71)),
+        (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63)),
+        ("all 960 synthetic texts", 0.755, (0.1, 1.0)),
+        ("900 real records", 0.94, (0.1, 1.0)),
+        ("nothing: always the most frequent label", 0.25, None),
+    ]
+    assert all(f"{points(bar.value)} %" in said for bar in made.rows)
+    assert [bar.simulation_only for bar in made.rows] == [False, False, False, True, False]
+
+
+def test_without_labels_the_bars_are_distances():
+    made, said = bars(Metrics(content={"nearness": NEAR})), judged({"nearness": NEAR})
+    assert [(bar.value, bar.interval) for bar in made.rows] == [
+        (0.564, (0.54, 0.58)),
+        (0.64, (0.6, 0.68)),
+        (0.24, (0.22, 0.26)),
+    ]
+    assert (made.shares, made.top) == (False, 0.68)
+    assert all(f"{bar.value:.3g}" in said for bar in made.rows)
 
 
 def test_where_no_hospital_was_asked_there_is_nothing_to_compare_with():
@@ -296,7 +344,7 @@ def test_utility_is_one_table_with_the_number_of_training_texts():
     made = utility(Metrics(content=metrics))
     assert [row.simulation_only for row in made.rows] == [False, True, True, False, False, False]
     assert made.notes == ("The classifier: A model.", "The second classifier: Vectors.")
-    assert made.rows[-1].tested_on == "the parties' records, counted with noise"
+    assert made.rows[-1].tested_on == "the hospitals' records, counted with noise"
     assert utility(Metrics()).to_json() == {"rows": [], "notes": [], "measure": "accuracy"}
 
 
@@ -472,7 +520,7 @@ def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, senten
     metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
     said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
     assert said.sentence.endswith(sentence)
-    assert said.sentence.startswith("The hospitals help: the distance") == sentence.endswith(CLEARLY)
+    assert said.sentence.startswith("The hospitals' answers help: the distance") == sentence.endswith(CLEARLY)
     assert not said.simulation_only
 
 
@@ -481,3 +529,14 @@ def test_without_labels_and_questions_no_gain_is_missed():
     metrics = Metrics(content={"nearness": NEAR | {"difference": None, "zero_shot": None}})
     said = verdict(asked_nobody, metrics, texts=3, weaknesses=0).sentence
     assert said.endswith("that of other real texts is 0.24.")
+
+
+def test_beside_bars_the_verdict_is_short(tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "metrics.json").write_text(json.dumps(against(0.75, 0.04, 0.12)))
+    page, said = report(run), gather(run).to_json()["verdict"]
+    sentence, short = said["sentence"], said["short"]
+    assert "with real records" in sentence
+    assert "with real records" not in short
+    assert sentence.startswith(short.partition(". ")[0])
+    assert "with real records" not in page.text.partition("Is it safe?")[0]

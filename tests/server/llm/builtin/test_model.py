@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError, ProviderError
+from server.domain import Example
 from server.llm.base import Provider, Request
 from server.llm.builtin.model import BuiltinModel
 from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
@@ -374,6 +375,33 @@ def test_reading_less_writes_differently(model):
     small = set(itertools.chain.from_iterable(map(tokenise, written(narrow, ask(60)))))
     assert len(small) < len(wide)
     assert narrow.identity != model.identity
+
+
+def test_a_section_is_written_from_public_ones_under_its_heading_whatever_its_description_says():
+    cards, transfers = PUBLIC[: len(PUBLIC) // 2], PUBLIC[len(PUBLIC) // 2 :]
+    named = [Example(text=text, topic="First  Part") for text in cards]
+    named += [Example(text=text, topic="Second") for text in transfers[:60]]
+    labels = (("first part", "a pending transfer"), ("Second", "a card in the post"), ("Third", "a lost card"))
+    fields = {"name": "small", "public_texts": PUBLIC, "encoder": Hashed()}
+    plain, model = BuiltinModel(**fields), BuiltinModel(**fields, public_sections=named)
+    assert model.identity != plain.identity
+    for heading, own in (("first part", "card"), ("Second", "transfer")):
+        other = {"card": "transfer", "transfer": "card"}[own]
+        for good in ((), ("Where is it?",)):
+            asked = ask(25, labels=labels, label=heading, before="", good=good)
+            assert share(written(model, asked), own) > 0.4 > share(written(plain, asked), own)
+            assert share(written(model, asked), other) == 0
+    third = ask(25, labels=labels, label="Third", before="")  # under this heading stands no public text
+    assert share(written(model, third), "card") > 0.5
+
+
+def test_a_section_that_is_a_formula_may_be_a_public_one():
+    named = [Example(text="None known.", topic="Allergies"), Example(text="My card is late.", topic="History")]
+    labels, texts = (("Allergies", "what to avoid"), ("History", "what came before")), [text.text for text in named]
+    fields = {"name": "small", "public_texts": texts, "encoder": Hashed()}
+    asked = ask(1, n=1, labels=labels, label="Allergies", before="")
+    assert written(BuiltinModel(**fields, public_sections=named), asked) == ["None known."]
+    assert "None known." not in written(BuiltinModel(**fields), asked)
 
 
 def test_noise_writes_what_was_never_read():

@@ -1,0 +1,149 @@
+"""The question of a census: how it is planned, and how it is asked of the hospitals.
+
+A plan has one question, for class sums, with all of epsilon. With `questionnaire` the same answer says how many records
+have texts of which form. Where texts have several labels, or sections, one more question with a share of epsilon asks
+which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
+
+With the census of a finished run (`census`) nothing is asked, so what that run did not ask cannot be used.
+
+The arrays of the question, a public subspace with the centres of the labels, are functions of the texts of the first
+round and of the labels' descriptions (`census.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import ConfigError
+from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.questions import QUESTIONS
+from common.queries.terms import encode_terms
+from server.domain import Task
+from server.method import Tools
+from server.operators import census_file, label_sets, section_texts
+from server.operators.census import Census, softness, subspace
+from server.operators.questionnaire import common_words, released_answers
+from server.operators.reliability import Written
+from server.settings.methods import GRID, CensusSettings
+
+CLASS_SUMS = "class sums"
+REACH = 0.25
+"""Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
+FIRST, LISTED = 16, 64
+"""Number of terms that a record counts for, and number on the list, with `questionnaire=terms`."""
+
+
+def check(settings: CensusSettings, task: Task) -> None:
+    """Refuse settings that the task, or the census of a finished run, does not allow.
+
+    Raises:
+        ConfigError: The settings are refused; the message names one.
+    """
+    if settings.census is not None:
+        task.check_single("method.census", "whose census says which labels occur together", "Ask: method.census=null")
+    if settings.questionnaire != "none":
+        do = "Set method.questionnaire=none"
+        task.check_single("method.questionnaire", "so that a record's form counts once", do)
+    if settings.samples // settings.rounds < len(task.labels):
+        raise ConfigError(
+            "method.samples",
+            expected=f"one text for each of {len(task.labels)} labels in each of {settings.rounds} rounds",
+            got=settings.samples,
+        )
+    if settings.census is not None:
+        _check_finished(settings, settings.census, task)
+
+
+def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+    """Plan one question, or none with the census of a finished run; one more where texts have several labels."""
+    if settings.census is not None:
+        return ()
+    units = round(settings.count * GRID)
+    sums = {
+        "labels": len(task.labels),
+        "directions": settings.directions,
+        "count": units,
+        "grid": GRID,
+        "max_records": max_records,
+    }
+    if settings.questionnaire == "none":
+        asking = section_texts if task.sectioned else label_sets
+        sets = asking.queries(task, settings.label_sets_share, max_records)
+        share = 1 - settings.label_sets_share if sets else 1.0
+        spec = ClassSumsSpec(**sums, labels_per_record=task.labels_per_text)
+        return (*sets, PlannedQuery(name=CLASS_SUMS, spec=spec, share=share))
+    weights = {question.name: units for question in QUESTIONS}
+    if settings.questionnaire == "terms":
+        weights |= {"first": FIRST, "term": max(1, units // 2)}
+    return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
+
+
+def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools: Tools) -> Census:
+    """Ask for the sums of the records' coordinates along public directions, relative to public centres.
+
+    Args:
+        settings: The method's settings.
+        texts: Texts of the first round, each section or label of a text in a row of its own.
+        written: (n,) what each row says.
+        tools: Tools of the run.
+    """
+    described = [description or label for label, description in tools.task.labels.items()]
+    space = subspace(
+        texts.vectors,
+        texts.requested,
+        tools.embed(described),
+        directions=settings.directions,
+        description=settings.description if distinct(tools.task) else 0.0,
+        quantile=REACH,
+    )
+    spec = tools.spec(CLASS_SUMS)
+    assert isinstance(spec, ClassSumsSpec), "as planned"
+    radius, more = np.array([space.radius], dtype=np.float32), {}
+    listed: tuple[str, ...] = ()
+    if isinstance(spec, QuestionnaireSpec):
+        listed = common_words(written, LISTED) if spec.first else ()
+        more["terms"] = encode_terms(listed) if listed else np.zeros(0, dtype=np.uint8)
+    answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius, **more)
+    noise = tools.noise(CLASS_SUMS, 0)
+    rows = answer[: spec.sums].reshape(spec.labels, spec.directions + 1)
+    count = spec.count / spec.grid
+    census = Census(
+        labels=tuple(tools.task.labels),
+        subspace=space,
+        softness=softness(texts.vectors, texts.requested, space.centres),
+        sums=rows[:, :-1],
+        counts=rows[:, -1] / count,
+        noise=noise,
+        count_noise=noise / count,
+    )
+    if isinstance(spec, QuestionnaireSpec):
+        census = replace(census, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
+    return census
+
+
+def distinct(task: Task) -> bool:
+    """Return whether each text has one of several labels, which the means of a census can tell apart."""
+    return task.labelled and not task.several
+
+
+def _check_finished(settings: CensusSettings, path: str, task: Task) -> None:
+    census, _ = census_file.read(Path(path))
+    census_file.check_labels(census, tuple(task.labels), Path(path))
+    if settings.questionnaire != "none" and census.questionnaire is None:
+        raise ConfigError(
+            "method.questionnaire",
+            expected="none, for a census without the answers",
+            got=settings.questionnaire,
+            where=path,
+        )
+    if settings.questionnaire == "terms" and not (census.questionnaire and census.questionnaire.listed):
+        raise ConfigError(
+            "method.questionnaire",
+            expected="questions or none, for a census without the terms",
+            got=settings.questionnaire,
+            where=path,
+        )

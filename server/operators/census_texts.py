@@ -1,0 +1,141 @@
+"""The texts of a census's rounds: how many are ordered, of which models and labels, and what their prompts show.
+
+The first round is zero-shot and orders all labels alike. Later rounds follow the memory that the answer has left: a
+model's weight is its share of the texts, a label gets texts by need, and a prompt shows S exemplars drawn from the pool
+of its label; a model that writes what is requested stays zero-shot (`reliability.py`).
+
+Texts with several labels are ordered by sets of labels (`label_sets.py`). Texts in sections are not ordered by label at
+all: a sequence of headings is drawn for each, and each heading gets a request of its own, which shows the text so far,
+asks for the section's part of the words, and otherwise is a request for one text of that label (`section_texts.py`).
+What these two know of the records is asked once: which labels occur together after the texts of the first round are
+written, the order of sections before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from server.llm import prompts
+from server.llm.allocation import allocate, dealt, per_label
+from server.llm.base import Request
+from server.llm.generate import Generated
+from server.llm.orders import Order, RequestMaker, make_orders
+from server.method import State, Tools
+from server.operators import label_sets, section_texts
+from server.operators.questionnaire import Aims, length
+from server.settings.methods import CensusSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusMemory:
+    """The method's memory from round to round.
+
+    Attributes:
+        weights: Each model's share of the next round's texts, sum 1.
+        needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
+        pool: Indices in D of each label's exemplars of the next round.
+        reliable: Models that write what is requested: their prompts stay zero-shot.
+        sets: Which labels occur together, if texts have several, or in which order sections follow one another.
+    """
+
+    weights: Mapping[str, float]
+    needs: Mapping[str, float] = field(default_factory=dict)
+    pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    reliable: Sequence[str] = ()
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
+        return cls(**saved)
+
+
+def texts_of_round(settings: CensusSettings, number: int) -> int:
+    """Return the number of texts that a round orders; rounds are numbered from 0."""
+    before, after = (settings.samples * done // settings.rounds for done in (number, number + 1))
+    return (after - before) * (settings.best_of if number and settings.questionnaire != "none" else 1)
+
+
+def harvest(
+    settings: CensusSettings, state: State[CensusMemory], tools: Tools, *, aimed: Aims | None
+) -> tuple[Mapping[str, Any], Generated]:
+    """Write the round's texts, and ask once which labels occur together, or how sections follow one another.
+
+    Args:
+        settings: The method's settings.
+        state: The state before the round.
+        tools: Tools of the run.
+        aimed: Estimated shares of the records by form, which lengths are drawn from; None if they are not used.
+
+    Returns:
+        What the question answered, for the memory's `sets`, and the texts.
+    """
+    known, write = state.memory.sets, _maker(settings, state, aimed, tools)
+    weights = np.array([state.memory.weights[model] for model in tools.models])
+    counts = allocate(texts_of_round(settings, state.round), weights)
+    if not tools.task.sectioned:
+        written = tools.generate(_orders(settings, counts, state, tools), write, round_number=state.round)
+        return known or label_sets.asked(tools), written
+    known = known or section_texts.asked(tools)
+    return known, section_texts.generate(
+        counts,
+        known,
+        _section_maker(settings, write),
+        tools,
+        round_number=state.round,
+        shown=settings.shown_words,
+    )
+
+
+def _orders(
+    settings: CensusSettings, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools
+) -> list[Order]:
+    """Return the orders of a round of whole texts, of which each model writes (K,) `counts`."""
+    labels = list(tools.task.labels)
+    if tools.task.several:
+        return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=settings.samples)
+    if not state.memory.needs:
+        shares = per_label(counts, len(labels), len(state.candidates))
+    else:
+        needed = allocate(int(counts.sum()), np.array([state.memory.needs[label] for label in labels]))
+        shares = dealt(counts, needed)
+    return make_orders(shares, tools.task, tools.models)
+
+
+def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | None, tools: Tools) -> RequestMaker:
+    """Return the maker of requests by example, or zero-shot ones where a label has no pool."""
+
+    def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+        reliable = order.model in state.memory.reliable
+        pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
+        shown = [pool[place] for place in generator.permutation(len(pool))[: settings.shots]]
+        return prompts.by_example(
+            tools.task,
+            order.label,
+            texts=texts,
+            rng=generator,
+            good=[section_texts.under(state.candidates[i], order.label) for i in shown],
+            temperature=settings.temperature,
+            words=length(aimed, generator) if aimed and settings.words is None else settings.words,
+            more=order.more or (),
+        )
+
+    return write
+
+
+def _section_maker(settings: CensusSettings, write: RequestMaker) -> section_texts.SectionMaker:
+    """Return the maker of requests for sections: that of texts, with the text so far and a part of its words."""
+
+    def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
+        request = write(order, 1, generator)
+        words = None if settings.words is None else max(1, settings.words // number)
+        return replace(request, task_kind=f"section of one {request.task_kind}", before=before, words=words)
+
+    return write_section

@@ -1,0 +1,123 @@
+"""The verdict's figures as bars: each figure of its sentences, with what it is of and its 95 % interval.
+
+Accuracies (of texts with several labels, micro F1) reach from 0 to 1. Without labels the bars are the distances of
+equally many texts from real ones, and reach to the largest of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from server.documents.figure_groups import Interval
+from server.documents.files import Document
+from server.documents.metrics import Estimate, Metrics, Nearness
+from server.report.utility import ACCURACY, RELEASED, WITHOUT, accuracies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar(Document):
+    """One figure of the verdict.
+
+    Attributes:
+        name: What it is of, in words.
+        value: The figure.
+        interval: Its 95 % interval; None if there is none.
+        colour: Number of its colour, from 0 to 7.
+        simulation_only: Whether it was computed from private records.
+    """
+
+    name: str
+    value: float
+    interval: Interval | None = None
+    colour: int
+    simulation_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars(Document):
+    """The bars beside a verdict.
+
+    Attributes:
+        title: What the figures are.
+        caption: How they came about.
+        shares: Whether they are shares, to be written in percent.
+        top: The value at which a bar has its full length.
+        rows: The bars; empty if nothing was measured.
+    """
+
+    title: str
+    caption: str
+    shares: bool
+    top: float
+    rows: tuple[Bar, ...]
+
+
+def bars(metrics: Metrics) -> Bars:
+    """Return the bars of all figures that a verdict names."""
+    if metrics.nearness:
+        rows = tuple(_distances(metrics.nearness))
+        ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
+        caption = f"Between {_number(metrics.nearness.texts)}texts of each kind and real texts (FID): lower is better"
+        top = max(ends, default=1.0) or 1.0
+        return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
+    measured = accuracies(metrics)
+    return Bars(
+        title="Accuracy" if measured.measure == ACCURACY else "Micro F1",
+        caption=f"{'Share' if measured.measure == ACCURACY else 'Micro F1'} of {_number(measured.tested)}real texts, "
+        "kept for this test by the coordinator, whose labels a classifier finds, by what it was trained on: higher is "
+        "better",
+        shares=True,
+        top=1.0,
+        rows=tuple(_shares(metrics)),
+    )
+
+
+def _shares(metrics: Metrics) -> Iterator[Bar]:
+    """Yield the bars of accuracies: what the hospitals add first, then all texts and the references."""
+    measured, gain = accuracies(metrics), metrics.label_sets.gain if metrics.label_sets else metrics.gain
+    alike, without, real, released = _intervals(metrics)
+    whole = f"all {_number(measured.trained_on)}synthetic texts"
+    alone = gain is not None and gain.texts == measured.trained_on
+    if gain is not None and measured.zero_shot is not None:
+        name = whole if alone else f"{gain.texts:,} of the synthetic texts"
+        yield Bar(name=name, value=measured.zero_shot + gain.value, interval=alike, colour=0)
+        name = f"{gain.texts:,} texts of {WITHOUT}"
+        yield Bar(name=name, value=measured.zero_shot, interval=without, colour=3)
+    elif measured.zero_shot is not None:
+        yield Bar(name=WITHOUT, value=measured.zero_shot, interval=without, colour=3)
+    if measured.synthetic is not None and not alone:
+        yield Bar(name=whole, value=measured.synthetic, interval=measured.interval, colour=0)
+    if measured.real is not None:
+        number = _number(metrics.real_private and metrics.real_private.records)
+        yield Bar(name=f"{number}real records", value=measured.real, interval=real, colour=1, simulation_only=True)
+    if measured.released is not None:
+        yield Bar(name=RELEASED, value=measured.released, interval=released, colour=2)
+    if measured.majority is not None:
+        answer = "the most frequent label" if measured.measure == ACCURACY else "the best constant answer"
+        yield Bar(name=f"nothing: always {answer}", value=measured.majority, colour=4)
+
+
+def _intervals(metrics: Metrics) -> Iterator[Interval | None]:
+    """Yield the intervals with as many texts, without the hospitals, of real records and of the released numbers."""
+    if sets := metrics.label_sets:
+        yield from (of.interval for of in (sets.equally_many, sets.without, sets.real, Estimate()))
+        return
+    real, sampled = metrics.real_private, metrics.utility_real
+    if real and sampled and sampled.accuracy.value == real.accuracy.value:
+        real = sampled
+    for of in (metrics.as_many_as_zero_shot, metrics.zero_shot, real, metrics.released_classifier):
+        yield of.accuracy.interval if of else None
+
+
+def _distances(near: Nearness) -> Iterator[Bar]:
+    of: tuple[tuple[str, Estimate, int], ...] = (
+        ("synthetic texts", near.synthetic, 0),
+        (f"texts of {WITHOUT}", near.without, 3),
+        ("other real texts", near.real, 1),
+    )
+    for name, estimate, colour in of:
+        if estimate.value is not None:
+            yield Bar(name=name, value=estimate.value, interval=estimate.interval, colour=colour)
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,} "
