@@ -26,7 +26,7 @@ class Guarantee(Document):
         reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
-        safe: Sentences for those who ask whether the texts are safe; conditions are in the others.
+        safe: Sentences for those who ask whether the texts are safe; the other fields state the conditions.
     """
 
     kind: Kind
@@ -93,7 +93,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
-    """Return sentences on what ε promises about whose secret, in the words of a hospital's page."""
+    """Return sentences on what ε promises and whose data it protects, in the words of a hospital's page."""
     whose = "a user's records" if privacy.by_user else "a record"
     released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
