@@ -30,7 +30,7 @@ class Terms:
 
     Attributes:
         limits: Limits on the use of the records.
-        approval: "manual" or "auto"; without effect in a simulation, which keeps no approvals.
+        approval: "manual" or "auto"; it has no effect in a simulation, which keeps no approvals.
     """
 
     limits: Limits
@@ -47,7 +47,7 @@ class Admission:
             RefusalError.
         ledger: The party's ledger.
         data_set: The ledger's name for its records; empty if all data sets count together.
-        writers: The party's writers of texts, by kind of query.
+        writers: The party's writers of texts, keyed by kind of query.
         roster: See `client.service.PartyService`.
         approvals: See `client.service.PartyService`.
     """
@@ -99,9 +99,9 @@ class Admission:
         return terms.limits
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
-        """Admit the next question of a run, whose plan was checked with the limits `checked`.
+        """Admit the next question of a run; its plan was last checked against the limits `checked`.
 
-        Returns and raises what `at_opening` does.
+        The return value and the errors are those of `at_opening`.
         """
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
@@ -124,7 +124,7 @@ class Admission:
 
 
 def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
-    """Refuse a plan whose parties are not those of this party's own roster.
+    """Raise a RefusalError if the plan's parties are not those of this party's own roster.
 
     Raises:
         RefusalError: The parties differ; the reason is ROSTER.

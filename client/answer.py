@@ -1,8 +1,8 @@
 """How a party answers a query, from its arrival to the sent answer; `server/federation/ask.py` is the other side.
 
 1. Check that the query is the planned one and fits the plan's labels and encoder.
-2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before a
-   private record is touched, and close the answers before this one.
+2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before any
+   private record is accessed, and close the answers before this one.
 3. Choose the records: at user level, at most m records of each user; under subsampling, those that a secret key draws.
 4. Answer, from these records alone and with noise from the operating system's entropy:
    - a sum (`_sum`): this party's integer counts, bounded as planned for the ring, plus its share of the noise;
@@ -73,7 +73,7 @@ class Party:
         limits: The party's own limits.
         data_set: Name of the records in the ledger.
         encoder: The agreed encoder.
-        writers: The party's writers of texts, by kind of query.
+        writers: The party's writers of texts, keyed by kind of query.
     """
 
     ledger: Ledger
@@ -179,7 +179,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
-    """Refuse a query that is not the planned one or does not fit, from public facts alone and before any charge.
+    """Raise a RefusalError if a query is not the planned one or does not fit; use only public facts, before any charge.
 
     Raises:
         RefusalError: The query is refused; the error has the reason.

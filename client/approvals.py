@@ -9,13 +9,14 @@ decision itself, but never who made it or why.
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
 A coordinator asks as often as it likes, so the number of files is bounded: at the bound the hospital refuses, and its
-log says so, until a person has moved old files away. Only a plan that nobody has decided about, and whose run the
-coordinator has ended, is removed here, the first that ended for a new one. The service and a person's command
-each lock the folder while they read and write an entry, so that neither loses what the other wrote.
+log says so, until a person has moved old files away. An entry is removed here only to make room for a new one. It must
+be of a plan that nobody has decided about and of a run that the coordinator has ended; the one that ended first is
+removed. The service and a person's command each lock the folder while they read and write an entry, so that neither
+loses what the other wrote.
 
-A plan beyond the limits is kept as one that the limits refuse, so that people can look at it, and waits for nobody. A
-coordinator can tell that a run has ended, but need not, and a run that failed or was cancelled is one that it may
-resume: of a plan that it does not ask for any more, that is all that is known here (`client.deploy.quiet`).
+A plan beyond the limits is stored as refused by the limits, so that people can look at it; it does not wait for a
+decision. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
+cancelled. So nothing more is known here about a plan that it no longer asks for (`client.deploy.quiet`).
 
 A file holds the last decision; each one, by a person or by the limits, is also a line of the audit log, written first.
 
@@ -61,13 +62,13 @@ class PlanApproval:
         plan_digest: Hex digest of the plan.
         plan: The plan in canonical JSON.
         decision: "awaiting", "approved" or "refused".
-        by: Who decided: `LIMITS` or a user of this machine; empty before.
+        by: Who decided: `LIMITS` or a user of this machine; empty before a decision.
         data: Keyed digest of the file of records that the run was admitted with; empty before.
         first_seen: Time of the first request, UTC.
-        decided: Time of the decision, UTC; empty before, and for one that an earlier version stored.
+        decided: Time of the decision, UTC; empty before, and for a decision that an earlier version stored.
         reason: The person's reason, for this hospital alone; may be empty.
         asked: Time of the last request for a plan that was not approved, UTC; empty in an earlier version's entry.
-        ended: Time at which the coordinator told that the run has ended, UTC; empty if it did not.
+        ended: Time at which the coordinator announced the end of the run, UTC; empty if it did not.
     """
 
     run: str
@@ -83,7 +84,7 @@ class PlanApproval:
     ended: str = ""
 
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as after an upgrade, or not that of the digest."""
+        """Return the plan; None if it is of another version, as after an upgrade, or does not match the digest."""
         try:
             plan = Plan.from_dict(json.loads(self.plan))
         except (PlanError, ConfigError, ValueError):
@@ -153,7 +154,7 @@ class Approvals:
             raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def beyond(self, run: str, plan: Plan) -> None:
-        """Keep a plan that the limits refuse; one that is known stays as it is, but for the time of this request."""
+        """Store a plan that the limits refuse; a plan that is already stored only gets the time of this request."""
         with _locked(self._folder):
             known = find(self._folder, run, plan.digest().hex())
             if known:
@@ -173,7 +174,7 @@ class Approvals:
                     _store(self._folder, replace(entry, ended=now()))
 
     def unchanged(self) -> None:
-        """Refuse to continue if the file of records has changed since this service read it.
+        """Raise a RefusalError if the file of records has changed since this service read it.
 
         Raises:
             RefusalError: The file has changed; the reason is RECORDS.
@@ -215,12 +216,12 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Return approvals that wait for a person's decision, without those of runs that the coordinator has ended."""
+    """Return approvals that wait for a person's decision; omit those of runs that the coordinator has ended."""
     return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.ended]
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
-    """Store a person's decision, replacing the one that was shown, and log it; return the approval with it.
+    """Store and log a person's decision, replacing the one that was shown; return the updated approval.
 
     Args:
         folder: The folder of `Approvals`.
@@ -250,7 +251,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
 
 
 def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
-    """Append a decision to the audit log, and return it with its time."""
+    """Append a decision to the audit log, and return the approval with the time of the decision."""
     decided = replace(approval, decided=now())
     AuditLog(folder).note_decision(
         run=approval.run,
@@ -271,7 +272,7 @@ def _entry(run: str, plan: Plan) -> PlanApproval:
 
 
 def _asked_for(approval: PlanApproval) -> PlanApproval:
-    """Return the entry after a request; of an approved plan the time is not kept, as each question would be one."""
+    """Return the entry after a request; the time is not stored for an approved plan, as each question is a request."""
     return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
 
 

@@ -1,4 +1,4 @@
-"""The hospital's log of requests and decisions, FOLDER/audit.jsonl, which only grows: no text of a record, no count.
+"""The hospital's append-only log of requests and decisions, FOLDER/audit.jsonl, without texts or counts of records.
 
     request    when, run, plan, request, query, decision ("answered" or "refused"), reason, detail
     decision   when, run, plan, by, from, to, reason: a person, or the limits, changed whether the run is approved
@@ -39,7 +39,7 @@ class AuditLog:
         self.path = folder / "audit.jsonl"
 
     def ready(self) -> None:
-        """Refuse a request that the log has no room for, before any work on it.
+        """Raise a RefusalError if the log has no room for a request, before any work on it.
 
         Raises:
             RefusalError: The log is full; the reason is FULL.

@@ -1,4 +1,4 @@
-"""The socket between a hospital's relay and its party service: gRPC on both ends, one parcel in, one parcel out.
+"""The socket between a hospital's relay and its party service: gRPC, with one parcel in reply to each.
 
 This module is separate so that the relay loads neither torch nor anything that reads records.
 """

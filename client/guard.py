@@ -52,18 +52,19 @@ class Limits:
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers; use it only for data sets
-            of which that is known anyway.
+            for which the answer is known anyway.
         queries: Kinds of queries that are answered; by default `UNNAMED`.
         max_top: Largest number of votes of one record in each direction (Q).
         min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it their
-            noise, their shares and everything else that they see, and sign anything. Secure aggregation must hide this
-            party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
-            coordinator's choice: if it assumes fewer colluders than there are, a malicious coordinator can obtain two
-            signed survivor sets, and from their shares this party's answer with its own share of the noise alone.
+        corrupt: Fraction of all parties, rounded up to a whole number of parties, that may help the coordinator in any
+            way: tell it their noise, their shares and everything else that they see, and sign anything. Secure
+            aggregation must hide this party's answer from them, and both limits of ε must hold without their noise. The
+            plan's own numbers are the coordinator's choice: if it assumes fewer colluders than there are, a malicious
+            coordinator can obtain two signed survivor sets, and from their shares this party's answer with its own
+            share of the noise alone.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
             2^-(security_bits + 40) where the coordinator is not trusted, since it can try many graphs.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
@@ -106,7 +107,7 @@ class Limits:
             raise ConfigError("max_epsilon", expected="finite, or unsafe_no_noise set as well", got=self.max_epsilon)
 
     def check(self, plan: Plan, earlier: Iterable[Release] = ()) -> None:
-        """Accept or refuse a plan before anything private is touched.
+        """Check that a plan is within the limits, before any private data is accessed.
 
         Args:
             plan: The plan.
@@ -120,7 +121,7 @@ class Limits:
             raise refusal
 
     def refusals(self, plan: Plan, earlier: Iterable[Release] = ()) -> Iterator[tuple[str, RefusalError]]:
-        """Yield the name of each limit that a plan exceeds, with the refusal; `check` raises the first.
+        """Yield the name of each limit that a plan exceeds, with its RefusalError; `check` raises the first.
 
         Noise that does not suffice for the epsilon that the plan claims exceeds `max_epsilon`, whatever its value.
         """
@@ -171,7 +172,7 @@ class Limits:
         return max(1, min(plan.noise_parties, plan.survivors - self.coalition(plan))) if plan.secure else 1
 
     def allow(self, charges: Iterable[Release]) -> None:
-        """Refuse charges that exceed the lifetime limits of a record.
+        """Raise a RefusalError if the charges exceed the lifetime limits of a record.
 
         Args:
             charges: All charges, the requested one included.

@@ -1,4 +1,4 @@
-"""The head of the ledger, noted outside it, to detect an older copy, which would give spent budget back.
+"""The head of the ledger, noted outside it, to detect an older copy, which would restore budget already spent.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
     ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
@@ -6,7 +6,7 @@
 The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
 is never ahead of the ledger, and before an answer leaves, so it covers all that was answered: an answer whose note
 cannot be written is refused, and so is each answer over an older copy that takes the ledger's place while the service
-runs. After a crash between the two the note lags, and is accepted: the ledger contains it.
+runs. After a crash between commit and note, the note lags behind, and is still accepted: the ledger contains its head.
 """
 
 import re
@@ -66,7 +66,7 @@ class NotedHead:
         return noted
 
     def check(self, ledger: Ledger) -> None:
-        """Check, before anything is charged, that no older copy took the ledger's place since the last note.
+        """Check, before anything is charged, that no older copy has taken the ledger's place since the last note.
 
         Raises:
             LedgerError: An older copy took its place.

@@ -1,4 +1,4 @@
-"""The sole reader of private files, and the only form in which the rest of the party sees private data."""
+"""The only module that reads private files, and the only form in which the rest of the party sees private data."""
 
 import hmac
 import logging
@@ -40,8 +40,8 @@ class EmbeddedRecords:
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
             each record is a separate unit.
-        parts: (records,) for a record with several labels, which stands here once under each: the number of the record,
-            rising, and no label twice within one. None if each has one label.
+        parts: (records,) number of the record that each row belongs to, ascending: a record with several labels has one
+            row for each of them, and no label twice. None if each record has one label.
 
     Raises:
         InternalError: The numbers of vectors, labels, texts, owners and parts differ.
@@ -64,14 +64,14 @@ class EmbeddedRecords:
 
     @property
     def record_numbers(self) -> NDArray[np.int64]:
-        """The number of the record that each row is of, rising."""
+        """The number of the record that each row belongs to, ascending."""
         return np.arange(len(self.texts)) if self.parts is None else self.parts
 
     def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
         """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
 
-        Of a record with several labels, only the first `labels_per_record` are kept. Which all these are depends on
-        that owner's records alone, as the sensitivities require, and is always the same.
+        Of a record with several labels, only the first `labels_per_record` are kept. The choice depends on that owner's
+        records alone, as the sensitivities require, and is always the same.
         """
         if self.owners is None and self.parts is None:
             return self
@@ -91,9 +91,9 @@ class EmbeddedRecords:
     def sampled(self, rate: float, key: bytes) -> Self:
         """Return a Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
-        A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
-        random function, independently, with a probability that is at most 2^-64 below `rate` and never above it. The
-        same key draws the same units, so one subsample can serve several queries.
+        A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down. If HMAC-SHA256 is taken as a
+        random function, units are independent, and the probability is at most 2^-64 below `rate` and never above it.
+        The same key draws the same units, so one subsample can serve several queries.
 
         Args:
             rate: The probability, in [0, 1].
@@ -163,13 +163,13 @@ class PartyRecords:
         Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
         population, whatever their labels are here: each still adds to one label alone, so that no sensitivity grows.
 
-        In a plan with several labels a record (`labels_per_record`), a record stands here under each of its labels that
-        the plan knows, in its file's order and each once; of more than that many, the first. In any other plan it takes
-        part under its first label alone, or not at all.
+        In a plan with several labels per record (`labels_per_record`), a record has one row for each of its labels that
+        the plan knows, in its file's order; if there are more than that many, only for the first. In any other plan it
+        takes part under its first label alone, or not at all.
 
-        In a plan by sections the labels are headings. A record stands here under each of its own headings that the plan
-        knows, each time with the text and the vector of that section, in the order of its text; of more than that many,
-        under the first. A record without any takes no part.
+        In a plan by sections the labels are headings. A record has one row for each of its own headings that the plan
+        knows, with the text and the vector of that section, in the order of its text; if there are more than that many,
+        only for the first. A record without such headings takes no part.
         """
         if by_section:
             return self._under_headings(labels, unit, labels_per_record)
@@ -232,7 +232,7 @@ class RecordSections:
     """The sections of a party's records, embedded. No part of them has a repr.
 
     Attributes:
-        numbers: The number of the record that each section is of, rising.
+        numbers: The number of the record that each section belongs to, ascending.
         headings: The sections' headings, in the form in which they are compared; none twice within a record.
         texts: The sections' texts, without headings.
         vectors: (sections, dimensions) float32, unit norm.
@@ -262,7 +262,7 @@ def read(
 
     A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
     embedded as they stand, structured or not; a structure is what this party itself expects of its file. If it expects
-    no labels (`labelled`), its records take part in plans without labels alone.
+    no labels (`labelled`), its records take part only in plans without labels.
 
     Raises:
         DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of

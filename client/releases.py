@@ -3,10 +3,10 @@
     FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is that of `runs/HEX.json` (`client/approvals.py`)
     FOLDER/releases/HEX.json     the run's name, when the texts came, and how many there are
 
-A coordinator may send anything. So a release is taken only for a run and plan that this hospital approved and answered,
-once, up to a size and up to a number; only if each line is what the audit reads; and never over another one. The texts
-are stored and nothing more: nobody looks at them until a person at the hospital asks for that. The coordinator learns
-that they were taken, or a coarse reason, and nothing about the records.
+A coordinator may send anything. So a release is accepted only for a run and plan that this hospital approved and
+answered, only once, only within limits on size and number, only if the audit can read each line, and never in place of
+another release. The texts are stored and nothing more: nobody looks at them until a person at the hospital asks for
+that. The coordinator learns that they were accepted, or a coarse reason, and nothing about the records.
 """
 
 import json
@@ -62,7 +62,7 @@ class Releases:
         self._ledger = ledger
 
     def keep(self, run: str, plan_digest: bytes, texts: bytes) -> None:
-        """Keep the texts of a run; those that are kept already may come again.
+        """Store the texts of a run; texts that are stored already may arrive again.
 
         Args:
             run: Identity of the run.
@@ -94,7 +94,7 @@ class Releases:
         write_atomic(note, json.dumps(about).encode(), mode=SECRET)
 
     def _check_answered(self, run: str, plan_digest: bytes) -> None:
-        """Refuse a run and plan that this hospital has not answered, or does not approve any more."""
+        """Raise a RefusalError if this hospital has not answered the run and plan, or no longer approves them."""
         approval = find(self._folder, run, plan_digest.hex())
         answered = any(entry.plan_digest == plan_digest for entry in self._ledger.entries(run))
         if approval is None or not answered:
@@ -115,8 +115,8 @@ def release(folder: Path, name: str) -> Release:
 
     Args:
         folder: The hospital's private folder.
-        name: The name of the file without its ending, or the run's name. A coordinator may give a run the name of
-            another one's file: so the file comes first.
+        name: The name of the file without its ending, or the run's name. A coordinator may name a run like another
+            run's file, so the file takes precedence.
 
     Raises:
         ConfigError: No release of it is there.

@@ -33,7 +33,7 @@ class Schedule:
     """The schedule of one party.
 
     Args:
-        records: The most records that it may have: a public number.
+        records: Largest number of records that the party may have, which is public.
         clock: Function that returns seconds that never decrease.
         sleep: Function that waits for the given seconds; the default wait ends early at `stop`.
     """

@@ -1,17 +1,17 @@
-"""A party's side of secure aggregation, without I/O or clock. The threat model is on the page of `common.secagg`.
+"""A party's side of secure aggregation, without I/O or clock. The threat model is described in `common.secagg`.
 
     once:            begin -> Advertised.share -> Shared.receive -> Ready
     for each round:  Ready.mask -> Masked.agree -> Agreed.unmask
 
 1. Advertise. For each round one X25519 pair that will agree on masks and one self-mask seed b; for the set-up one pair
     that agrees on sealing keys. All public keys go out in one message, signed over the set-up and the keys.
-2. Share. Check everybody's keys (U1). Their hash, the transcript, seeds the graph and binds everything derived from now
-   on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the neighbours and oneself; all
-   shares for one peer go out in one ciphertext. On arrival (U2: those that shared) open the peers' ciphertexts and
-   forget the sealing key.
+2. Share. Check the keys of all parties that advertised (U1). Their hash, the transcript, seeds the graph and binds
+   everything derived from now on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the
+   neighbours and oneself; all shares for one peer go out in one ciphertext. On arrival (U2: those that shared) open the
+   peers' ciphertexts and forget the sealing key.
 3. Mask. y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64 over the neighbours v in U2, where s_uv is
-   derived from u's and v's mask keys of this round. x must already hold this party's noise. Several vectors of one
-   round are concatenated, in the plan's order, and the sum is cut at the same places.
+   derived from u's and v's mask keys of this round. The party's vector x must already include its noise. Several
+   vectors of one round are concatenated, in the plan's order, and the sum is cut at the same places.
 4. Agree. Sign the survivors (U3, whose y arrived) and U2, once a round. In semi-honest mode the signature is empty and
    nobody waits for it, so this step and the next are one exchange.
 5. Unmask. After enough valid signatures of distinct survivors over exactly what this party signed: hand out one share
@@ -20,12 +20,12 @@
    pairwise masks have been recovered.
 
 A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own vector is hidden from a
-coordinator that pools what it sees with the corrupt parties, even if, in malicious mode, the coordinator does not
-follow the protocol; see the proofs of Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in
-malicious mode.
+coordinator that colludes with the corrupt parties, even if, in malicious mode, the coordinator does not follow the
+protocol; see the proofs of Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in malicious
+mode.
 
-Each state is spent by its transition, even by one that raises, and cannot be copied: nothing here can be used twice. A
-party that restarts has lost its secrets and takes part again from the next set-up on.
+Each transition consumes its state, even if it raises an error, and no state can be copied: nothing here can be used
+twice. A party that restarts has lost its secrets and takes part again from the next set-up on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -197,7 +197,7 @@ class Shared:
 
 
 class Ready:
-    """The state after the set-up: each round can be masked once, in ascending order, and any may be left out."""
+    """The state after the set-up: each round can be masked once, in ascending order, and any round may be skipped."""
 
     __slots__ = ("_me", "_rounds")
 
@@ -213,7 +213,8 @@ class Ready:
         Args:
             index: The round.
             vector: (length,) int64, noise included. Its length follows from the plan.
-            subject: The question that the vector answers. Vectors that answer different questions do not add up.
+            subject: The question that the vector answers. Vectors that answer different questions must not be added
+                together.
 
         Returns:
             The round's next state; and the masked vector, (length,) uint64, uniform to anybody without the masks.
@@ -272,7 +273,7 @@ class Agreed:
         self._statement = statement
 
     def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
-        """Step 5: give, for itself and each neighbour that shared, a share of a survivor's seed or dropped party's key.
+        """Step 5: return a share for itself and each neighbour that shared: of its seed, or of its key if it dropped.
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.
@@ -346,7 +347,7 @@ class _Round:
     sharers: frozenset[PartyId] = frozenset()
 
     def masks(self, party: PartyId, asked: bytes) -> Iterator[tuple[bytes, Sign]]:
-        """Yield key and sign of the self-mask, and of the mask shared with each neighbour that shared."""
+        """Yield the key and sign of the self-mask, and of the pairwise mask with each neighbour that shared."""
         yield self.seed.reveal(), 1
         for peer in self.shares.keys() - {party}:
             key = mask_key(self.mask_keys, self.publics[peer], asked, party, peer)

@@ -79,7 +79,7 @@ class PartyService:
             count is private too. Plans must name their encoder.
         terms: Function that reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
-        writers: Writers of texts by kind of query.
+        writers: Writers of texts, keyed by kind of query.
         identity: The party's signing key; None without identities.
         roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
             not trust the coordinator to follow the protocol need it.
@@ -89,7 +89,7 @@ class PartyService:
         noted_head: The file that notes the ledger's head; None in a simulation.
         schedule: Schedule of replies; None in a simulation, where they leave at once.
         releases: The texts of runs that the coordinator sent; None in a simulation, where it sends none.
-        compute: Function that computes what is the same at several parties; only a simulation passes one in.
+        compute: Function that computes results that are the same at several parties; only a simulation passes one.
     """
 
     def __init__(

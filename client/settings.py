@@ -69,7 +69,7 @@ class PartySettings:
 
     Attributes:
         limits: Limits on the use of the records.
-        sections: Name of each writer's section to the section, without sections that are absent or null.
+        sections: Each writer's section, keyed by its name; absent and null sections are omitted.
         where: Place of a key, such as "limits.max_top", for messages: file and line, or part of a configuration.
     """
 
@@ -170,6 +170,6 @@ def _made(name: str, section: Section, where: Where) -> Any:
 def _mapping(
     name: str, values: object, known: Collection[str], where: Where, required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Return the values if they are a mapping of known keys; otherwise refuse them."""
+    """Return the values; raise an error if they are not a mapping of known keys."""
     with located(where):
         return known_keys(name, values, among=known, required=required)

@@ -1,1 +1,1 @@
-"""Code that coordinator and hospitals share, and nothing else: plan, queries, messages, noise, masks, ledger."""
+"""Code that both the coordinator and the hospitals use: plan, queries, messages, noise, masks and ledger."""

@@ -1,7 +1,7 @@
 """Computation of values that are the same at every party, since they depend only on data sent to all of them.
 
-These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). Hundreds of
-simulated parties in one process would all compute the same ones, so they share them by a
+These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). In a
+simulation hundreds of parties in one process would all compute the same values, so they share them through a
 `simulations.federation.shared.Shared`.
 """
 
@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 class Compute(Protocol):
     """Computes `function(*arguments, **named)`, or returns a value that was computed before for equal arguments.
 
-    So the function must be pure, with the same result for equal arguments, and nobody may change that result. Its
-    exceptions are passed on.
+    The function must therefore be pure, with the same result for equal arguments, and callers must not modify the
+    result. Exceptions of the function are passed on.
     """
 
     def __call__(

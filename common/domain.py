@@ -23,19 +23,19 @@ NOT_STATED = "not stated"
 
 
 def is_one_population(labels: Iterable[str]) -> bool:
-    """Return whether these labels, of a plan or a task, say that texts have none."""
+    """Return whether these labels, of a plan or a task, say that the texts are unlabelled."""
     return tuple(labels) == (UNLABELLED,)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One private record. No part of it has a repr, so that it cannot reach a log or a traceback.
+    """One private record. Its repr omits all fields, so that they cannot reach a log or a traceback.
 
     Attributes:
         text: The text of the record.
         label: The class of the record, or the first of several; `UNLABELLED` if its file has none.
-        user: The user whose record it is, if its file names users.
-        more: Its further labels, in the file's order; None if its file names one label a record.
+        user: The user to whom the record belongs, if its file names users.
+        more: Its further labels, in the file's order; None if its file names one label per record.
     """
 
     text: str = field(repr=False)

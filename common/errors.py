@@ -21,7 +21,7 @@
     │   └── SurvivorsError     a second set of survivors for one question
     ├── DropoutError           too few parties left for the planned noise
     │   ├── AwaitingError      parties have yet to approve the plan; nothing has failed
-    │   └── RejectedError      a party would refuse a resumed run as well; only a new one helps
+    │   └── RejectedError      a party would refuse a resumed run as well; only a new run helps
     └── InternalError          our bug
 
 No message holds private text, private counts or key material: messages travel to logs and, as coarse codes, to other
@@ -35,7 +35,7 @@ from common.phrases import Phrase, Words, listed, rendered
 
 
 class CaucusError(Words, Exception):
-    """Base of all errors. Its parts stay separate until it is shown, when `text` can name hospitals by their names.
+    """Base of all errors. Its parts stay separate until it is shown; only then does `text` insert hospitals' names.
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
@@ -68,7 +68,7 @@ class CaucusError(Words, Exception):
         return self._problem(())
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """Return the whole message; `names` are those of the parties, by number."""
+        """Return the whole message; `names` are the names of the parties, keyed by number."""
         problem = self._problem(names)
         return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
 
@@ -147,7 +147,7 @@ class FullError(RefusedError):
 
 
 class SurvivorsError(RefusedError):
-    """A second sum of one question, over other parties: only one may be opened, since the two could be subtracted."""
+    """A second sum for one question, over other parties: only one may be opened, as two could be subtracted."""
 
 
 class DropoutError(CaucusError):
@@ -158,7 +158,7 @@ class AwaitingError(DropoutError):
     """Parties have yet to approve the plan; nothing has failed.
 
     Args:
-        parties: Numbers of these parties.
+        parties: Numbers of the parties that have yet to approve the plan.
     """
 
     def __init__(self, parties: Collection[int]) -> None:
@@ -175,4 +175,4 @@ class RejectedError(DropoutError):
 
 
 class InternalError(CaucusError):
-    """The program reached a state that only a bug of ours can cause."""
+    """The program reached a state that only a bug in Caucus can cause."""

@@ -1,10 +1,10 @@
-"""Reads texts from FHIR's DocumentReference, in a Bundle, alone, or one a line in a bulk export; FHIR's JSON only.
+"""Reads texts from FHIR DocumentReferences in JSON: in a Bundle, alone, or one per line in a bulk export.
 
     text    the first of `content` whose attachment is text/plain in UTF-8, given in `data` as base64
     label   `type.coding[0].code`; no other element can be chosen: write such labels into a CSV or JSON Lines file
     user    `subject.reference`
 
-A Bundle's other resources are passed over, and so are documents whose `status` is not `current`: FHIR calls them
+Other resources of a Bundle are skipped, and so are documents whose `status` is not `current`: FHIR calls them
 superseded or entered in error. As in `labelled_files.py`, a message names a place and never quotes the file.
 """
 
@@ -49,7 +49,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
 
 def _documents(file: Path, content: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each DocumentReference, after its place in the file for messages."""
+    """Yield each DocumentReference, preceded by its place in the file for use in messages."""
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():
@@ -102,7 +102,7 @@ def _is_plain(content_type: object) -> bool:
 
 
 def _decoded(data: str) -> str | None:
-    """Return the text that is given as base64 of UTF-8; None if it is not valid."""
+    """Decode a text that is given as base64 of UTF-8; return None if it is not valid."""
     try:
         return base64.b64decode("".join(data.split()), validate=True).decode("utf-8-sig")
     except (binascii.Error, ValueError):

@@ -2,7 +2,7 @@
 
 If a file lacks a header, its first line is a private record. So a message about a header says how many columns it has
 and which of the wanted names it contains. Other names are shown only if the reader allows it, for public files and in
-simulations, and only if all of them look like names of columns: short identifiers, which a text is not. Separator,
+simulations, and only if all of them look like names of columns: short identifiers, unlike a text. Separator,
 encoding and format are facts about the file and are always shown.
 """
 
@@ -49,7 +49,7 @@ TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): 
 
 
 class Shape(NamedTuple):
-    """Words for the parts of a format of tables.
+    """The words that messages use for the parts of a table format.
 
     Attributes:
         unit: What the format calls a column.
@@ -72,7 +72,7 @@ _SAMPLE = 200
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
-    """Make the error about a path that is not a file, or whose ending belongs to no format that we read."""
+    """Return the error for a path that is not a file, or whose ending belongs to no format that we read."""
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"
@@ -81,27 +81,27 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 
 
 def unreadable(file: Path, reason: str | None) -> DataError:
-    """Make the error about a file that cannot be opened, for the given reason or because it is a folder."""
+    """Return the error for a file that cannot be opened, for the given reason or because it is a folder."""
     if file.is_dir():
         return DataError("the file cannot be read", expected="a file", got="a folder", where=file, do=on_folder(file))
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
 def on_folder(folder: Path) -> str | None:
-    """Return advice for a folder in a file's place if `datasets.save_to_disk` wrote it; None for any other."""
+    """Return advice if this folder, given in place of a file, was written by `datasets.save_to_disk`; else None."""
     saved = any((folder / name).exists() for name in _SAVED)
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
-    """Make the error about a broken row of a CSV file, with the reason that the module `csv` gave."""
+    """Return the error for a broken row of a CSV file, with the reason that the module `csv` gave."""
     open_ended = reason.startswith("unexpected end")
     got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
     return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)
 
 
 def other_format(file: Path, content: bytes) -> DataError | None:
-    """Make the error about content in a known format other than text in UTF-8; None if nothing indicates one."""
+    """Return the error for content in a known format other than text in UTF-8; None if nothing indicates one."""
     for beginning, (format_, advice) in _BEGINNINGS.items():
         if content.startswith(beginning):
             return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
@@ -120,7 +120,7 @@ def missing_columns(
     header: str = "",
     show_names: bool,
 ) -> DataError:
-    """Make the error about a table without some wanted columns, or with one of them twice.
+    """Return the error for a table without some wanted columns, or with one of them twice.
 
     Args:
         names: Names of the table's columns, without spaces around them.
@@ -171,14 +171,14 @@ def joined(name: str, value: object) -> object:
 
 
 def wrong_type(name: str, value: object, *, expected: str, other: str, where: str) -> DataError:
-    """Make the error about a value that is no text; `other` says what a value of no usual type is."""
+    """Return the error for a value that is not text; `other` describes a value of an unusual type."""
     if name == "labels":
         expected = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
     return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where)
 
 
 def look_like_names(names: Sequence[object]) -> bool:
-    """Return whether all are short identifiers, so that none is a text. A label can look like one as well."""
+    """Return whether all names are short identifiers, so that none is a text. A label can be an identifier too."""
     return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
 
 

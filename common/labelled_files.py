@@ -42,16 +42,17 @@ def read_records(
     may_be_empty: bool = False,
     show_names: bool = False,
 ) -> list[Record]:
-    """Read records; only a party, or a simulation that plays one, reads private files with it.
+    """Read records. Only a party, or a simulation that acts as one, reads private files with this function.
 
-    Repeated rows stay: each counts as a record of its own.
+    Repeated rows are kept: each counts as a separate record.
 
     Args:
         path: A `.csv` with a header, a `.jsonl` with one object per line, both UTF-8, or a `.parquet`, with `text` and
             `label`; and `user`, in all rows or in none. Further columns are ignored. In place of `label` there may be
             `labels`, for texts with several: a text with `;` between them or, except in CSV, a list. Or FHIR's `.json`
             or `.ndjson` (`common/fhir.py`).
-        labels: The labels allowed; None allows any that is not empty. The one label `UNLABELLED`: as without labels.
+        labels: The labels allowed; None allows any that is not empty. The single label `UNLABELLED` means that records
+            have no labels.
         labelled: Whether rows need a label; if not, labels are ignored like any further column.
         may_be_empty: Accept a file without rows; a CSV needs its header, and FHIR its Bundle.
         show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
@@ -115,11 +116,11 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
 
 
 def check_ending(path: Path) -> None:
-    """Refuse, before opening it, a file of records whose ending is of no format that `read_records` reads.
+    """Check, before a file of records is opened, that its ending belongs to a format that `read_records` reads.
 
     Raises:
         DataError: The file has a different ending; the message has the path.
-        MissingPackageError: It is Parquet, and pyarrow is not installed.
+        MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     if path.suffix.lower() == _PARQUET:
         parquet.check_installed()
@@ -138,7 +139,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Count records equal to an earlier one in text and label. The count is private: only a simulation reports it."""
+    """Count records that equal an earlier one in text and label. The count is private: only simulations report it."""
     return len(records) - len(set(records))
 
 
@@ -168,7 +169,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
 
 
 def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the same rows and, after the last, warn of texts that are too long to be useful, by count and place."""
+    """Yield the rows unchanged; after the last one, warn of texts too long to be useful, with their count and place."""
     places = []
     for place, row in rows:
         if len(row["text"]) > LONG:

@@ -53,7 +53,7 @@ class Opened:
     Attributes:
         encoder: Digest of the encoder.
         advert: The party's keys; None without secure aggregation.
-        version: The version of Caucus that runs there, to be shown and to decide nothing; empty if it is not known.
+        version: The version of Caucus that the party runs, for display only; empty if it is not known.
     """
 
     encoder: str
@@ -194,11 +194,11 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
 
 
 def refused_for(reason: Reason, words: str = "") -> str:
-    """Return what a hospital did, as a clause that follows its name; one that has not decided yet has refused nothing.
+    """Return a clause, to follow a hospital's name, on what it did; an undecided hospital has refused nothing.
 
     Args:
         reason: The reason that the hospital gave.
-        words: Clause on the reason, in place of that in `WORDS`.
+        words: Clause on the reason that replaces the one in `WORDS`.
     """
     words = words or WORDS[reason]
     return words if reason is Reason.AWAITING else f"refused: {reason.name}, {words}"

@@ -14,10 +14,10 @@ from common.system.extras import needs
 
 
 def check_installed() -> None:
-    """Refuse Parquet if pyarrow is missing.
+    """Raise MissingPackageError if pyarrow, which reads Parquet, is not installed.
 
     Raises:
-        MissingPackageError: It is not installed; the message has the command that installs it.
+        MissingPackageError: pyarrow is not installed; the message has the command that installs it.
     """
     needs("a Parquet file", "pyarrow", extra="parquet")
 
@@ -35,7 +35,7 @@ def rows(
         show_names: Messages may show names of columns.
 
     Raises:
-        DataError: The file is damaged, lacks a column, or a value is no text; the message has the file and, for a
+        DataError: The file is damaged, lacks a column, or a value is not text; the message has the file and, for a
             value, the row.
         MissingPackageError: pyarrow is not installed.
     """

@@ -1,9 +1,9 @@
 """Patterns of personal information in clinical notes, by the language of the text; `redaction` searches with them.
 
 For each language: regions of telephone numbers, presidio's recognisers of that country's numbers, and our own patterns
-of titles with names, dates, ages, record numbers, addresses and sums of money. Of presidio's recognisers those are left
-out that take clinical abbreviations for number plates or any nine digits for a practice, and those that find nothing
-without a context word.
+of titles with names, dates, ages, record numbers, addresses and sums of money. Two kinds of presidio's recognisers are
+left out: those that take clinical abbreviations for number plates or any nine digits for a practice, and those that
+find nothing without a context word.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ _HANDLE = (r"(?<![\w@.\]])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonalPatterns:
-    """What is personal information in one language.
+    """The patterns of personal information in one language.
 
     Attributes:
         code: ISO 639-1 code of the language.
         regions: Regions whose telephone numbers are found without a country code; each costs time.
         recognizers: Names of presidio's recognisers.
-        own: Our own regular expressions, by kind.
+        own: Our own regular expressions, keyed by kind.
     """
 
     code: str

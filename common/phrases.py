@@ -16,7 +16,7 @@ class Words:
         """Render the phrase as text.
 
         Args:
-            names: The hospitals' names by number; a party without one stays "party 0" and so on.
+            names: The hospitals' names, keyed by number; a party without a name stays "party 0" and so on.
         """
         raise NotImplementedError
 
@@ -52,7 +52,7 @@ class Turnout(Words):
 
     Attributes:
         present: The number of parties that take part.
-        absent: A clause that follows the name of each absent party, by party.
+        absent: For each absent party, a clause that follows its name.
     """
 
     __slots__ = ("absent", "present")
@@ -72,7 +72,7 @@ def rendered(value: object, names: Sequence[str] = ()) -> str:
 
 
 def joined(pieces: Iterable[object], between: str) -> Phrase:
-    """Return the pieces as one phrase, with `between` as the separator of any two."""
+    """Return the pieces as one phrase, with `between` as the separator."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
 

@@ -101,7 +101,7 @@ class Redactor:
         return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
 
     def redact(self, text: str) -> str:
-        """Replace each span of personal information by a mask such as [EMAIL]; doing so twice changes nothing more."""
+        """Replace each span of personal information by a mask such as [EMAIL]; the operation is idempotent."""
         pieces, at = [], 0
         for start, end, kind in self.spans(text):
             pieces += [text[at:start], f"[{kind}]"]

@@ -1,11 +1,12 @@
 """The duration of a hospital's reply: a function of public numbers alone, which both sides know.
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
-that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
-and, from the plan, under how many labels it counts one record, the number of rounds that need keys and the scale of the
-noise. Each kind of question was measured with a thousand records, and votes with the slowest possible records
-(`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
-from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of theirs.
+that long before its own timeout begins. The numbers are the question's kind and shapes, the largest number of records
+of a hospital, and, from the plan, under how many labels it counts one record, the number of rounds that need keys and
+the scale of the noise. Each kind of question was measured with a thousand records, and votes with the slowest possible
+records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is
+drawn from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of
+the scheduled time.
 """
 
 import math
@@ -59,7 +60,8 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
     Args:
         body: The message.
         records: The largest number of records that the hospital declares.
-        plan: The plan that it belongs to; None for a message that is refused at once, independently of the records.
+        plan: The plan to which the message belongs; None for a message that is refused at once, independently of the
+            records.
         index: Number of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):
@@ -94,7 +96,7 @@ def operations(query: Query, records: int) -> int:
 
     Args:
         query: The query; only the shapes of its arrays matter.
-        records: The most records of a party.
+        records: The largest number of records of a party.
     """
     raise NotImplementedError(type(query).__name__)
 

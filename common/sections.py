@@ -1,9 +1,9 @@
 """Texts in sections: one parser for hospitals, coordinator and evaluation.
 
-A section begins with a heading at the beginning of a line: the heading alone, or the heading and a colon, behind which
-the text may go on. Case, white space and the form of accents do not matter. It ends at the next heading. What stands
-before the first heading belongs to no section, and neither does what stands under a heading that has occurred before,
-or under one without any text. The time is linear in the length of the text, whatever it says.
+A section begins with a heading at the beginning of a line: the heading alone, or the heading and a colon, after which
+the text may go on. Case, white space and the form of accents do not matter. It ends at the next heading. Text before
+the first heading belongs to no section, and neither does text under a heading that has occurred before. A heading
+without any text under it makes no section. The time is linear in the length of the text, whatever its content.
 """
 
 import re
@@ -60,12 +60,12 @@ def sections(text: str, headings: Iterable[str]) -> Sections:
 
 
 def bodies(text: str, parts: Iterable[Section]) -> list[str]:
-    """Return what stands under each heading."""
+    """Return the text under each heading."""
     return [text[part.start : part.end] for part in parts]
 
 
 def assembled(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
-    """Return the text of these headings with what stands under each, and its sections."""
+    """Return the text that consists of these headings and their bodies, and its sections."""
     text, made = "", []
     for heading, body in parts:
         text += f"\n\n{heading}\n" if text else f"{heading}\n"
@@ -81,11 +81,11 @@ def normal(heading: str) -> str:
 
 
 def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
-    """Refuse headings that no text could tell apart.
+    """Check that headings can be told apart in a text.
 
     Raises:
-        ConfigError: There are none, or too many; one is no text, is blank, too long, or has a colon or a line break; or
-            two differ in case and white space alone.
+        ConfigError: There are no headings, or too many; a heading is not text, is blank, is too long, or has a colon or
+            a line break; or two headings differ only in case and white space.
     """
     if not 1 <= len(headings) <= MOST_LABELS:
         raise ConfigError(where, expected=f"1 to {MOST_LABELS} headings", got=len(headings))
@@ -108,7 +108,7 @@ def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
 
 
 def _opening(line: str) -> tuple[str, int]:
-    """Return the heading that a line could begin with, in its normal form, and the length of it and its colon."""
+    """Return the heading that a line could begin with, in its normal form, and its length including the colon."""
     start = line.strip()[:_READ]
     if colon := _COLON.search(start):
         return normal(start[: colon.start()]), line.index(colon.group()) + 1

@@ -2,7 +2,7 @@
 
 An object can take the place of a text anywhere; a model's object is one line of JSON with its fields in the schema's
 order. Both sides embed texts whole, so that votes compare all fields, nothing more has to be agreed on, and no party is
-asked for a field. A schema may come from somebody else's file, so it is in a closed subset of JSON Schema that can
+asked for a field. A schema may come from somebody else's file, so it must be in a closed subset of JSON Schema that can
 neither refer to other places nor take long to check: an object of named strings, numbers and truth values, without
 references, patterns or nesting, and of bounded size.
 """
@@ -98,7 +98,7 @@ class Structure:
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
-        """The schema of each field by name, in order."""
+        """The schema of each field, keyed by name, in order."""
         return _parsed(self.schema)["properties"]  # type: ignore[no-any-return]
 
     @property
@@ -149,7 +149,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Return the reason why an object is not of the schema, without its content; None if it is of the schema."""
+        """Return why an object does not fit the schema, without its content; None if it fits."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -159,11 +159,11 @@ class Structure:
 
 
 def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
-    """Refuse records whose texts, unrepaired, do not have the structure: nothing is repaired in real records.
+    """Raise DataError if texts of records do not have the structure: nothing is repaired in real records.
 
     Raises:
-        DataError: There are such records; the message has their numbers in the file, from 1, and the reasons, but no
-            part of their texts.
+        DataError: Some records do not have the structure; the message has their numbers in the file, from 1, and the
+            reasons, but no part of their texts.
     """
     reasons = {number: reason for number, record in enumerate(records, 1) if (reason := structure.reason(record.text))}
     if not reasons:
@@ -236,7 +236,7 @@ def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
 
 
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML loader for one flat object, which refuses tags, and aliases, by which a short text can become large."""
+    """YAML loader for one flat object; it rejects tags, and aliases, since they can make a short text large."""
 
     def compose_node(self, parent: object, index: object) -> object:
         event = self.peek_event()

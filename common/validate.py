@@ -90,7 +90,7 @@ def one_of(name: str, value: object, *, among: Collection[str]) -> None:
 
 
 def meant(value: object, among: Collection[str]) -> str | None:
-    """Return advice about a misprint: the most similar name of `among`, or None if none is similar."""
+    """Return advice about a misspelt name: the most similar name of `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
 

@@ -1,7 +1,7 @@
 """Conversion of messages to bytes and back; the only module that knows the protobuf classes.
 
-`unpack(pack(envelope)) == envelope` for every message. `unpack` of anything else raises ProtocolError: of a message
-of another version, a bulk array that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
+`unpack(pack(envelope)) == envelope` for every message. `unpack` raises ProtocolError for anything else: a message of
+another version, a bulk array that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
 Format: `protos/*.proto`.
 """
 
@@ -57,8 +57,8 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
     """Return the message in `parcel`.
 
     Args:
-        parcel: The parcel that came.
-        compute: Function that computes what is the same in messages to several parties.
+        parcel: The received parcel.
+        compute: Function that computes the values that messages to several parties share.
 
     Raises:
         ProtocolError: `parcel` is not a message of this protocol version, or its parts disagree.
@@ -89,7 +89,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Return the claimed sender, even of a parcel that `unpack` refuses: all versions keep party and version.
+    """Return the claimed sender, even of a parcel that `unpack` rejects: all versions keep party and version.
 
     Raises:
         ProtocolError: The parcel has no envelope.

@@ -1,8 +1,8 @@
 """Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration. `caucus-coordinator send` names the folder `sending` within one, whose texts the hospitals are sent.
-A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
+run configuration. `caucus-coordinator send` names the folder `sending` within a run folder; the run's texts are then
+sent to the hospitals. A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
@@ -75,12 +75,12 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
-    """Send a run's texts to the hospitals that answered it, and note who has them.
+    """Send a run's texts to the hospitals that answered it, and record who has received them.
 
     Args:
         settings: Settings of the run.
         network: Transport to the hospitals.
-        folder: The folder `SENDING` within the run's.
+        folder: The folder `SENDING` within the run folder.
 
     Raises:
         ConfigError: No hospital has answered the run.

@@ -5,8 +5,8 @@ caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, i
 caucus-coordinator serve FOLDER                        SuperLink behind the front door, until stopped
 caucus-coordinator enrol FOLDER PARTY.json             add a hospital
 caucus-coordinator remove FOLDER NAME                  revoke its key
-caucus-coordinator plan [OVERRIDE ...]                 queries, noise, signal, ε and forecast as JSON, before anything
-                                                       private is touched; --signal 3 with --records 300 or
+caucus-coordinator plan [OVERRIDE ...]                 queries, noise, signal, ε and forecast as JSON, before any
+                                                       private data is accessed; --signal 3 with --records 300 or
                                                        --epsilon 4: the least ε, or number of records, for it
 caucus-coordinator check [--json] [OVERRIDE ...]       parts of a run, with digests, and what is missing
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals

@@ -21,7 +21,7 @@ NO_LABELS = "unlabelled"
 
 
 class Labelled:
-    """What has a label, or a set of labels: a text, or an order for texts."""
+    """An object that has a label or a set of labels: a text, or an order for texts."""
 
     __slots__ = ()
     label: str
@@ -44,11 +44,11 @@ class Candidate(Labelled, Document):
 
     Attributes:
         text: The model's text.
-        label: The requested label, or the most probable one where the method has probabilities; `UNLABELLED`, which no
-            file has, in a task without labels.
+        label: The requested label, or the most probable one where the method has probabilities; in a task without
+            labels `UNLABELLED`, which is never written to a file.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
-        weight: Weight of the text in training; 1 unless the method weighs its texts.
+        weight: Weight of the text in training; 1 unless the method assigns weights.
         probabilities: Probability of each label, for training in place of `label`; None if the method has none.
         more: The further labels that were requested with it; None if texts have one label each. In JSON, `labels` has
             all of them in place of `label`.
@@ -95,12 +95,12 @@ class Candidate(Labelled, Document):
 
 
 def has_label_sets(texts: Iterable[Candidate]) -> bool:
-    """Return whether the texts were requested with sets of labels, as those of a task with several labels a text."""
+    """Return whether the texts were requested with sets of labels, as in a task with several labels per text."""
     return any(text.more is not None for text in texts)
 
 
 def label_set(labels: Iterable[str]) -> str:
-    """Return the labels of one text as a text; one label is its own name."""
+    """Return the labels of one text as a single string; for one label this is its name."""
     return f"{SEPARATOR} ".join(labels)
 
 
@@ -130,7 +130,7 @@ class Wording:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
         style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
         label: Meaning of a label, for example "diagnosis" or "sentiment".
-        plural: Plural of the task's kind; empty: by the rules of English (`server.llm.forms.plural`).
+        plural: Plural of the task's kind; if empty, it is formed by the rules of English (`server.llm.forms.plural`).
     """
 
     writer: str = ""
@@ -153,9 +153,9 @@ class Task:
         structure: The fields of each text, if it is a JSON object; None for plain texts.
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
             information.
-        labels_per_text: Largest number of labels of a text; 1: each has one, as everywhere else.
+        labels_per_text: Largest number of labels of a text; 1 means that each text has exactly one label.
         spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
-        sectioned: Whether a text has sections: the labels are then their headings, each at most once a text.
+        sectioned: Whether a text has sections. The labels are then the headings, and each occurs at most once per text.
 
     Raises:
         ConfigError: Texts cannot have so many labels.
@@ -187,7 +187,7 @@ class Task:
 
     @property
     def labelled(self) -> bool:
-        """Whether texts have labels; without, prompts name none, and every record takes part."""
+        """Whether texts have labels. If not, prompts name no label, and every record takes part."""
         return not is_one_population(self.labels)
 
     def without_labels(self) -> "Task":
@@ -195,11 +195,11 @@ class Task:
         return replace(self, labels={UNLABELLED: self.kind}, wording=replace(self.wording, label=Wording().label))
 
     def check_labelled(self, setting: str, purpose: str, do: str) -> None:
-        """Refuse a setting that needs labels, if there are none.
+        """Raise `ConfigError` for a setting that needs labels, if the task has none.
 
         Args:
             setting: The setting, such as "method fusegen".
-            purpose: Use of the labels, after "labels, ".
+            purpose: Use of the labels, as it follows "labels, " in the message.
             do: Advice.
 
         Raises:
@@ -209,24 +209,30 @@ class Task:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
 
     def check_single(self, setting: str, purpose: str, do: str) -> None:
-        """Refuse a setting that cannot serve texts with several labels; arguments and error as in `check_labelled`."""
+        """Raise `ConfigError` if texts may have several labels or have sections, which the setting cannot serve.
+
+        The arguments are those of `check_labelled`.
+        """
         self.check_whole(setting, "as it reads or writes each text as a whole", do)
         if self.several:
             got = f"up to {self.labels_per_text} (task.labels_per_text)"
             raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
 
     def check_whole(self, setting: str, reason: str, do: str) -> None:
-        """Refuse a setting that cannot serve texts in sections; `reason` stands after "texts without sections, "."""
+        """Raise `ConfigError` if texts have sections, which the setting cannot serve.
+
+        In the message, `reason` follows "texts without sections, ".
+        """
         if self.sectioned:
             expected, got = f"texts without sections, {reason}", f"{len(self.labels)} headings (task.sections)"
             raise ConfigError(setting, expected=expected, got=got, do=do)
 
     def check_unmarked(self, setting: str, reason: str, do: str) -> None:
-        """Refuse a setting by which nobody marks spans in the texts, if the task has types of spans.
+        """Raise `ConfigError` for a setting that leaves spans unmarked, if the task has types of spans.
 
         Args:
             setting: The setting, such as "method dp_sgd".
-            reason: Why there are no marks, after "no spans, ".
+            reason: Why there are no marks, as it follows "no spans, " in the message.
             do: Advice.
 
         Raises:
@@ -236,9 +242,9 @@ class Task:
             raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text.
+        """Return candidates or records reduced to what a classifier reads: the text field, or all of a plain text.
 
-        Of a text in sections these are its sections, each with its heading as the label.
+        A text in sections is replaced by its sections, each with its heading as the label.
         """
         if self.sectioned:
             return [part for text in texts for part in self._parts(text)]
@@ -282,7 +288,8 @@ class Earlier(Document):
         run: Identity of the run that asked the parties.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
-        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.
+        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of these
+            numbers.
     """
 
     run: str
@@ -306,7 +313,7 @@ class Membership:
         parties: L, number of parties.
         max_dropouts: Largest number of parties that may be missing from a sum.
         colluders: Number of other parties that may reveal their noise to the coordinator.
-        max_attempts: Largest number of attempts at an answer; the plan pays for all.
+        max_attempts: Largest number of attempts at an answer; the plan accounts for the cost of all of them.
     """
 
     parties: int = 1

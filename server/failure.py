@@ -49,7 +49,7 @@ PATIENCE = 2.0
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """Return the error in one line. If a library wrapped an error of Caucus, it is the inner one."""
+    """Return the error in one line. If a library wrapped an error of Caucus, the line describes the inner error."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 
@@ -59,11 +59,11 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
     """Log into the folder's `run.log` under its lock, and leave a file there if the run does not end well.
 
     A run that awaits approvals has not failed: `awaiting.txt` names the hospitals, and nothing is raised. After any
-    error `error.txt` has the reason, and the error is raised again; `rejected.txt` says that to resume does not help.
+    error `error.txt` has the reason, and the error is raised again; `rejected.txt` says that resuming does not help.
 
     Args:
         folder: The run folder.
-        names: Names of the hospitals, by number; empty: they stay "party 0" and so on.
+        names: Names of the hospitals, indexed by number; if empty, they remain "party 0" and so on.
 
     Raises:
         CheckpointError: Another process is working in the folder.
@@ -104,7 +104,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
-    """Write what each absent hospital did, if it is for want of hospitals that the run ended."""
+    """Write what each absent hospital did, if the run ended because too few hospitals took part."""
     if isinstance(error, DropoutError) and isinstance(error.got, Turnout):
         absent = {
             "problem": f"{error.what}; expected {error.expected}; got {error.got.present}",
@@ -135,7 +135,7 @@ class _Named(logging.Formatter):
 
 
 def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
-    """Return the reason of a failure in one line that may be passed on.
+    """Return the reason for a failure in one line that is safe to pass on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
     model, so only the type of its error and the line of our code are given. The rest is in a file that other users of

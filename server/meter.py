@@ -27,7 +27,7 @@ class Meter:
             self._seconds[kind] += time.monotonic() - started
 
     def count(self, plan: Plan, answered: Answered) -> None:
-        """Add an answered query to those since the last reading."""
+        """Count an answered query among those since the last reading."""
         planned = plan.query(answered.index)
         self._queries.append(
             AskedQuery(

@@ -1,8 +1,8 @@
-"""The interface of a method: plan, start and step, three functions over plain values without private data.
+"""The interface of a method: `plan`, `start` and `step` take and return plain values and never see private data.
 
-`plan` names every query that can be asked, before anything private is touched. `start` creates the first state, `step`
-does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the
-experiment seed and the round, so that a repeated step draws the same.
+`plan` names every query that can be asked, before any private data is accessed. `start` creates the first state, `step`
+does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the experiment
+seed and the round, so that a repeated step draws the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,8 +59,8 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each completed step, as in `rounds.jsonl`.
-        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`), in JSON's types
-            and by the name of their file in the run folder. `server/run.py` adds their origin.
+        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`), in JSON's
+            types, keyed by the name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
     """
 
@@ -121,7 +121,7 @@ class Tools(Protocol):
         """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
 
     def spec(self, name: str) -> Spec:
-        """Return the specification of a query as it was planned, by the query's name in the plan."""
+        """Return the specification of a query as it was planned, given the query's name in the plan."""
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties a planned query.
@@ -129,7 +129,7 @@ class Tools(Protocol):
         Args:
             name: The query's name in the plan.
             nth: Number of the planned answer, from 0.
-            arrays: The query's arrays, under the names that its page in `common/queries` gives them.
+            arrays: The query's arrays, under the names that its module in `common/queries` gives them.
 
         Returns:
             The noised answer in votes, records, cosines or features: (length,) float64, or (parties, length) if the
@@ -171,9 +171,9 @@ class Method(Protocol[M]):
         """Return the largest number of texts that a run requests, for the forecast of calls and tokens."""
 
     def compared(self, task: Task) -> Mapping[str, int]:
-        """Return, by query, the number of candidates, abstracts, keywords or terms among which records choose.
+        """Return, keyed by query, the number of candidates, abstracts, keywords or terms among which records choose.
 
-        If the number varies from answer to answer, it is the largest.
+        If the number varies from answer to answer, return the largest.
         """
 
     def start(self, tools: Tools) -> State[M]:
@@ -193,11 +193,11 @@ class Reusing(Protocol):
 
 @runtime_checkable
 class SeveralLabels(Protocol):
-    """A method that serves texts with several labels (`server/operators/label_sets.py`); any other one is refused."""
+    """A method for texts with several labels (`server/operators/label_sets.py`); such tasks reject any other method."""
 
     @property
     def label_sets_share(self) -> float:
-        """Share of epsilon for the question which labels occur together, in (0, 1)."""
+        """Fraction of epsilon for the question which labels occur together, in (0, 1)."""
 
 
 @runtime_checkable
@@ -217,7 +217,7 @@ class Labelling(Protocol):
 
 @runtime_checkable
 class Resizable(Protocol):
-    """A method that can rehearse itself at a share of its size. Of any other method only `samples` is scaled."""
+    """A method that can rehearse itself at a fraction of its size. For any other method only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
-        """Return the method with this share of every kind of text, and without slow steps that use no model."""
+        """Return the method with this fraction of every kind of text, and without slow steps that use no model."""

@@ -73,7 +73,7 @@ def run(
         public: Reads the public texts.
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.
-        spanned: Reads those of the real texts that have spans.
+        spanned: Reads the real texts that have spans.
         held_out: Reads the real texts as they are, if they have sections.
 
     Returns:
@@ -174,7 +174,7 @@ def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dic
 def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
-    """Write and return the released numbers' classifier, None if there is none, and its labels of public texts."""
+    """Write and return the classifier made from the released numbers, if any, and its labels for public texts."""
     structured = tools.task.structure is not None  # whole objects are embedded, and fields are tested
     if not isinstance(method, Labelling) or structured or not tools.task.labelled or tools.task.several:
         return None, []
@@ -201,7 +201,7 @@ def _federated_count(federation: Federation, tools: RunTools, state: State[Any])
 
 
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:
-    """Return the payments for remote models in this run, by name, minus those in the reports of earlier rounds.
+    """Return this run's payments for remote models, keyed by name, minus those in the reports of earlier rounds.
 
     A round's report therefore includes the payments of every process that worked on the round, before or after a crash.
     """

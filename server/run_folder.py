@@ -71,7 +71,7 @@ class RunFolder:
     Attributes:
         checkpoint: Store of queries, answers and the state after the last completed step.
         ledger: The coordinator's own ledger.
-        warnings: Advice on each query that noise is expected to drown, by query.
+        warnings: Advice on each query that noise is expected to drown, keyed by query.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class RunFolder:
     def resumed(self, memory: type[Any]) -> State[Any] | None:
         """Return the state after the last completed step; None for a new run.
 
-        The seconds of the run are counted on from that step.
+        The count of the run's seconds continues from that step.
 
         Args:
             memory: Class of the method's memory.
@@ -145,7 +145,7 @@ class RunFolder:
         write_run(self.path, state, privacy=privacy, summary=summary)
 
     def heard(self, versions: Mapping[PartyId, str]) -> None:
-        """Note which versions of Caucus parties reported at an opening; those of a simulation have no names."""
+        """Record the version of Caucus that each party reported at an opening; simulated parties have no names."""
         names = self._summary.hospitals
         if names is None:
             return
@@ -155,13 +155,13 @@ class RunFolder:
         HospitalVersions(versions={**(before.versions if before else {}), **reported}).save(self.path)
 
     def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
-        """Write the texts of the same models without the hospitals, if the hospitals steer the run."""
+        """Write the texts that the same models wrote without the hospitals, if the hospitals steer the run."""
         steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
         if candidates and steered:
             write_lines(self.path / ZERO_SHOT, candidates)
 
     def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
-        """Write the released numbers' classifier, and its labels of public texts, if there are any."""
+        """Write the classifier made from the released numbers, and its labels for public texts, if there are any."""
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
@@ -188,7 +188,7 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
 
 
 def now() -> str:
-    """Return the time in UTC, to the second, in the form that Flower tells times of nodes in."""
+    """Return the UTC time to the second, in the format that Flower uses for the times of nodes."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
@@ -199,7 +199,7 @@ def started(folder: Path) -> str:
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """Return the number under which the first round, round 0 in the program, is shown to people.
+    """Return the number that people are shown for the first round, which is round 0 in the program.
 
     Methods that vary texts after the votes of a round give the new texts the number of rounds done: for these methods 0
     means before all rounds.

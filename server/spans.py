@@ -1,8 +1,8 @@
-"""Spans: entities of a text, and their marks in it, `<drug>aspirin</drug>`, which are read, taken out and put back.
+"""Spans, the entities of a text, and their marks, as in `<drug>aspirin</drug>`: reading, removal and restoration.
 
 Spans never overlap. Only the name of a type in angle brackets is a tag; any name that is not planned, as in `<b>`, is
-refused, and a bracket that surrounds no name, as in "SpO2 <92", is text. A text with a wrong mark has no spans at all,
-since nobody knows what was meant.
+rejected, and a bracket that surrounds no name, as in "SpO2 <92", is text. A text with a wrong mark has no spans at all,
+since its meaning is unknown.
 """
 
 import re
@@ -26,8 +26,8 @@ class Span(Document):
     """An entity in a text.
 
     Attributes:
-        start: Place of its first character, in Unicode code points from the beginning of the text.
-        end: Place after its last character.
+        start: Position of its first character, in Unicode code points from the beginning of the text.
+        end: Position after its last character.
         type: One of the task's types (`Task.spans`).
     """
 
@@ -48,9 +48,9 @@ class Marked:
 
 
 def read(reply: str, types: Collection[str]) -> Marked | str:
-    """Take the marks of these types out of a text: return it with its spans, or one of `REASONS`.
+    """Take the marks of these types out of a text; return it with its spans, or one of `REASONS` if a mark is wrong.
 
-    White space at the ends of the text, and of each span, belongs to neither.
+    Leading and trailing white space is removed from the text and left out of each span.
     """
     text, at, spans = "", 0, []
     opened: tuple[str, int] | None = None
@@ -88,12 +88,12 @@ def marked(text: str, spans: Iterable[Span]) -> str:
 
 
 def fit(text: str, spans: Spans) -> bool:
-    """Return whether spans are in order, apart, and each on some of the text, with no tag in the text."""
+    """Return whether spans are in order, do not overlap and are not blank, and the text contains no tag."""
     return misfit(text, enumerate(spans, start=1)) is None
 
 
 def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
-    """Return the rule of `fit` that the first wrong one of these numbered spans breaks, unquoted, or None."""
+    """Return which rule of `fit` the first wrong span breaks, with its number and without its text; None if all fit."""
     if _TAG.search(text):
         return "a tag in the text, such as <b>"
     before = 0
@@ -114,7 +114,7 @@ def without_tags(text: str) -> str:
 
 
 def words(text: str) -> list[re.Match[str]]:
-    """Return the words of a text with marks, in which a span counts as one word, so that none is cut apart."""
+    """Return the words of a text with marks, in which a span counts as one word, so that no span is split."""
     return list(_WORD.finditer(text))
 
 

@@ -60,7 +60,7 @@ class RunTools:
         self.zero_shot: tuple[Candidate, ...] = ()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
-        """Set the texts of the run so far; the cleaner refuses duplicates of them, and prompts show their marks."""
+        """Set the texts of the run so far; the cleaner drops duplicates of them, and prompts show their marks."""
         so_far = tuple(candidates)
         self._run_texts = frozenset(candidate.text for candidate in so_far)
         self._cleaner.marks.know(so_far)
@@ -125,7 +125,7 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Return the standard deviation of the noise in an answer to `ask`, in its unit, added by all survivors."""
+        """Return the standard deviation of the noise that all survivors add to an answer to `ask`, in its unit."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 

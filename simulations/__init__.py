@@ -1,8 +1,8 @@
-"""Whole federations on one machine, with the code of hospitals and coordinator, and their comparison with papers.
+"""Whole federations on one machine, run with the code of hospitals and coordinator, and compared with papers.
 
     from simulations import plan, simulate
 
-`simulations/api/api.py` has these functions; they are imported when they are first used, since they need torch.
+The functions are in `simulations/api/api.py`, and are imported at their first use, since they need torch.
 """
 
 import runpy

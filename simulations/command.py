@@ -1,4 +1,4 @@
-"""`caucus-simulate`: help, version or a first line at once, and then `simulations/launch.py`.
+"""Command `caucus-simulate`, which prints help, version or a first line at once, then runs `simulations/launch.py`.
 
 Only the standard library is imported before that line, since the modules of a run take seconds to load.
 """

@@ -94,7 +94,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
 
 
 def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Put the options before the settings in `sys.argv`, since Hydra refuses settings on both sides of an option.
+    """Put the options before the settings in `sys.argv`, since Hydra rejects settings on both sides of an option.
 
     Returns:
         The overrides, and whether `--multirun` was among the options, so that several values mean several runs.

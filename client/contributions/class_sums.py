@@ -42,7 +42,7 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
 def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     """Shorten rows, in units of the radius, to norm at most 1, and round them toward zero to the grid.
 
-    Entries that are not finite count as zero: converted to an integer, they would be the smallest 64-bit integer.
+    Entries that are not finite count as zero; conversion would make them the smallest 64-bit integer.
 
     Returns:
         (records, directions) int64, the sum of squares of each row at most grid^2.

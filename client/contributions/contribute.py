@@ -1,7 +1,7 @@
 """A party's contribution to each query that is a sum over parties, before noise.
 
-It is a function of the records alone, in integers: contributions of disjoint records add up to that of their union,
-except for self-similarity, whose pairs are within a party.
+The contribution is a function of the records alone, in integers: contributions of disjoint records add up to that of
+their union, except for self-similarity, whose pairs are within a party.
 """
 
 from collections.abc import Callable, Mapping

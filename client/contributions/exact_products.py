@@ -6,7 +6,8 @@ are *defined* on rounded numbers, such that every sum of them is exact in float6
 times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that is chosen for
 each row. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
-Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
+Votes need all 24 bits of both factors and are the most expensive, so they have a separate method
+(`client/contributions/votes.py`).
 """
 
 import math
@@ -29,10 +30,10 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
     Args:
         rows: (m, blocks * dim) finite numbers.
-        blocks: Number of vectors side by side that a row is multiplied with.
+        blocks: Number of concatenated vectors that a row is multiplied by.
 
     Returns:
-        (m, blocks * dim) and (m,).
+        The integers, (m, blocks * dim), and the units, (m,).
     """
     # Norms: of the vectors, sqrt(blocks) 1.01 2^22; of a row, sqrt(blocks dim) 2^bits.
     growth = math.ceil(math.log2(1.01 * blocks * math.sqrt(rows.shape[1] / blocks)))

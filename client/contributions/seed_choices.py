@@ -1,4 +1,4 @@
-"""A party's choices among public candidates by noisy max: the seeds of texts that are written to resemble records."""
+"""A party's choices among public candidates by noisy max, as the seeds of texts that are to resemble records."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def choose(
     Args:
         query: The candidates.
         records: This party's records, at most `max_records` of each owner.
-        scale: b, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / b.
+        scale: Scale of the noise, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / scale.
         key: 32 secret bytes, for this call alone.
         replacement: Whether to use the exponential mechanism; otherwise permute-and-flip.
 
@@ -44,8 +44,8 @@ def choose(
 def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
     """Yield the utilities of all candidates for each of `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
-    With more records than choices, those with the lowest keyed digests choose: a uniform sample of which an additional
-    record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.
+    With more records than choices, those with the lowest keyed digests choose. They are a uniform sample, in which an
+    additional record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.
 
     Yields:
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.

@@ -201,7 +201,7 @@ def _keys(
     count: int,
     sign: int,
 ) -> NDArray[np.int64]:
-    """Return keys, integers whose order is by record, then by similarity rounded to 5 decimals, then by candidate.
+    """Return integer keys that sort by record, then by similarity rounded to 5 decimals, then by candidate.
 
     A key modulo `count` is its candidate. Higher similarities come first, or lower ones for sign -1.
     """

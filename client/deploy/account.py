@@ -1,4 +1,4 @@
-"""Who decides at this hospital: the account of the process, which the audit log names."""
+"""The person who decides at this hospital, identified in the audit log by the account that runs the process."""
 
 import os
 import pwd
@@ -8,9 +8,9 @@ from common.system.log_lines import printable_line
 
 
 def account() -> str:
-    """Return the account that runs this process, whatever its environment says, and its full name if the system has it.
+    """Return the account that runs this process, with its full name if the system has one; ignore the environment.
 
-    An account that several people share, such as root, names none of them: a reason can.
+    An account that several people share, such as root, identifies none of them; the reason of a decision can.
     """
     number = os.geteuid()
     try:

@@ -1,4 +1,4 @@
-"""`caucus-party approve`: the questions of a plan to this hospital's records, shown to the person who decides.
+"""`caucus-party approve`: shows a plan's questions about this hospital's records to the person who decides.
 
 The sheet is that of `plan_sheet.py`, which the page shows too (`caucus-party page`).
 """
@@ -87,7 +87,7 @@ def _refused(known: list[PlanApproval]) -> Iterator[str]:
 
 
 def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
-    """Store the decision, given on the command line or asked for; return the approval, unchanged if there is none."""
+    """Store the decision from the command line or a prompt; return the approval, unchanged if nothing was decided."""
     reason = chosen.reason
     approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
     if approved is None:
@@ -118,7 +118,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
 
 
 def _asked(approval: PlanApproval) -> bool | None:
-    """Ask the user for a decision; return whether it is to approve, or None if it is left open for now.
+    """Ask the user for a decision; return True to approve, False to refuse, or None to leave the plan open for now.
 
     Raises:
         ConfigError: There is no terminal to ask at.

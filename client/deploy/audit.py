@@ -1,7 +1,7 @@
-"""`caucus-party audit`: whether synthetic texts disclose this hospital's records more often than records no run saw.
+"""`caucus-party audit`: whether synthetic texts disclose this hospital's records more often than held-back ones.
 
-The control records are for the hospital to hold back, at random, before its first run: a file like that of the records,
-which `client.yaml` never names. What is tested, and what no such test can see, is in `client/disclosures/learning.py`.
+The hospital holds the control records back, at random, before its first run. Their file is like that of the records,
+and `client.yaml` never names it. What is tested, and what no such test can see, is in `client/disclosures/learning.py`.
 The result is in the hospital's folder, private/disclosures.json, mode 0600, and nothing leaves. Texts are never shown.
 """
 
@@ -44,10 +44,10 @@ class Audit:
         records: Number of records that were compared.
         control: Number of control records that were compared.
         left_out: Number of records of both kinds that were left out, since their text occurs more than once.
-        learning: Tests whether the texts depend on the records at all ("no learning"), by feature.
+        learning: Tests whether the texts depend on the records at all ("no learning"), one for each feature.
         epsilon: The tested ε; None if no guarantee was tested.
-        delta: The tested δ; None likewise.
-        promise: Tests of this (ε, δ), by feature.
+        delta: The tested δ; None if no guarantee was tested.
+        promise: Tests of this (ε, δ), one for each feature.
     """
 
     when: str
@@ -190,7 +190,7 @@ def _problem(audit: Audit) -> CaucusError | None:
 def _flags(
     settings: HospitalSettings, pool: Sequence[Record], texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
-    """Flag the disclosed records by feature. Return also a line for each feature that cannot be tested here."""
+    """Flag the disclosed records for each feature; also return a line for each feature that cannot be tested here."""
     untested = []
     personal = features.personal_values
     try:

@@ -17,7 +17,7 @@ class AuditTotals:
 
     Attributes:
         answered: Number of requests that were answered.
-        refused: Number of refused requests by reason.
+        refused: Number of refused requests, keyed by reason.
         last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if none came.
         last_refusal: The last line of the log with a refusal, unchanged; None if there is none.
     """

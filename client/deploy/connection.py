@@ -1,4 +1,4 @@
-"""Checks of a hospital's connection to the coordinator, from its own machine; nothing at the coordinator changes."""
+"""Checks of a hospital's connection to the coordinator, from its own machine; they change nothing there."""
 
 import os
 import re
@@ -49,8 +49,8 @@ class Connection:
     Attributes:
         secure: Version of TLS.
         expires: End of the validity of the coordinator's certificate.
-        ahead: Seconds that this machine's clock is ahead of the coordinator's, whose dates are in whole seconds; None
-            if the answer had no date.
+        ahead: Seconds by which this machine's clock is ahead of the coordinator's; None if the answer had no date. The
+            coordinator's dates are in whole seconds.
         via: URL of the proxy that the request went through; None for a direct connection.
     """
 

@@ -119,7 +119,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def check_number(count: int, declared: PartyFile) -> None:
-    """Refuse more records than the hospital has declared.
+    """Raise a DataError if there are more records than the hospital has declared.
 
     Raises:
         DataError: There are more; the message has only the declared number, which is public.
@@ -134,7 +134,7 @@ def check_number(count: int, declared: PartyFile) -> None:
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
-    """Return a hospital's keys: the public file, and the content of each secret file by its path in the folder.
+    """Return a hospital's keys: the public file, and the content of each secret file, keyed by its path in the folder.
 
     Args:
         name: The hospital's name.
@@ -194,7 +194,7 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
-    """Refuse a place for the folder that the relay's account could replace as a whole, such as one in its home."""
+    """Raise a ConfigError if the relay's account could replace the whole folder, as in that account's home."""
     groups = os.getgrouplist(account.pw_name, account.pw_gid)
     for above in {*folder.absolute().parents, *folder.resolve().parents}:
         if not above.exists():

@@ -3,8 +3,8 @@
     python -m client.deploy.health FOLDER HALF
 
 HALF is `service` or `relay`. The exit code is 0 if all processes of that half run and, for the service, if it answers
-on its socket; 1 otherwise, with the reason in one line. It does not check whether the coordinator can be reached, as
-restarting a container would not help. It loads neither torch nor anything that reads records.
+on its socket; 1 otherwise, with the reason in one line. The check does not test whether the coordinator can be reached,
+as restarting a container would not help. It loads neither torch nor anything that reads records.
 """
 
 import os

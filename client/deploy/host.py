@@ -73,7 +73,7 @@ class CurrentTerms:
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
-    """Return the settings that a running service cannot change, by name."""
+    """Return the settings that a running service cannot change, keyed by name."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     del values["approval"], values["party"]
     apart = settings.party.limits.separate_data_sets
@@ -132,7 +132,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
 
 def _records_key(folder: Path) -> bytes:
-    """Read the key of the digest of the file of records; it is made here for a folder that has none.
+    """Read the key for the digest of the file of records; create it if the folder has none.
 
     Raises:
         ConfigError: The file is open to others or too short.

@@ -1,9 +1,9 @@
-"""This account's hospital folders and their records: two folders for one file would have two budgets, which add up.
+"""This account's hospital folders and their records: two folders for one file would double its budget.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
 `init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
-the note, and nowhere else. A path or a digest that another folder has is reported. It does not detect a folder of
+the note, and nowhere else. A path or a digest that another folder has is reported. The note does not detect a folder of
 another account or machine, or a copy with other bytes at another path. The note is an aid: problems with it are
 reported, and `init` continues.
 """

@@ -146,7 +146,7 @@ def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
 
 
 def exported(ledger: Ledger) -> Iterator[str]:
-    """Yield the events as JSON, one a line, without answers, keys and digests of records."""
+    """Yield the events as JSON, one per line, without answers, keys and digests of records."""
     for event in ledger.events():
         yield json.dumps(
             {

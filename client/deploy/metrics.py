@@ -3,9 +3,9 @@
     python -m client.deploy.metrics FOLDER
 
 `caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
-service itself has no network. It reads the ledger, its note and the audit log, writes nothing, and binds no address
-other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget, reasons
-for refusals, times; no text, and no figure that depends on a record.
+service itself has no network. It reads the ledger, the note of its head and the audit log, writes nothing, and binds no
+address other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget,
+reasons for refusals, times; no text, and no figure that depends on a record.
 """
 
 import logging
@@ -93,7 +93,7 @@ def server(folder: Path, port: int) -> WSGIServer:
 
 
 def _metrics_alone(app: Wsgi) -> Wsgi:
-    """Return the app, served at one path and under this machine's own names only, so that no web page can read it."""
+    """Return the app, served only at one path and under this machine's own names, so that no web page can read it."""
 
     def answer(request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = request.get("HTTP_HOST", HOST).split(":")[0]

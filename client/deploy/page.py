@@ -1,4 +1,4 @@
-"""`caucus-party page`: a hospital's page on this machine, for those who decide and do not use a terminal.
+"""`caucus-party page`: a hospital's page on this machine, for people who decide about plans without a terminal.
 
 It is served on 127.0.0.1, to which an SSH tunnel leads from another machine, or on an address that is given together
 with a certificate and a password (`common/page/address.py`). The link is printed once, and opens the page for one

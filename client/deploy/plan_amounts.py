@@ -1,4 +1,4 @@
-"""What a hospital has under a plan: its lifetime budget, as its limits count it, and its records by the labels."""
+"""A hospital's lifetime budget under a plan, as its limits count it, and the number of its records for each label."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Budget:
         limit: Largest epsilon of all runs; None for no limit.
         delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
         before: Epsilon of all other runs.
-        after: Epsilon if this run is answered to its end as well; it takes the difference.
+        after: Epsilon if this run is answered to its end as well; the difference is what the run costs.
         apart: Whether the service counts only data sets that share a record with the present one. The service's figures
             may then be lower than these, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
@@ -42,9 +42,9 @@ class OwnRecords:
     Attributes:
         total: All of its records.
         taking_part: Number of those with a label of the plan.
-        of_label: Number of records by label of the plan, without labels that have no record.
+        of_label: Number of records, keyed by label of the plan; labels that have no record are omitted.
         without: Labels of the plan that no record has.
-        unasked: Number of records by label, for the labels that the plan does not have.
+        unasked: Number of records, keyed by label, for the labels that the plan does not have.
     """
 
     total: int
@@ -70,7 +70,7 @@ class Given:
 
 
 def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Given:
-    """Return what this hospital has answered of a plan's run; without a ledger nothing."""
+    """Return what this hospital has answered of a plan's run; without a ledger, no answers are counted."""
     entries = ledger.entries(approval.run) if ledger else ()
     costs = [entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest]
     return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
@@ -82,7 +82,7 @@ def apart(plan: Plan, limits: Limits) -> bool:
 
 
 def counting(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
-    """Return those charges of other runs that surely count against a plan: none where data sets count apart."""
+    """Return the charges of other runs that certainly count against a plan; none if data sets count separately."""
     return () if apart(plan, limits) else tuple(charged)
 
 
@@ -107,10 +107,10 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
 
 
 def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
-    """Count the hospital's records by the plan's labels; of a plan without labels, all are one population.
+    """Count the hospital's records for each of the plan's labels; in a plan without labels, all are one population.
 
     Args:
-        plan: The plan. One of sections has headings as its labels.
+        plan: The plan. The labels of a plan by sections are headings.
         private: The hospital's records.
         headings: The headings that the hospital's own file names.
     """

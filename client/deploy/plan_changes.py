@@ -1,6 +1,6 @@
-"""Differences between a plan and the last approved one of the same name: who approved that one need only read these.
+"""Differences of a plan from the last approved plan of its name: whoever approved that plan need only read them.
 
-The same plan, which has the same digest, may have been approved under another name; then there is none.
+If the same plan, with the same digest, was approved under another name, there are no differences.
 
 A run's name is chosen by the coordinator, which appends random letters and digits: "pilot-1a2b3c4d" and
 "pilot-99887766" have the same name. Like the purpose, it is the coordinator's claim, which nothing verifies.
@@ -47,7 +47,7 @@ def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanAppro
 
 
 def changes(before: Plan, after: Plan) -> Iterator[str]:
-    """Yield each difference in a clause."""
+    """Yield each difference as a clause."""
     for field, name in NAMES.items():
         old, new = getattr(before, field), getattr(after, field)
         if old != new:
@@ -88,7 +88,7 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _query(before: PlannedQuery, after: PlannedQuery) -> str:
-    """Return the differences of two queries of one name, each called by the field's name in the plan."""
+    """Return the differences between two queries of the same name, each with the name of its field in the plan."""
     if before.spec.kind != after.spec.kind:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))

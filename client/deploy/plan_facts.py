@@ -1,4 +1,4 @@
-"""Facts about a plan on which a person at the hospital decides, from the hospital's own files."""
+"""Facts from which a person at the hospital decides about a plan, gathered from the hospital's own files."""
 
 import json
 import math
@@ -47,9 +47,9 @@ class PlanFacts:
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
-        fits: The largest epsilon of the same plan that the limits allow, 0 if none helps; None if it is within them, or
-            if this was not calculated.
-        quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if nothing says so.
+        fits: The largest epsilon of the same plan that the limits allow; 0 if they allow none; None if the plan is
+            within the limits, or if the value was not calculated.
+        quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if nothing indicates it.
         before: The last approved plan of another run that is this plan or has its name; None if there is none.
         changes: What has changed since that plan, in clauses.
     """
@@ -158,12 +158,12 @@ class PlanFacts:
 
     @property
     def few_records(self) -> bool:
-        """Whether none, or below a tenth, of the hospital's records take part."""
+        """Whether fewer than a tenth, or none, of the hospital's records take part."""
         return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
 
     @property
     def lifting(self) -> int | None:
-        """The number of other hospitals that could lift this hospital's masks with the coordinator, if any can."""
+        """How many other hospitals could lift this hospital's masks with the coordinator; None if they cannot."""
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 

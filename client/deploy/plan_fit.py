@@ -1,8 +1,8 @@
 """The largest epsilon of a plan that this hospital's limits allow, from figures that never leave the hospital.
 
-All noise of the plan is made larger by one factor, and the limits are asked whether they refuse it: the code that
-refuses a plan is the one that says what would fit. What a coordinator plans for that epsilon has at least as much
-noise, if its queries are the same.
+All noise of the plan is multiplied by one factor, and the limits check the result: the code that refuses plans also
+decides what would fit. A plan that a coordinator makes for that epsilon, with the same queries, has at least as much
+noise.
 """
 
 import math
@@ -36,7 +36,7 @@ def refusal(
     Args:
         plan: The plan.
         limits: The hospital's limits.
-        charged: What other runs were charged, of the data sets that the limits count.
+        charged: Charges of other runs, for the data sets that the limits count.
         number: This hospital's number.
         roster: The identities of all parties.
     """
@@ -51,14 +51,14 @@ def refusal(
 def largest_epsilon(
     plan: Plan, limits: Limits, charged: tuple[Release, ...], *, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
-    """Return the largest epsilon, of all that the plan releases, that the limits allow; 0 if none helps.
+    """Return the largest epsilon of all the plan's releases together that the limits allow; 0 if they allow none.
 
-    It is None if that takes longer than `SECONDS`; the next search then goes on where this one stopped.
+    Return None if the search takes longer than `SECONDS`; the next search then continues where this one stopped.
 
     Args:
-        plan: The plan, which they refuse.
+        plan: The plan, which the limits refuse.
         limits: The hospital's limits.
-        charged: What other runs were charged, of the data sets that the limits count.
+        charged: Charges of other runs, for the data sets that the limits count.
         clock: Function that returns monotonic time in seconds.
     """
     ends = clock() + SECONDS
@@ -80,10 +80,10 @@ def largest_epsilon(
 
 @lru_cache(maxsize=1000)
 def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float:
-    """Return the epsilon of the plan with this many times its noise.
+    """Return the epsilon of the plan with its noise multiplied by this factor.
 
-    It is infinite if the limits refuse that plan, and 0 if there is none with so much noise, as for sums that no longer
-    fit the ring.
+    It is infinite if the limits refuse that plan, and 0 if no plan can have so much noise, for instance because its
+    sums no longer fit the ring.
     """
     queries = tuple(replace(query, scale=query.scale * factor) for query in plan.queries)
     try:

@@ -1,8 +1,8 @@
 """The sheet on which a person decides about a plan: its facts in sentences, for a terminal and for a page alike.
 
-Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names
-of queries are the coordinator's words; their unprintable and blank characters are shown escaped, so that they can
-neither overwrite the facts that a person decides by nor, behind a gap, look like one more of them.
+Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names of
+queries are the coordinator's words; their unprintable and blank characters are shown escaped, so that they can neither
+overwrite the facts that a person decides by nor, after a gap, look like a further fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the sheet: its title, empty for the first, and its facts."""
+    """A part of the sheet: its title, which is empty for the first part, and its facts."""
 
     title: str
     facts: tuple[Fact, ...]
@@ -74,7 +74,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
 
 
 def decision(approval: PlanApproval) -> str:
-    """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
+    """Return a line on the decision about a plan, if there is one: by whom, when and why."""
     by = f" by {approval.by}" if approval.by else ""
     when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
@@ -82,7 +82,7 @@ def decision(approval: PlanApproval) -> str:
 
 
 def amounts(budget: Budget) -> str:
-    """Return what of a limited budget is left and what a plan takes, in epsilon at the delta of `budget`."""
+    """Return how much of a limited budget is left and how much a plan takes, in epsilon at the delta of `budget`."""
     assert budget.limit is not None
     left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
     counted = "counted by the limit on all runs at its own delta"

@@ -91,7 +91,7 @@ def findings(
 
 
 class _Preflight:
-    """The checks, and those results of earlier checks that later ones need."""
+    """The checks, with the results of earlier checks that later checks need."""
 
     def __init__(self, settings: HospitalSettings, *, offline: bool) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Why the run of a plan that waits may be over: a coordinator can tell that it has ended, but need not.
+"""Reasons why the run of a waiting plan may be over: a coordinator can announce the end of a run, but need not.
 
 Only what was seen of the run itself counts: a coordinator may have several runs at once, each waiting for approval.
 """
@@ -13,7 +13,7 @@ QUIET = timedelta(days=1)
 
 
 def quiet(approval: PlanApproval) -> str:
-    """Return why the run of a plan may be over; empty if it was asked for lately, or is approved."""
+    """Return why the run of a plan may be over; empty if the plan was requested recently, or is approved."""
     no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
     if approval.decision == "approved":
         return ""

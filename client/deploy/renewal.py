@@ -1,4 +1,4 @@
-"""`caucus-party rotate` and `invitation`: new keys, or a new invitation, for a folder whose ledger stays where it is.
+"""`caucus-party rotate` and `invitation`: new keys, or a new invitation, for a folder; its ledger stays where it is.
 
 A hospital with new keys is the same hospital: the budget over all runs belongs to its records. So new keys are made in
 the folder of the old ones, and no step is left in which a ledger could be forgotten.

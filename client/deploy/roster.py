@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """Read the previous roster; None if it does not exist or is of an earlier version."""
+    """Return the previous roster; None if it does not exist or is of an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:

@@ -63,7 +63,7 @@ class HospitalSettings:
         encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door, its public endpoint.
         proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
-        bundle: SHA-256 of the one bundle whose messages are answered.
+        bundle: SHA-256 of the only bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
@@ -72,7 +72,7 @@ class HospitalSettings:
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
         headings: Headings of the records' sections, for plans by sections; none: no record takes part in such plans.
-        windows: What the encoder reads of a text longer than its window, as the plan's: "first" or "average".
+        windows: What the encoder reads of a text longer than its window: "first" or "average", as in the plan.
     """
 
     folder: Path

@@ -55,10 +55,11 @@ class Status:
     """Status of the hospital.
 
     Attributes:
-        processes: ID and number of restarts of each process, by its name; the ID is None while it waits to start again.
+        processes: ID and number of restarts of each process, keyed by its name; the ID is None while it waits to start
+            again.
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
-        audit_used: Share of the audit log's largest size that is used.
+        audit_used: Fraction of the audit log's maximum size that is used.
         requests: Sums over the audit log.
         spending: Spending by the ledger.
         noted_head: The head that is noted outside the ledger; None if it is not noted.
@@ -210,7 +211,7 @@ def _spending(settings: HospitalSettings) -> Spending:
 def _spending_of(
     path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
 ) -> Spending:
-    """Return the spending, cached until ledger or note change, since the metrics ask several times a minute."""
+    """Return the spending, cached until ledger or note changes, since the metrics ask several times a minute."""
     ledger, problem = opened(path, NotedHead(note))
     if ledger is None:
         return Spending(problem=problem)
@@ -257,7 +258,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """Return the last informative line of SuperNode's log, which does not say if this node's clock led to a refusal."""
+    """Return the last informative line of SuperNode's log; the log does not say if a wrong clock led to a refusal."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

@@ -3,9 +3,9 @@
 The records of the training set and of a control set form one pool. Nothing in this module knows to which set a record
 belongs, so that no feature can prefer one: `learning.py` counts afterwards how many disclosed records each set has.
 
-    personal information     a name, date or number that the patterns of `common/redaction.py` find and that, as words,
-                             is in one record of the pool alone: it is in a synthetic text
-    rare word sequences      five words in a row that are in one record of the pool alone: they are in a synthetic text
+    personal information     a synthetic text has a name, date or number that the patterns of `common/redaction.py` find
+                             and whose words are in this record of the pool alone
+    rare word sequences      a synthetic text has five words in a row that are in this record of the pool alone
     longest verbatim spans   the record is among the `MOST` of the pool with the most words in a row in one text
     one near text            the record is among the `MOST` whose nearest text, by the encoder, is nearest in comparison
                              with the second nearest: a copy with changed words stands out, also among many texts
@@ -58,7 +58,7 @@ class Evidence:
     Attributes:
         personal: (records,) bool, whether a text has personal information that this record alone has; None: not tested.
         rare: (records,) bool, whether a text has a sequence of `RARE` words that this record alone has.
-        spans: (records,) words of the longest span in common with a text.
+        spans: (records,) number of words in the longest span in common with a text.
         nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
     """
 
@@ -68,7 +68,7 @@ class Evidence:
     nearness: NDArray[np.float32]
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the evidence of both sets of texts together; `personal` is None unless both have it."""
+        """Return the combined evidence of both sets of texts; `personal` is None unless both have it."""
         both = np.concatenate([self.nearness, other.nearness], axis=1)
         return Evidence(
             personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
@@ -78,7 +78,7 @@ class Evidence:
         )
 
     def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """Flag the disclosed records by feature: (records,) bool for each of `FEATURES`, in their order."""
+        """Flag the disclosed records for each feature: (records,) bool for each of `FEATURES`, in their order."""
         return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
             FEATURES[1]: self.rare,
             FEATURES[2]: _highest(self.spans, MOST) & (self.spans > 0),
@@ -124,7 +124,7 @@ class Pool:
         """Flag the records with a rare sequence in a text, and count the words of each record's longest span in one.
 
         Records and texts are each one stream of numbered words. Spans that occur in both grow by one word at a time
-        until none is left, so after the first few words little but copies is looked at.
+        until none is left, so after the first few words, almost only copies are still examined.
         """
         stream, record = self._stream, self._record
         numbers = dict(self._numbers)
@@ -160,7 +160,7 @@ def disclosed(
     nearness: NDArray[np.float32],
     personal: Callable[[str], Iterable[Words]] | None,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Flag the records that the texts disclose, by feature; for the arguments see `Pool` and `Pool.evidence`."""
+    """Flag the records that the texts disclose, for each feature; for the arguments see `Pool` and `Pool.evidence`."""
     return Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
 
 
@@ -169,7 +169,7 @@ def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
 
     Args:
         records: (records, d) vectors of unit norm.
-        texts: (texts, d), at least one; of a single text the second cosine is -1.
+        texts: (texts, d), at least one; with a single text the second cosine is -1.
     """
     texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
     found = np.empty((len(records), 2), dtype=np.float32)
@@ -180,7 +180,7 @@ def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
 
 
 def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
-    """Flag the `most` highest scores, and all that equal the lowest of them."""
+    """Flag the `most` highest scores, and all scores that equal the lowest of these."""
     return np.asarray(scores >= np.sort(scores)[-min(most, len(scores))])
 
 

@@ -6,8 +6,8 @@ of them in training; which are disclosed depends on the pool and the texts and n
 than once in the pool are left out on both sides (`pooled`): leaving them out on one side alone would prefer the other.
 
 **No learning.** If the texts do not depend on the records of training, then given k the split is still uniform, and x
-is hypergeometric: k draws from n + m records of which n are of training (Fisher's exact test, one side). The p-value is
-P[X >= x]. It needs no independence between records or texts, and no model of either.
+is hypergeometric: k draws from n + m records, n of them training records (Fisher's exact test, one side). The p-value
+is P[X >= x]. It needs no independence between records or texts, and no model of either.
 
 **A given (ε, δ).** Assume that a run is (ε, δ)-DP if one record is added or removed. Training and control records form
 min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and turning
@@ -79,8 +79,8 @@ class Promise:
 
     Attributes:
         feature: The feature's name.
-        right: Number of pairs of which only the training record is disclosed.
-        wrong: Number of pairs of which only the control record is disclosed.
+        right: Number of pairs in which only the training record is disclosed.
+        wrong: Number of pairs in which only the control record is disclosed.
         p: Bound on the probability of at least as many right pairs if the promise holds.
         rejected: Whether the promise is rejected, corrected for the number of features.
     """
@@ -112,7 +112,7 @@ def learning(flags: Mapping[str, NDArray[np.bool_]], n: int) -> list[Learning]:
     """Test "no learning" by each feature.
 
     Args:
-        flags: (n + m,) whether a record is disclosed, by feature; the records of training come first.
+        flags: For each feature, (n + m,) whether a record is disclosed; the records of training come first.
         n: Number of records of training.
     """
     counts = {name: (int(flag[:n].sum()), int(flag[n:].sum())) for name, flag in flags.items()}
@@ -168,7 +168,7 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
 
 
 def fewest(n: int, m: int, *, features: int) -> int:
-    """Return the smallest number of disclosed records that a feature finds significant if all are of training."""
+    """Return the smallest number of disclosed records that is significant for a feature if all are of training."""
     disclosed, p = 0, 1.0
     while p > ALPHA / features and disclosed < n:
         p *= (n - disclosed) / (n + m - disclosed)

@@ -1,8 +1,8 @@
 """The certificate of SuperNode's local API.
 
 The relay authenticates SuperNode by it: another user of the machine could otherwise take the port while SuperNode is
-down, and question this hospital in the coordinator's place. It is only for this machine and trusted only by the relay,
-so it never expires: a wrong clock must not break their connection.
+down, and question this hospital in the coordinator's place. The certificate is only for this machine, and only the
+relay trusts it. So it never expires: a wrong clock must not break the connection.
 """
 
 import ipaddress

@@ -1,8 +1,8 @@
 """Pace at which SuperNode asks the coordinator for a message, and the relay asks SuperNode.
 
-A run's next message mostly comes soon after the last one, and seldom a long while later. So each wait is a share of
-the time since the last message: it lengthens a phase by that share at most, whether phases take a second or a minute,
-and a node without a run seldom asks the coordinator.
+A run's next message mostly comes soon after the last one, and seldom a long while later. So each wait is a fraction of
+the time since the last message: it lengthens a phase by that fraction at most, whether phases take a second or a
+minute, and a node without a run seldom asks the coordinator.
 """
 
 import time
@@ -14,7 +14,7 @@ class Pace:
     Args:
         shortest: Shortest wait in seconds, right after a message.
         longest: Longest wait in seconds, when no run is going on.
-        share: Length of a wait as a share of the time since the last message.
+        share: Length of a wait as a fraction of the time since the last message.
     """
 
     def __init__(self, shortest: float, longest: float, share: float) -> None:

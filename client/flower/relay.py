@@ -1,4 +1,4 @@
-"""The relay: takes messages from this hospital's SuperNode and hands them to the party service, with only our own code.
+"""The relay: it passes messages from this hospital's SuperNode to the party service, and runs only our own code.
 
     python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE UNTIL_IDLE
 
@@ -156,9 +156,9 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """Return a function that pulls a message's parts as Flower does, but gives up once SuperNode offers another one.
+    """Return a function that pulls a message's parts as Flower does, but gives up once SuperNode offers a new message.
 
-    SuperNode hands out one message at a time, so it has then given up the one before. It gives one up if the
+    SuperNode hands out one message at a time, so it has then given up the previous one. It gives a message up if the
     coordinator died before it had sent all parts; Flower's own executor would wait for the rest forever. While
     SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """

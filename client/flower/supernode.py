@@ -2,9 +2,9 @@
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
-SuperNode gives up its connection permanently at any error of TLS, such as one corrupt record or a handshake that a cut
-network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
-process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends
+SuperNode gives up its connection permanently at any error of TLS, such as one corrupted record or a handshake that a
+cut network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps
+the process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends
 instead, and is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a

@@ -43,7 +43,7 @@ def application(folder: Path, access: Access) -> Door:
         return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, told=refusals.detail)
 
     async def received(request: Request) -> Response:
-        """Store a file of texts, and return its path, or what is wrong, to the page's script."""
+        """Store a file of texts, and return its path, or an error message, to the page's script."""
         if request.headers.get("content-type") != BYTES:
             return PlainTextResponse("a file's bytes were expected", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         try:

@@ -39,7 +39,7 @@ def last_of_audit(folder: Path) -> tuple[LogLine, ...]:
 
 
 def _last(path: Path) -> Iterator[LogLine]:
-    """Yield the lines at the end of the audit log, without damaged ones and one that is being written."""
+    """Yield the lines at the end of the audit log; omit damaged lines and a line that is still being written."""
     if not path.exists():
         return
     with path.open("rb") as file:

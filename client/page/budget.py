@@ -1,4 +1,4 @@
-"""What this hospital has spent, run by run and over time, as its limits count it, and the ledger that says so."""
+"""What this hospital has spent, run by run and over time, as its limits count it, and the ledger that records it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Budget:
         limit: Largest epsilon of all runs; None for no limit.
         delta: The delta of all figures.
         spent: Epsilon of all answers so far, as the limit counts it.
-        left: Rest of the limit; None without one.
+        left: Remainder of the limit; None if there is no limit.
         apart: Whether the service counts only data sets that share a record with the present one, so that its figures
             may be below these.
         runs: Spending by run.
@@ -117,7 +117,7 @@ def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
 def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) -> Iterator[tuple[str, int, float]]:
     """Yield the time, the run's number and the epsilon spent so far, after each group of successive charges to one run.
 
-    Of more than `MOST_STEPS` groups only some are kept, the last among them.
+    If there are more than `MOST_STEPS` groups, only some are kept, including the last.
     """
     ends, charged = [], 0
     for run, stretch in groupby(entries, key=lambda entry: entry.run):

@@ -23,12 +23,12 @@ LAST = 3
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one plan asks for, against one limit.
+    """The value that one plan requests for one limit.
 
     Attributes:
         value: The value; empty if the plan has nothing to compare with the limit.
         beyond: Whether the limit refuses it.
-        least: The least value that the limit accepts, where the limit itself is no value of this kind; else empty.
+        least: The least value that the limit accepts, if the limit itself is not a value of this kind; otherwise empty.
     """
 
     value: str = ""
@@ -50,7 +50,7 @@ class Request:
         return str(self.limits.coalition(self.plan)) if self.plan.secure else ""
 
     def asked(self) -> dict[str, Asked]:
-        """Return what the plan asks for against each limit, by the limit's name."""
+        """Return the value that the plan requests for each limit, keyed by the limit's name."""
         beyond = {name for name, _ in self.limits.refusals(self.plan, self.charged)}
         return {
             name: Asked(value(self), name in beyond, self.least if name == "corrupt" else "")

@@ -1,7 +1,7 @@
 """What runs at this hospital now, what the coordinator asked last, and what the logs say; no text of a record.
 
 The state is the one that `caucus-party status` prints; the connection to the coordinator is checked as `caucus-party
-check` does. The coordinator is asked only when a person wants it: the page itself sends nothing.
+check` does. The coordinator is contacted only at a person's request: the page itself sends nothing.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Now:
         status: As `caucus-party status` has it.
         lines: Last lines of the audit log, newest first.
         logs: Last lines of each log that exists.
-        connected: Whether the last that SuperNode's log says is that it is connected.
+        connected: Whether the last informative line of SuperNode's log says that it is connected.
     """
 
     status: Status

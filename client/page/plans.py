@@ -1,4 +1,4 @@
-"""Plans as the page shows them: those that wait in full, the others in a line each, with what can still be decided.
+"""Plans as the page shows them: waiting plans in full, all others in one line each, with the decisions still possible.
 
 A decision is stored by `client.approvals.decide`, as `caucus-party approve` stores it, and refused if the plan's entry
 is no longer the one that was on the page: somebody else may have decided meanwhile.
@@ -49,8 +49,8 @@ class Decided:
 
     Attributes:
         approval: The plan's entry among the hospital's decisions.
-        line: The decision in a line: by whom, when and why.
-        beyond: Why it is refused even though it is approved; empty if it is not, or if its run has ended.
+        line: The decision in one line: by whom, when and why.
+        beyond: Why the plan is refused although it is approved; empty if it is not refused, or if its run has ended.
         given: What was answered of its run.
     """
 
@@ -66,7 +66,7 @@ class Plans:
 
     Attributes:
         waiting: Cards of the plans that wait, oldest first.
-        quiet: Cards of the plans that wait and whose runs may be over, oldest first.
+        quiet: Cards of the waiting plans whose runs may be over, oldest first.
         refused: Plans that were refused, newest first.
         approved: Plans that were approved, newest first.
         unreadable: Plans that wait but cannot be read, since they are of another version or were changed on this
@@ -114,7 +114,7 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
 
 
 def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:
-    """Return what a person has just decided about, with what comes of it; None if there is no such plan."""
+    """Return the plan that a person has just decided about, and what follows from it; None if there is no such plan."""
     entry = find(settings.private, run, digest)
     return _decided(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
 
@@ -185,7 +185,7 @@ def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | No
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:
-    """Return refusals before any decision; a plan whose entry was moved away had one, and waits or was refused."""
+    """Return refusals of plans without an entry; omit those of plans that waited or that a person refused."""
     asked = {printable_line(approval.run) for approval in known}
     of_run: dict[str, LogLine] = {}
     for line in last_of_audit(settings.private):

@@ -1,9 +1,9 @@
-"""The audit of a release, the one of `caucus-party audit`, for files of this machine that a person names or sends.
+"""The audit of a release, as by `caucus-party audit`, for files of this machine that a person names or sends.
 
 The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
-counts and test results is all that there is. Texts that a browser sends are kept in one private file until they have
-been looked at, others come, the person logs out, or the page ends. Control records are named only: they never leave the
-machine that they are on.
+counts and test results is all that there is. Texts that a browser sends are stored in one private file until they have
+been audited, others arrive, the person logs out, or the page ends. Control records can only be named, not sent: they
+never leave their machine.
 """
 
 import os
@@ -75,7 +75,8 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
     Args:
         settings: The hospital's settings.
         form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty. In
-            place of "texts", "sent" may name a release that the coordinator sent; its plan then has both.
+            place of "texts", "sent" may name a release that the coordinator sent; epsilon and delta are then those of
+            its plan.
 
     Raises:
         ConfigError: A field is wrong, or another audit is running.
@@ -104,7 +105,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the lock of audits, or refuse if another one is running."""
+    """Hold the lock of audits; raise a ConfigError if another audit is running."""
     if not _looking.acquire(blocking=False):
         raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
     try:

@@ -1,4 +1,4 @@
-"""A step plot without a script: the sum is constant from one charge to the next, and the limit is a line above it.
+"""A step plot drawn without a script: the sum is constant from one charge to the next, and the limit is a line above.
 
 Coordinates are user units of a view box, y downward.
 """

@@ -2,7 +2,7 @@
 
 1. draw       the records with the lowest keyed digests, as many as there are choices
 2. redact     personal information, by patterns and perhaps a model of names
-3. abstract   into more candidates than step 5 chooses from; again, at random, if none surely keeps the tone
+3. abstract   into more candidates than step 5 chooses from; draw some more if none is sure to keep the tone
 4. prune      to K by w cosine + (1 - w) [same polarity, surely enough] - penalty [polarity flipped]   (equation 5)
 5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
 6. redact     the chosen one again

@@ -57,14 +57,14 @@ class Extracts:
 
     Brackets and quotations are removed; numbers become "some", and masks and words with a capital letter inside a
     clause become "someone" and the like. The score of a clause is the mean frequency of its words in the text
-    (SumBasic, Nenkova and Vanderwende 2005). Each further candidate keeps a smaller share of the words, in their order,
-    but at least the clause with the highest score; sampled candidates rank clauses with noise added. It abstracts
-    little: clauses stay in the record's own words, and a record of one clause stays whole.
+    (SumBasic, Nenkova and Vanderwende 2005). Each further candidate keeps a smaller fraction of the words, in their
+    order, but at least the clause with the highest score; sampled candidates rank clauses with noise added. This writer
+    abstracts little: clauses stay in the record's own words, and a record of one clause stays whole.
 
     Args:
         longest: Largest number of words of an abstraction.
-        most: Share of the words that the first candidate keeps.
-        least: Share of the words that the last candidate keeps.
+        most: Fraction of the words that the first candidate keeps.
+        least: Fraction of the words that the last candidate keeps.
 
     Raises:
         ConfigError: The package scikit-learn, which has the frequent words, is not installed.

@@ -1,4 +1,4 @@
-"""Writers, which write the texts that a party answers some queries with.
+"""Writers of the texts with which a party answers some queries.
 
 Their models and settings are from the party's own file, never from a message. Each kind of query in
 `common/queries/texts.py` has one writer; a party without that writer refuses plans with such a query.
@@ -28,7 +28,7 @@ class PartyWriter(Protocol):
     """A writer of a party's texts for one kind of query."""
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Check that `write` can answer the planned query, before any record is touched.
+        """Check that `write` can answer the planned query, before any record is accessed.
 
         Raises:
             CaucusError: `write` cannot answer it, for instance because models are missing.
@@ -52,7 +52,7 @@ class PartyWriter(Protocol):
 
 
 def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
-    """Refuse a plan that asks for texts without a writer here.
+    """Raise a RefusalError if a plan asks for texts that no writer here can write.
 
     Raises:
         RefusalError: There is no such writer; the reason is OVER_LIMIT.

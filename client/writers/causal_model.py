@@ -1,7 +1,7 @@
 """The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small model made on the spot.
 
 The party's own file names it. A model and its tokenizer are public, or at least were not made from the records: what
-they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte, so
+they learnt before is outside every guarantee. The model made on the spot has random weights and one token per byte, so
 that nothing about it comes from a text.
 
 A record is read as: start token (if the tokenizer has one), its label, if the plan has any, and a line feed, its text,
@@ -62,7 +62,7 @@ class Causal:
     max_tokens: int
 
     def read(self, label: int, text: str) -> Tokens:
-        """Tokenize one record; tokens beyond the limit are cut off."""
+        """Tokenise one record; cut off tokens beyond the limit."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()

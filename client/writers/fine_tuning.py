@@ -4,7 +4,7 @@ The statement and its proof are in `common.queries.texts.FineTunedSpec`; this mo
 
 1. draw    a Poisson subsample of the units, by a fresh secret key
 2. clip    each record's gradient, at norm C
-3. round   it to integers, C being 0.99 B of them, at random and without bias; drop it if its norm exceeds B
+3. round   it to integers, scaled so that C is 0.99 B, at random and without bias; drop it if its norm exceeds B
 4. sum     exactly
 5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; even for an empty subsample
 6. divide  by a public number, never by the size of the subsample
@@ -277,7 +277,7 @@ def train(
         spec: The planned specification.
         records: This party's records, at most `max_records` of each owner.
         rate: Probability with which a unit takes part in a step.
-        scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
+        scale: Scale of the noise of each step's sum, in integer units, in which C is 0.99 B; 0: no noise.
         optimizer: Function that makes the optimizer; None: Adam.
     """
     import torch

@@ -2,7 +2,7 @@
 
 The instruction is the system's turn, and the text is the whole of the user's turn: small models have learnt to
 summarise and rewrite in this form. If the instruction comes before the text, or is long, they write a text about the
-text. A party's own file can give larger models another one (`instruction`).
+text. A party's own file can give larger models another instruction (`instruction`).
 
 A text that is cut off at `longest` tokens ends with its last whole sentence. No model is asked about a text that says
 nothing, since it would make something up.
@@ -93,7 +93,7 @@ class Instructed:
         return list(dict.fromkeys(text for text in kept if text))
 
     def _ids(self, text: str) -> Any:
-        """Return the tokens of instruction and text, (1, tokens), in the form of the model's chat template if any."""
+        """Return the tokens of instruction and text, (1, tokens), in the model's chat template if it has one."""
         chats = bool(self._tokenizer.chat_template)
         if chats:
             prompt = chat.prompt(self._tokenizer, self._instruction, text)

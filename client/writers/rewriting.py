@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     Attributes:
         findings: Number of objections of the privacy evaluator, 0 to 3.
         mistaken: Whether the label is not recognised.
-        copied: Share of the record's runs of words that the text repeats.
+        copied: Fraction of the record's three-word sequences that the text repeats.
     """
 
     findings: int
@@ -68,7 +68,7 @@ class Rewriting:
         names: A model for named entities, for redaction; None uses only patterns.
         language: Language of the records, for redaction (`common.personal_patterns`).
         candidates: Number of texts that the rewriter writes in each round.
-        copied: Largest share of a record's three-word sequences that its text may repeat.
+        copied: Largest fraction of a record's three-word sequences that its text may repeat.
         nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.
         most: Largest number of texts that a plan may ask for.
     """
@@ -212,7 +212,7 @@ def _words(text: str) -> list[str]:
 
 
 def _repeated(source: str, text: str) -> float:
-    """Return the share of the source's three-word sequences that the text repeats; a shorter source is one sequence."""
+    """Return the fraction of the source's three-word sequences that the text repeats (a short source is one)."""
     source_words, text_words = _words(source), _words(text)
     length = max(1, min(_RUN, len(source_words)))
     runs = {tuple(source_words[at : at + length]) for at in range(len(source_words) - length + 1)}

@@ -1,1 +1,1 @@
-"""The ledger: all questions and charges, on disk before any answer leaves, in a hash chain that reveals edits."""
+"""The ledger: a hash chain of all questions and charges, on disk before any answer leaves, which reveals edits."""

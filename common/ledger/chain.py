@@ -58,10 +58,11 @@ def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, 
 
 
 def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator[Event]:
-    """Yield the events of these rows, in their order, one at a time: a long ledger has a hundred thousand of them.
+    """Yield the events of these rows in order, one at a time, since a long ledger has a hundred thousand events.
 
     Raises:
-        LedgerError: At the first row that does not continue the chain; it names file and sequence number.
+        LedgerError: A row does not continue the chain; the message names the file and the sequence number of the first
+            such row.
     """
     head = start
     for number, (sequence, run, position, kind, body, chain) in enumerate(rows, start=1):
@@ -76,7 +77,7 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator
 
 
 def broken(where: str) -> LedgerError:
-    """Make the error for content that the ledger cannot have written."""
+    """Return the error for content that the ledger cannot have written."""
     return LedgerError(
         "the ledger was edited or is damaged",
         expected="what was written",

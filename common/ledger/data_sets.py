@@ -1,4 +1,4 @@
-"""The records that answers were charged to, stored as digests that reveal nothing without the ledger's key.
+"""The records to which answers were charged, stored as digests that reveal nothing without the ledger's key.
 
     digest of a record's k-th occurrence = HMAC-SHA256(key, "record" || k || record), its first 16 bytes
     name of a data set                   = HMAC-SHA256(key, "data set" || all digests, sorted)
@@ -9,8 +9,8 @@ them without the key. The key is made with the ledger and never leaves it: witho
 test whether it is in a data set.
 
 The digests stay after a record is deleted elsewhere: if it comes back, its past charges still count. But a record is
-its bytes: if a single comma is edited it is another record, and a file in which all records were edited is a new data
-set.
+identified by its bytes: if a single comma is edited, it is a different record, and a file in which all records were
+edited is a new data set.
 """
 
 import hmac
@@ -61,10 +61,10 @@ def overlapping(database: Connection, name: str) -> frozenset[str]:
 
 
 def check(database: Connection, key: bytes, *, where: Path) -> None:
-    """Check that each data set has the records of its name.
+    """Check that the name of each data set matches its records.
 
     Raises:
-        LedgerError: A data set has other records; the check ends at the first such data set.
+        LedgerError: The name of a data set does not match its records; the check ends at the first such data set.
     """
     for number, name in database.execute("SELECT number, name FROM data_sets"):
         rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))

@@ -1,7 +1,7 @@
 """The SQLite file of a ledger: its tables, their triggers, and the errors of the file.
 
-The file is readable by its owner only. Triggers refuse to rewrite or remove rows: they stop mistakes, and the hash
-chain reveals changes that bypass them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's
+The file is readable by its owner only. Triggers prevent rows from being rewritten or removed: they stop mistakes, and
+the hash chain reveals changes that bypass them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's
 secure_delete; it does not reach copies that a file system or a solid-state disk keeps of overwritten blocks.
 """
 
@@ -109,10 +109,10 @@ class LedgerFile:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open one transaction, undone as a whole if anything fails; one that writes holds the write lock throughout.
+        """Open one transaction, rolled back if anything fails; a writing one holds the write lock throughout.
 
         Raises:
-            LedgerError: For any failure of the file.
+            LedgerError: An operation on the file fails.
         """
         address = f"{self._path.absolute().as_uri()}?mode={self._mode}"
         try:

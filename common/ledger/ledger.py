@@ -2,7 +2,7 @@
 
 A ledger is an append-only log of events, sealed by a hash chain (`common/ledger/chain.py`) in one SQLite file
 (`common/ledger/file.py`). An entry is one answer, named by run and index; its state follows from its events. It is
-charged when it is reserved, before anything private is touched, so that a crash can lose an answer but never a charge:
+charged when it is reserved, before any private data is accessed, so that a crash can lose an answer but never a charge:
 
     reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ unmask ─▶ commit: the answer is erased and can never be
     (charge)                                     (survivors)  (unmask)  (close)                           given again
@@ -10,18 +10,18 @@ charged when it is reserved, before anything private is touched, so that a crash
 Invariants:
 
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
-   `forget`. The database itself refuses other changes, and the chain reveals those that bypass it. The chain is checked
+   `forget`. The database itself rejects other changes, and the chain reveals those that bypass it. The chain is checked
    when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
-   dropped or made. Checked events stay in memory, where no edit of the file reaches them: an edit that neither shows
-   is noticed at the next start, or by `verify`.
+   dropped or created. Checked events stay in memory, where no edit of the file reaches them: an edit that neither
+   condition reveals is noticed at the next start, or by `verify`.
 2. One run has one plan: a run that continues under a different plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
    learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
-   Another query there is refused; so is the same one after it was closed, and, before an answer is kept, the same one
-   over other records, since those were not charged.
-4. One set of survivors for each entry; and, once shares that open its sum may have left, for each question of the run,
-   under any number: sums over two sets could be subtracted.
+   A different query with the same run and index is refused. So is the same query after the entry was closed, and,
+   before an answer is kept, the same query over other records, since those records were not charged.
+4. Each entry has one set of survivors. Once shares that open its sum may have left, this set also holds for its
+   question, under any number in the run: sums over two sets could be subtracted.
 
 A budget over all runs belongs to each record: a data set with one record appended must not get a fresh budget. So the
 records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
@@ -61,7 +61,7 @@ memory. The count depends only on the queries, so a refusal reveals nothing abou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Head of a ledger: note it elsewhere, and `verify` shows later whether anything before it was lost.
+    """Head of a ledger. If it is noted elsewhere, `verify` can later show whether anything before it was lost.
 
     Attributes:
         events: Number of events.
@@ -127,8 +127,8 @@ class Ledger:
             The entry in its present state.
 
         Raises:
-            RefusedError: If run and index, or another attempt, have another query, or other records, or the run has
-                another plan.
+            RefusedError: If this run and index, or another attempt at the question, have a different query or different
+                records, or the run has a different plan.
         """
         new = Entry(
             run=run,
@@ -161,7 +161,7 @@ class Ledger:
         return entry
 
     def keep(self, run: str, index: int, answer: bytes) -> bytes:
-        """Keep a noised answer before it leaves the party; the first one kept is the answer from then on.
+        """Store a noised answer before it leaves the party; the first answer stored is final.
 
         Returns:
             The answer to give.
@@ -186,8 +186,8 @@ class Ledger:
         """Record the only set of parties whose sum this entry may open, before a signature over the set leaves.
 
         Raises:
-            SurvivorsError: If another set was recorded before, or none before the entry was committed, or the same
-                question was opened over another set.
+            SurvivorsError: If another set was recorded before, or no set was recorded before the entry was committed,
+                or the same question was opened over another set.
         """
         with self._open(write=True) as (log, database):
             entry = log.reserved(run, index)
@@ -269,7 +269,7 @@ class Ledger:
             fresh: 32 bytes of the operating system's entropy, stored if there is no key yet.
 
         Raises:
-            RefusedError: After `forget(run)`: records drawn again would be amplified twice.
+            RefusedError: `forget(run)` was called: records drawn again would be amplified twice.
         """
         if len(fresh) != _KEY_BYTES:
             raise InternalError("sample key", expected=f"{_KEY_BYTES} bytes", got=len(fresh))
@@ -323,7 +323,7 @@ class Ledger:
         return Ledger(to, read_only=True).head()
 
     def verify(self, head: str | None = None) -> Head:
-        """Check the file from end to end: its pages, the chain, and that data sets hold the records of their names.
+        """Check the whole file: its pages, the chain, and that the name of each data set matches its records.
 
         Returns:
             The ledger's current head.
@@ -355,7 +355,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """Open one transaction, with the log as it is on disk; it is read again only if another process wrote to it."""
+        """Open one transaction with the log as on disk; it is read again only if another process wrote to it."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
@@ -368,10 +368,10 @@ class Ledger:
 
 
 def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
-    """Refuse to open a sum over these parties if a sum over other parties was opened for the same question.
+    """Raise SurvivorsError if a sum over other parties was opened for the same question.
 
     Raises:
-        SurvivorsError: Such a sum was opened; the message names its answer and this one.
+        SurvivorsError: A sum over other parties was opened; the message names its answer and this one.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

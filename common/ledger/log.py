@@ -80,7 +80,7 @@ class Log:
         start: Chain before the first event.
         head: Digest of all events so far.
         events: Number of events so far.
-        entries: Entries by run and index.
+        entries: Entries, keyed by run and index.
         runs: Indices of each run's entries.
 
     Raises:
@@ -149,7 +149,7 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Append an event: from now on the shares that open an entry's sum may be sent."""
+        """Append the event after which the shares that open an entry's sum may be sent."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""The look of all pages: colours, layout, and what is drawn in a plot, for the reports and for a hospital's page."""
+"""The appearance of all pages: colours, layout and plots, for the reports and for a hospital's page."""
 
 from importlib import resources
 

@@ -36,5 +36,5 @@ def _longest_first(lengths: Sequence[int]) -> list[int]:
 
 
 def encodable(text: str) -> str:
-    """Replace each lone half of a surrogate pair, which tokenizers refuse, by a question mark."""
+    """Replace each lone half of a surrogate pair, which tokenizers reject, by a question mark."""
     return text.encode("utf-8", "replace").decode()

@@ -138,10 +138,10 @@ class Bert:
 
 
 def gelu(x: Vectors) -> Vectors:
-    """Compute the activation x Φ(x), with Φ the normal distribution function, to 7e-7; x is overwritten.
+    """Compute the activation x Φ(x), with Φ the normal distribution function, to within 7e-7; x is overwritten.
 
-    Φ(x) is computed as (1 + tanh(x P(x²))) / 2. By numpy this takes a sixth of the time of scipy's erf, which
-    would be a third of an encoder's time.
+    Φ(x) is computed as (1 + tanh(x P(x²))) / 2. In numpy this takes a sixth of the time of scipy's erf, which would
+    take a third of an encoder's time.
     """
     square = x * x
     power = square * np.float32(_COEFFICIENTS[-1])

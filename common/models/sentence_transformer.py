@@ -39,7 +39,7 @@ class TorchEncoder:
     Args:
         model: Any SentenceTransformer that gives one vector per text.
         prompt: Prefix of every text.
-        form: Its files, if `common/models/bert.py` could compute with them too; both then have the same digest.
+        form: The model's files, if `common/models/bert.py` could compute with them too; both then have the same digest.
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
@@ -156,7 +156,7 @@ class TorchEncoder:
         """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens.
 
         Raises:
-            ConfigError: The model's tokenizer does not say which tokens are where.
+            ConfigError: The model's tokenizer does not report the positions of tokens.
         """
         tokenizer: Any = getattr(self._model, "tokenizer", None)
         longest = self._model.max_seq_length

@@ -1,9 +1,10 @@
-"""Long texts: an encoder reads at most n tokens, and what stands behind these is not in its vector unless it is asked.
+"""Long texts: an encoder reads only the first n tokens of a text, unless it is asked to average windows.
 
 With `windows="average"` a text is split into consecutive windows of at most n tokens, between words. Each is encoded by
 itself, prompt included, and scaled to norm 1; the text's vector is their average, weighted by their numbers of tokens,
-and scaled to norm 1 again. A text of one window has the vector that it has without. The choice is part of the encoder's
-identity: its digest differs from that of the same model without windows, so that hospitals and coordinator agree on it.
+and scaled to norm 1 again. A text that fits into one window has the same vector as without windows. The choice is part
+of the encoder's identity: its digest differs from that of the same model without windows, so that hospitals and
+coordinator agree on it.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ class Encoding(Protocol):
 
 
 class WindowedModel(Protocol):
-    """An `EmbeddingModel` that reads at most some tokens of a text, and can say where its windows are."""
+    """An `EmbeddingModel` that reads a limited number of tokens of a text, and can split the text into windows."""
 
     @property
     def dimensions(self) -> int:
@@ -96,12 +97,12 @@ class Averaged:
 
 
 def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
-    """Say once, without a number, that texts are truncated; return whether it has been said.
+    """Warn once, without a count, that texts are truncated; return whether the warning has been given.
 
     Args:
         encodings: Tokens of texts, truncated.
         longest: n, the largest number of tokens.
-        before: Whether it has been said before.
+        before: Whether the warning was given before.
     """
     if not before and any(encoding.overflowing for encoding in encodings):
         log.warning(
@@ -126,7 +127,7 @@ def chosen(windows: str | None, folder: Path) -> str:
 
 
 def no_windows(windows: str | None) -> None:
-    """Refuse windows for an encoder that reads whole texts, however long.
+    """Raise ConfigError if windows are requested for an encoder that reads whole texts, however long.
 
     Raises:
         ConfigError: Windows were asked for.
@@ -145,7 +146,8 @@ def split(
     Args:
         text: The text.
         offsets: Beginning and end of each token in it.
-        words: Number of the word that each token is of: a window begins with a word, unless one word fills a window.
+        words: Number of the word to which each token belongs: a window begins with a word, unless one word fills a
+            window.
         longest: n, the largest number of tokens of a window.
     """
     starts = [0]

@@ -54,7 +54,7 @@ def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] |
         settings: The content of its `tokenizer_config.json`.
 
     Returns:
-        These facts; None if the tokenizer is not BERT's, or the files differ.
+        The facts; None if the tokenizer is not BERT's, or the files differ.
     """
     read, named = read_json(folder / "tokenizer.json"), read_json(folder / "special_tokens_map.json")
     if not read or not has_form(settings, _SETTINGS) or not has_form(read["model"], _PIECES):
@@ -91,7 +91,7 @@ def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] |
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; an empty object if it does not exist."""
+    """Read a JSON file; return an empty object if it does not exist."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 

@@ -1,1 +1,1 @@
-"""What the pages in a browser share, a hospital's and the coordinator's: who may see one, its look, and its server."""
+"""What the web pages of the hospitals and the coordinator share: access control, appearance and server."""

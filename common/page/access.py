@@ -1,4 +1,4 @@
-"""Who may see the page: a door before all routes, so that no route can be without it.
+"""Access control of the page: a door in front of all routes, so that no route can bypass it.
 
 `caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
 password (`address.py`), and print one link, once. The first browser that opens it within `LINK_LIFE`, and knows the
@@ -6,19 +6,19 @@ password if there is one, gets a session: a cookie that no script can read (Http
 form sends (SameSite=Strict), and that ends after `SESSION_LIFE` or when the person logs out. Browsers send the cookies
 of an address to all of its ports, so that another user of this machine could collect them with a server of their own:
 the pages therefore stand under a path of random letters, and the cookie is sent there only. Nor can such a server lock
-the page by a cookie of its own: the name has the port, and of several cookies of this name any may be the right one.
-Each request is checked in this order:
+users out by a cookie of its own: the cookie's name contains the port, and if there are several cookies of this name,
+any of them may be the right one. Each request is checked in this order:
 
-1. `Host` is exactly ours: a name of somebody else's that leads to 127.0.0.1 is refused.
+1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
-3. The link's token is right, not used yet and not too old; all other paths need the cookie of a living session. After
-   `MOST_TRIES` wrong passwords the link opens nothing any more.
+3. The link's token is right, not used yet and not too old; all other paths need the cookie of an active session. After
+   `MOST_TRIES` wrong passwords the link stops working.
 4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token. A file
-   comes as bare bytes with the token in a header, to the paths alone that expect one, and the route bounds its size.
+   comes as raw bytes with the token in a header, only to paths that expect a file, and the route limits its size.
 
 Each response forbids scripts, frames, foreign content and caching, apart from the page's own script file where a page
 has one (`SCRIPTED`), and a report's in a sandbox (`SANDBOXED`). A refusal is the same page for all requests of a
-browser, so that it tells nobody which routes there are.
+browser, so that it does not reveal which routes exist.
 """
 
 import hmac
@@ -104,7 +104,7 @@ class Access:
         return self._token is not None and self._clock() < self._link_ends and _equal(token, self._token)
 
     def enter(self, token: str, password: str = "") -> str | None:
-        """Return the cookie of a new session if the link holds and the password is right; otherwise None."""
+        """Return the cookie of a new session if the link is valid and the password is right; otherwise None."""
         if not self.holds(token):
             return None
         if not _equal(password, self._password):
@@ -121,7 +121,7 @@ class Access:
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
 
     def leave(self) -> None:
-        """End the session; the link does not begin another one."""
+        """End the session; the link cannot begin another one."""
         self._cookie = None
 
     def form_token(self, cookie: str) -> str:
@@ -136,9 +136,10 @@ class Door:
         app: The routes; they find the session's form token in `request.state.form_token`, and the fields of a form,
             checked, in `request.state.form`.
         access: Token and session.
-        refused: Makes the body of the page that a request without a session gets, in the browser's language.
-        entered: Makes the body of the page that is shown while a browser enters.
-        password: Makes the body of the page that asks for the password, of which one was wrong or not.
+        refused: Function that makes the body of the page for a request without a session, in the browser's language.
+        entered: Function that makes the body of the page that is shown while a browser enters.
+        password: Function that makes the body of the page that asks for the password, given whether a wrong one was
+            entered.
         receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
 
@@ -264,7 +265,7 @@ def _kind(request: Request) -> str:
 
 
 def _cookies(request: Request, wanted: str) -> Iterator[str]:
-    """Yield the values of all cookies of a name, of which Starlette knows the last one alone."""
+    """Yield the values of all cookies of a name; Starlette itself keeps only the last one."""
     for header in request.headers.getlist("cookie"):
         for part in header.split(";"):
             name, _, value = part.strip().partition("=")
@@ -273,5 +274,5 @@ def _cookies(request: Request, wanted: str) -> Iterator[str]:
 
 
 def _equal(given: str, known: str) -> bool:
-    """Compare in a time that does not depend on where the two differ."""
+    """Compare two strings in a time that does not depend on where they differ."""
     return hmac.compare_digest(given.encode(), known.encode())

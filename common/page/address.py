@@ -1,10 +1,10 @@
 """`--address`: a page that other machines may open, over TLS and with a password; without it a page is on loopback.
 
 All four options belong together: without a certificate the link and the cookie could be read on the way, and without a
-password whoever reads the link, in a letter perhaps, has the page.
+password anybody who reads the link, perhaps in a letter, could open the page.
 
-Whoever reaches the port can hold all connections that the server takes (`serve.BUSIEST`), without any password, and so
-lock everybody out: a firewall or a VPN belongs in front, which lets nobody through but the hospital's own people.
+Anybody who reaches the port can occupy all connections that the server accepts (`serve.BUSIEST`) without any password,
+and so lock everybody out: put a firewall or a VPN in front that admits only the hospital's own people.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
 
 
 def _is_every_address(host: str) -> bool:
-    """Return whether the system takes this host for all addresses of the machine, as it does 0, 0x0 and 0.0 too."""
+    """Return whether the system takes this host, such as 0, 0x0 or 0.0, for all addresses of the machine."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:  # serving it fails, and says so

@@ -1,4 +1,4 @@
-"""The routes that all pages have, and how a route answers; the door of `access.py` stands before all of them."""
+"""The routes that all pages have, and how a route answers; the door of `access.py` is in front of all of them."""
 
 import functools
 import logging
@@ -35,7 +35,7 @@ def application(
         pages: The templates.
         routes: The page's own routes.
         receives: Paths of routes that expect a file's bytes.
-        forget: Removes what the page has received, when the person logs out.
+        forget: Function that removes what the page has received when the person logs out.
     """
 
     def leave(request: Request) -> Response:
@@ -76,10 +76,10 @@ def answering(
 
     Args:
         pages: The templates.
-        load: Reads the settings of the folder that the page is about.
-        answer: Answers a request.
-        owner: Returns the name of whose page it is.
-        told: Returns an error in words that hold no private text.
+        load: Function that reads the settings of the folder that the page is about.
+        answer: Function that answers a request.
+        owner: Function that returns the name of the page's owner.
+        told: Function that describes an error in words without private text.
     """
 
     @functools.wraps(answer)

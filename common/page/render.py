@@ -1,4 +1,4 @@
-"""Templates of the pages: HTML files, in which each value is escaped unless a template says otherwise; none does."""
+"""HTML templates of the pages. Each value is escaped unless a template says otherwise, and none does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -22,13 +22,14 @@ class Pages:
     Args:
         package: The page's package, with a folder of templates and the page's sentences.
         tabs: The page's sections, each with a template; the first is at the root.
-        filters: Filters that the page's templates use beside those of all pages, `utc` and `figure`.
-        figures: Filters that return a number, written as in English; a page in another language spells it its own way.
+        filters: Filters that the page's templates use besides those of all pages, `utc` and `figure`.
+        figures: Filters that return a number, written as in English; a page in another language formats it in its own
+            way.
         values: Values that the page's templates use.
 
     Attributes:
         say: The page's sentences in English.
-        script: The page's script file, `page.js`, with which some of its pages work better.
+        script: The page's script file, `page.js`, which improves some of its pages.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Pages:
             tab: Name of a template, without its ending.
             status: Status of the response.
             headers: Further headers.
-            scripted: Whether it loads the script file.
+            scripted: Whether the page loads the script file.
             view: Values for the template.
         """
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
@@ -83,7 +84,7 @@ class Pages:
 
 
 def figure(value: float, form: str = "%g") -> str:
-    """Return a number in a form of the operator %."""
+    """Format a number with a format string of the operator %."""
     return form % value
 
 
@@ -104,7 +105,7 @@ def _environment(folders: Sequence[Traversable]) -> jinja2.Environment:
 
 
 def _spelling(filter_: Callable[..., str], language: str) -> Callable[..., str]:
-    """Return a filter whose numbers are spelt as in a language."""
+    """Return a filter that formats its numbers as in a language."""
     return lambda *arguments: spelt(filter_(*arguments), language)
 
 

@@ -1,4 +1,4 @@
-"""The server of a page: one process, no log of requests, since the path of the link is a secret."""
+"""The server of a page: one process, which does not log requests, since the path of the link is a secret."""
 
 import contextlib
 import socket
@@ -16,10 +16,10 @@ BUSIEST = 32
 
 
 def served(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
-    """Serve a page until Ctrl-C; yield what its command prints, the link among it.
+    """Serve a page until Ctrl-C; yield the lines that its command prints, including the link.
 
     Args:
-        application: Makes the page from who may enter it.
+        application: Function that makes the page from its `Access`.
         port: On `HOST`; 0 for any that is free.
         address: Address for other machines, in place of loopback.
 
@@ -41,10 +41,10 @@ def served(application: Callable[[Access], ASGIApp], port: int, address: Address
 def serving(
     application: Callable[[Access], ASGIApp], host: str, address: Address | None = None
 ) -> tuple[Access, uvicorn.Server]:
-    """Return who may enter a page, and a server that is ready to run on a socket.
+    """Return the `Access` of a page, and a server that is ready to run on a socket.
 
     Args:
-        application: Makes the page from who may enter it.
+        application: Function that makes the page from its `Access`.
         host: Address and port, as a browser names them.
         address: Its certificate and password, if the page is for other machines.
     """

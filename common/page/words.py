@@ -1,8 +1,8 @@
 """The sentences of a page, from one file for each language: `english.yaml` here has those that all pages share.
 
 The page's own file adds its sentences, and replaces shared ones of the same name; a page speaks the languages that it
-has files for. What the terminal says too, such as a plan's sheet and the errors, comes from the code that says it
-there, in English.
+has files for. Text that the terminal prints too, such as a plan's sheet and the errors, comes in English from the code
+that prints it there.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ DECIMAL_COMMA = frozenset({"de", "fr"})
 
 
 def sentences(package: str) -> dict[str, SimpleNamespace]:
-    """Return the sentences of a page's package, by group and name such as `.plans.title`, by the language's code."""
+    """Return a page's sentences, keyed by language code; each is found by group and name, such as `.plans.title`."""
     of_language = {}
     for language in LANGUAGES:
         if (resources.files(package) / f"{language}.yaml").is_file():
@@ -50,7 +50,7 @@ def preferred(accepted: str, among: Collection[str]) -> str:
 
 
 def spelt(number: str, language: str) -> str:
-    """Return a number that is written as in English, such as "9.5" or "1.5e-05", as a language writes it.
+    """Convert a number from English notation, such as "9.5" or "1.5e-05", to that of a language.
 
     Args:
         number: The number, without commas.
@@ -66,5 +66,5 @@ def _read(package: str, language: str) -> dict[str, Any]:
 
 
 def _named(values: dict[str, Any]) -> SimpleNamespace:
-    """Return mappings as namespaces: a name such as "items" is then not mistaken for a mapping's own."""
+    """Return mappings as namespaces: a name such as "items" is then not mistaken for a mapping's own method."""
     return SimpleNamespace(**{name: _named(item) if isinstance(item, dict) else item for name, item in values.items()})

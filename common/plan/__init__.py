@@ -1,1 +1,1 @@
-"""The plan that both sides agree on before anything private is touched: queries, noise, ε and δ."""
+"""The plan that both sides agree on before any private data is accessed: queries, noise, ε and δ."""

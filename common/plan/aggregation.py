@@ -1,8 +1,8 @@
 """The set-up of secure aggregation that a plan calls for, and its safety.
 
 Each side computes the set-up itself, so that no message can change it. But its figures (threshold, degree, corrupt
-parties) are those of the plan, which the coordinator wrote: a party bounds them by its own limits before it accepts
-the plan (`client.guard`).
+parties) are those of the plan, which the coordinator wrote: a party checks them against its own limits before it
+accepts the plan (`client.guard`).
 """
 
 import math
@@ -36,13 +36,15 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 
 
 def log2_breach(plan: Plan, corrupt: int) -> float:
-    """Return the base-2 logarithm of a bound on the probability that corrupt parties and coordinator lift a mask.
+    """Return log2 of a bound on the probability that corrupt parties and coordinator together remove a mask.
 
-    Nothing is random on the full graph: -inf for at most the corrupt parties that the plan tolerates, 0 for more.
+    Nothing is random on the full graph: the result is -inf for at most as many corrupt parties as the plan tolerates,
+    and 0 for more.
 
     Args:
         plan: A plan with secure aggregation.
-        corrupt: Number of corrupt parties, as the inquiring party assumes; the plan's own number, if that is larger.
+        corrupt: Number of corrupt parties that the calling party assumes; the plan's own number is used if it is
+            larger.
     """
     if plan.degree == plan.parties - 1:
         return -math.inf if corrupt <= plan.largest_coalition else 0.0

@@ -1,8 +1,8 @@
 """The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
 verify            everything that can be released, under the noise that is certain: the guarantee of the plan
-epsilon_released  the synthetic data, against the outside world, which knows the noise of no party
-epsilon_against   the answers of one party, against a coordinator that pools its knowledge with c other parties
+epsilon_released  the synthetic data, against an outsider, who does not know any party's noise
+epsilon_against   the answers of one party, against a coordinator that colludes with other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
 
 `epsilon_pure` is the figure of `verify` without any delta.
@@ -54,13 +54,13 @@ def epsilon_released(plan: Plan) -> float:
 
 
 def epsilon_against(plan: Plan, colluders: int) -> float:
-    """Return the epsilon of one party's answers if the coordinator and `colluders` other parties pool their knowledge.
+    """Return the epsilon of one party's answers if the coordinator and `colluders` other parties collude.
 
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
-    and the shares of the survivors that do not collude. Only its own share is left if the coalition is larger than
-    secure aggregation is planned for, as it may then remove the party's mask, and without secure aggregation, where
-    there is no mask. That share is always left, since every sum that contains the party's answer contains it. Answers
-    that a party noises by itself are equally private against everybody.
+    and the shares of the survivors that do not collude. Only its own share is left in two cases: if the coalition is
+    larger than secure aggregation is planned for, as it may then remove the party's mask, and without secure
+    aggregation, where there is no mask. That share is always left, since every sum that contains the party's answer
+    contains it. Answers that a party noises by itself are equally private against everybody.
 
     Args:
         plan: The plan.

@@ -16,14 +16,14 @@ class Scope:
 
     Attributes:
         asked: Whether any question is planned.
-        unproven: Names of the queries without proof.
+        unproven: Names of the queries without a privacy proof.
         noisy: Whether epsilon is finite.
         masked: Whether there is secure aggregation.
         malicious: Whether the masks hold against a coordinator that deviates from the protocol.
         corrupt: Number of parties that may help such a coordinator.
         colluders: Number of parties that may reveal their noise.
-        against: Epsilon against the coordinator and a number of colluders, as text, by that number.
-        largest_coalition: Largest number of colluders that cannot lift a mask.
+        against: Epsilon against the coordinator and its colluders, as text, keyed by the number of colluders.
+        largest_coalition: Largest number of colluders that cannot remove a mask.
         max_dropouts: Largest number of parties that may be missing from a sum.
         survivors: Smallest number of parties in a sum.
         user_records: Largest number of records of one user that count; None if single records are protected.

@@ -1,4 +1,4 @@
-"""The plan: everything that decides how private a run is, fixed and hashed before private data is touched.
+"""The plan: everything that decides how private a run is, fixed and hashed before private data is accessed.
 
     Plan without noise ─▶ calibrate(...) ─▶ Plan ─▶ digest() in every message and every ledger entry
                                               │
@@ -7,9 +7,10 @@
                                               └─▶ guarantee.verify, .epsilon_released, .epsilon_against
 
 With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may reveal their
-noise to the coordinator, so that U = parties - max_dropouts - colluders shares are certain to be there and unknown.
-Each party adds a U-th of the noise: of the variance of a Gaussian, or of the shape of a Laplace. More survivors only
-add noise. Without secure aggregation U = 1: each party adds all the noise. Mechanisms inside a party also have U = 1.
+noise to the coordinator, so that U = parties - max_dropouts - colluders shares are certain to be in the sum and unknown
+to the coordinator. Each party adds a U-th of the noise: of the variance of a Gaussian, or of the shape of a Laplace.
+More survivors only add noise. Without secure aggregation U = 1: each party adds all the noise. Mechanisms inside a
+party also have U = 1.
 
 A query is answered up to `times` times, and each answer may be attempted `max_attempts` times, with fresh noise; all
 attempts are paid for. All attempts at all answers are numbered consecutively from 0, in the order of `queries`.
@@ -48,7 +49,7 @@ at most 2 exp(-100^2 / 2) for a Gaussian one."""
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The agreement of coordinator and parties.
+    """The agreement between coordinator and parties.
 
     Attributes:
         method: Name of the method.
@@ -61,7 +62,7 @@ class Plan:
         secure: Whether secure aggregation is on.
         degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
             even number; 0 without secure aggregation.
-        corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
+        corrupt: Number of parties that may collude with the coordinator without exposing a mask.
         roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty if the
             coordinator is trusted to follow the protocol.
         epsilon: Bound on everything released; infinite for no noise, 0 if there are no queries.
@@ -149,7 +150,7 @@ class Plan:
 
     @property
     def largest_coalition(self) -> int:
-        """Largest number of colluders that can pool their views without exposing a mask.
+        """Largest number of parties that can collude with the coordinator without exposing a mask.
 
         On the full graph it is below the threshold, and at most `corrupt` where signatures depend on that. A sparse
         graph is planned for `corrupt`: fewer than the threshold of them are neighbours of any one party, except with a
@@ -186,12 +187,12 @@ class Plan:
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of its labels under which one record counts in any answer."""
+        """Largest number of labels under which one record counts in any answer."""
         return max((query.spec.labels_per_record for query in self.queries), default=1)
 
     @property
     def by_section(self) -> bool:
-        """Whether records are taken section by section, under headings: the labels (`common.queries.section_order`)."""
+        """Whether records are taken section by section; labels are then headings (`common.queries.section_order`)."""
         return any(query.spec.by_section for query in self.queries)
 
     @property
@@ -267,7 +268,7 @@ class Plan:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Plan":
-        """Read a plan back from `to_dict`'s form; anything else is refused with a PlanError or ConfigError."""
+        """Read a plan back from `to_dict`'s form; anything else raises PlanError or ConfigError."""
         try:
             queries = tuple(
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
@@ -298,7 +299,7 @@ class Plan:
 
 
 def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` if their names are exactly the fields of `kind`; otherwise refuse them."""
+    """Return `values` if their names are exactly the fields of `kind`; otherwise raise KeyError."""
     names = {field.name for field in fields(kind)}
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))

@@ -29,10 +29,10 @@ class PlannedQuery:
         scale: Scale of the noise in grid units; 0 means no noise. For a sum: sigma of a Gaussian or b of a Laplace for
             U shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the
             specification).
-        share: Share of epsilon that calibration gives it.
+        share: Fraction of epsilon that calibration assigns to the query.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
-        redraw: Whether each answer has a separate subsample; otherwise one serves all.
-        pure: Whether calibration sets its noise from its share of epsilon alone, without any delta, and keeps it.
+        redraw: Whether each answer has a separate subsample; otherwise one subsample serves all answers.
+        pure: Whether calibration sets its noise from its fraction of epsilon alone, without any delta, and keeps it.
     """
 
     name: str
@@ -144,7 +144,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Return the names of the query's subsamples, each with its number of answers; no name if all units take part."""
+    """Return names of the query's subsamples and numbers of their answers; the name is empty if all units take part."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

@@ -37,10 +37,10 @@ def right_guesses(epsilon: float, delta: float) -> float:
 
 
 def strength(epsilon: float, delta: float) -> str:
-    """Return how strong a promise with this epsilon and delta is.
+    """Return how strong the protection by this epsilon and delta is.
 
-    A strong one leaves guesses little better than a coin toss. With a weak one, at worst nine of ten are right, or one
-    record in a thousand may be given away whole.
+    Strong protection leaves guesses little better than a coin toss. With weak protection, at worst nine of ten guesses
+    are right, or one record in a thousand may be given away whole.
     """
     right = right_guesses(epsilon, delta)
     return "weak" if right >= 90 or delta > 1e-3 else "strong" if right <= 60 else "moderate"

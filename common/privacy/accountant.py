@@ -137,13 +137,13 @@ def calibrate(
         times: Number of answers.
         shares: As in `Release`.
         rate: As in `Release`.
-        redraw: Whether each answer has a separate subsample; otherwise one serves all.
+        redraw: Whether each answer has a separate subsample; otherwise one subsample serves all answers.
         epsilon: Epsilon of all answers together; if it is infinite, 0 is returned.
         delta: Delta of all answers together.
 
     Raises:
         ConfigError: If a value is out of range.
-        PlanError: If no scale can be shown to reach them.
+        PlanError: If no scale can be shown to reach this epsilon and delta.
     """
     unscaled = Release(
         mechanism=mechanism,
@@ -204,7 +204,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Find the sigma that subsampling needs, within 1e-5 (relative): never above `sigma`, which suffices without it."""
+    """Find the sigma that subsampling needs, within 1e-5 (relative); `sigma`, the upper bound, suffices without it."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma

@@ -48,7 +48,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
-    """Return the squared mu of the continuous Gaussian of which discrete noise, sigma in grid units, is a rounding.
+    """Return the squared mu of the continuous Gaussian that, rounded, is discrete noise of `sigma` grid units.
 
     The result is infinite where sigma is too small for this reduction.
     """

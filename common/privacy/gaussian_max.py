@@ -35,9 +35,9 @@ def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
 def epsilon(sigma: float, candidates: int) -> float:
     """Return the smallest epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1].
 
-    The probability that c wins increases with u_c and decreases with every other utility. So for any utilities of two
-    records, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at least as probable as
-    u_c = 0 and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
+    The probability that candidate c wins increases with its utility u_c and decreases with every other utility. So for
+    any utilities of two records, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at
+    least as probable as u_c = 0 and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
 
         e^epsilon = integral phi(z) Phi(z + s)^(K-1) dz  /  integral phi(z) Phi(z - s)^(K-1) dz,
 

@@ -225,7 +225,7 @@ def _normal(piece: _Piece, interval: float) -> LossGrid:
 
 
 def _pure(piece: _Piece, interval: float) -> LossGrid:
-    """Return the losses of randomised response, which tells the truth with chance e^epsilon / (1 + e^epsilon)."""
+    """Return the losses of randomised response, which is truthful with probability e^epsilon / (1 + e^epsilon)."""
     epsilon = piece.spread
     points = _around(np.array([-epsilon, epsilon]), interval)
     at = points * interval

@@ -23,7 +23,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """Derive the sensitivity to `units` records from the shifts by one; for several, `shifts` is left empty."""
+        """Derive the sensitivity to `units` records from the shifts by one record; for several, omit the shifts."""
         l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
         return cls(
             l1=l1 * units,

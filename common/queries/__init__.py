@@ -1,11 +1,11 @@
 """The queries that a party can be asked, one module each: specification, proof of its sensitivity, form on the wire.
 
-`page.py` defines what such a page contains, and `closed_set.py` lists all pages. To add a query that is a sum over the
-parties:
+Such a module is called the page of its query: `page.py` defines what it contains, and `closed_set.py` lists all pages.
+To add a query that is a sum over the parties:
 
 1. Write its page in this package. It has a specification (`Spec`) and the query (`Query`) with its arrays, their dtypes
-   and their checks. The docstring of the specification proves the sensitivity; its `asks` says in words what a hospital
-   is asked.
+   and their checks. The docstring of the specification proves the sensitivity; its `asks` states the question to a
+   hospital in words.
 2. Write its contribution in `client/contributions`, a function of query and records, and enter it in
    `contribute.CONTRIBUTIONS`.
 3. Enter the pair of specification and query in `closed_set.QUERIES`.

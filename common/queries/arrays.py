@@ -12,7 +12,7 @@ _LARGEST_ENTRY = 1e6
 
 
 def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
-    """Refuse anything but (rows, dim) float32 unit rows, each with one label number, (rows,) int32, at least 0."""
+    """Check that `vectors` are (rows, dim) float32 unit rows, and `labels` (rows,) int32 numbers of at least 0."""
     unit_rows(kind, vectors=vectors)
     shaped(kind, "labels", labels, np.int32, (len(vectors),))
     if labels.min() < 0:
@@ -22,7 +22,7 @@ def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.in
 def fitting(
     kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32], *, labels_of_plan: int, dimensions: int
 ) -> None:
-    """Refuse rows whose dimension is not the agreed encoder's, and labels that the plan does not have."""
+    """Check that rows have the agreed encoder's dimension, and that the plan has their labels."""
     if vectors.shape[1] != dimensions:
         raise wrong(kind, "vectors", f"{dimensions} dimensions", vectors.shape[1])
     if labels.max() >= labels_of_plan:
@@ -30,13 +30,13 @@ def fitting(
 
 
 def same_labels(name: str, labels: int, labels_of_plan: int) -> None:
-    """Refuse the specification of the query with that name if its number of labels is not the plan's."""
+    """Raise PlanError if the number of labels in the specification of query `name` differs from the plan's."""
     if labels != labels_of_plan:
         raise PlanError(f"labels of {name}", expected=labels_of_plan, got=labels)
 
 
 def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse anything but non-empty (rows, dim) float32 arrays of finite rows of norm 1."""
+    """Check that arrays are non-empty, (rows, dim) float32, with finite rows of norm 1."""
     for name, rows in arrays.items():
         if rows.ndim != 2 or rows.dtype != np.float32 or 0 in rows.shape:
             raise wrong(kind, name, "a non-empty (rows, dim) float32 array", shape_of(rows))
@@ -48,7 +48,7 @@ def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse unit rows that are not orthogonal to each other.
+    """Check that unit rows are orthogonal to each other.
 
     The cost is proportional to the square of the number of rows: call this only once both sizes are known to be right.
     """
@@ -63,7 +63,7 @@ def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse rows that are not finite, or whose norm is above 1."""
+    """Check that rows are finite and of norm at most 1."""
     for name, rows in arrays.items():
         norms = _squared_norms(rows)
         # NaN and infinity fail this comparison too.
@@ -73,13 +73,13 @@ def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
-    """Refuse an array with the wrong shape or dtype."""
+    """Check the shape and dtype of an array."""
     if array.shape != shape or array.dtype != dtype:
         raise wrong(kind, name, f"{shape} {np.dtype(dtype)}", shape_of(array))
 
 
 def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse NaN, infinities and entries too large to compute with."""
+    """Check that no entry is NaN, infinite or too large to compute with."""
     for name, array in arrays.items():
         # NaN and infinity fail this comparison too.
         if not (np.abs(array) <= _LARGEST_ENTRY).all():
@@ -97,5 +97,5 @@ def _squared_norms(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:
-    """Make the error that refuses an array."""
+    """Return the error for a wrong array."""
     return ProtocolError(f"{name} of a {kind} query", expected=expected, got=got)

@@ -1,4 +1,4 @@
-"""Sums of records' coordinates in a public subspace, label by label, for the census."""
+"""Sums of records' coordinates in a public subspace for each label, for the census."""
 
 import math
 from collections.abc import Mapping
@@ -42,12 +42,12 @@ class ClassSumsSpec(Spec):
     squares of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
 
     The bounds hold for any V, m and R, since it is the result that is shortened: they follow from this specification,
-    which the plan fixes, and the arrays, of which the ledger keeps the digest, may come later. The proof is for one
-    record; m records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
+    which the plan fixes. The arrays may come later; the ledger keeps their digest. The proof is for one record; m
+    records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
 
-    A record with several labels adds so to the blocks of up to s of them. Blocks share no number, so both bounds grow s
-    times, and l2 itself sqrt(s) times. Its x may differ from block to block, as where labels are headings and x is the
-    vector of a section: the bound on each block holds for any x.
+    A record with several labels adds in this way to the blocks of up to s of its labels. Blocks share no number, so
+    both bounds grow s times, and l2 itself sqrt(s) times. Its x may differ from block to block, for instance if labels
+    are headings and x is the vector of a section: the bound on each block holds for any x.
 
     Attributes:
         labels: C, number of labels of the plan; the answer has C (k + 1) coordinates, label by label: the sums along
@@ -56,7 +56,7 @@ class ClassSumsSpec(Spec):
         count: A, grid units that a record adds to the count of its label; A / B of a radius.
         grid: B, grid units in the radius.
         max_records: m, largest number of records of one privacy unit.
-        labels_per_record: s, largest number of its labels to whose blocks a record adds.
+        labels_per_record: s, largest number of labels to whose blocks one record adds.
     """
 
     kind: ClassVar[str] = "class sums"
@@ -75,7 +75,7 @@ class ClassSumsSpec(Spec):
         integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a number of labels other than the plan's, as `Spec` defines."""
+        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property
@@ -138,7 +138,7 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse a subspace for another encoder, or with a basis that is not orthonormal, as `Query` defines.
+        """Check that the subspace is for the agreed encoder and its basis orthonormal, as `Query` defines.
 
         The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
         takes a party many seconds, which no coordinator may ask for without a plan.

@@ -23,13 +23,13 @@ Each query has a page in this package, with its specification, the proof of its 
 
 A keyword histogram (each record votes for the nearest keyword of its label) is `VotesSpec(top=1, furthest=False)`.
 
-Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
-which a party keeps at most m = `max_records` by a rule that looks at that user's records only. If these m records are
+Two data sets are neighbours if one has one unit more. A unit is a record or, at user level, all records of one user. A
+party keeps at most m = `max_records` of these, by a rule that looks at that user's records only. If these m records are
 added one after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times as large as
 for one record. Each proof is therefore for one record. A record with several labels counts once, under the first,
-except in answers whose specification has `labels_per_record`: there it counts under at most that many of its labels.
-In a plan that takes records section by section (`section_order.py`) the labels are the headings of its sections, and
-under each it counts with the vector of that section: no proof needs the vectors of one record to be equal.
+except in answers whose specification has `labels_per_record`: there it counts under at most that many of its labels. In
+a plan that takes records section by section (`section_order.py`) the labels are the headings of its sections, and under
+each it counts with the vector of that section: no proof needs the vectors of one record to be equal.
 
 All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
 unchanged for the sum, and for the parties' answers side by side too.
@@ -99,7 +99,7 @@ PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Return plain values, ready for JSON, with the name of the query; without later fields that change nothing."""
+    """Return plain values, ready for JSON, with the query's name; omit fields added later that change nothing."""
     plain = {"kind": spec.kind, **asdict(spec)}
     return {name: value for name, value in plain.items() if (name, value) not in _AS_BEFORE}
 
@@ -120,7 +120,7 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
 
 
 def inputs(query: Query) -> dict[str, NDArray[Any]]:
-    """Return the query's arrays by name."""
+    """Return the query's arrays, keyed by name."""
     return {name: getattr(query, name) for name in query.dtypes}
 
 

@@ -64,7 +64,7 @@ class CorrectCount(Query):
         bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse a classifier for other labels or another encoder, as `Query` defines."""
+        """Check that the classifier is for the plan's labels and the agreed encoder, as `Query` defines."""
         if self.weights.shape != (labels, dimensions):
             raise wrong(self.spec.kind, "weights", f"{labels} labels, {dimensions} dimensions", self.weights.shape)
 

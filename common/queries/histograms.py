@@ -38,7 +38,7 @@ class LabelHistogramSpec(Spec):
         integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a number of labels other than the plan's, as `Spec` defines."""
+        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property

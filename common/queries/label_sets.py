@@ -13,7 +13,7 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsOfLabels(Spec):
-    """What the specifications of both questions about several labels of a record share (`section_order.py`).
+    """What the specifications of the two questions about several labels of a record share (see `section_order.py`).
 
     Attributes:
         labels: C, number of labels of the plan.
@@ -34,7 +34,7 @@ class CountsOfLabels(Spec):
         integers_in(1, min(MOST_LABELS, self.labels), labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a number of labels other than the plan's, as `Spec` defines."""
+        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
 

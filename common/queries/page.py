@@ -1,6 +1,6 @@
 """The protocols of a query's page: a public specification, and the query with its arrays.
 
-The plan fixes, prices and hashes the specification before anything private is touched. The query adds the arrays that
+The plan fixes, prices and hashes the specification before any private data is accessed. The query adds the arrays that
 the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and give default
 values to what most pages share.
 """
@@ -19,7 +19,7 @@ class Spec(Protocol):
     Attributes:
         kind: Name of the query.
         unproven: Whether the release has no privacy proof, however large its noise; its epsilon is then infinite.
-        by_section: Whether a plan with it takes each record section by section: its labels are headings.
+        by_section: Whether a plan with this query takes each record section by section, with the labels as headings.
     """
 
     __slots__ = ()
@@ -40,12 +40,12 @@ class Spec(Protocol):
 
     @property
     def max_records(self) -> int:
-        """m, the records that one privacy unit may hold."""
+        """m, largest number of records that one privacy unit may hold."""
         ...
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of its labels under which one record counts; 1: under the first alone."""
+        """Largest number of labels under which one record counts; 1 means under its first label only."""
         return 1
 
     @property
@@ -60,7 +60,7 @@ class Spec(Protocol):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Largest change of the answer by one privacy unit, on the grid; the proof is in the page's docstring."""
+        """Largest change of the answer by one privacy unit, on the grid; the specification's docstring proves it."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Spec(Protocol):
         return 1
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a specification whose number of labels differs from the plan's.
+        """Raise PlanError if the number of labels in the specification differs from the plan's.
 
         Args:
             name: Name of the query in the plan.
@@ -105,7 +105,7 @@ class Query(Protocol):
         ...
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse arrays for labels that are not the plan's, or for an encoder that is not the agreed one.
+        """Raise ProtocolError if the arrays are for labels other than the plan's or for a different encoder.
 
         Args:
             labels: Number of labels in the plan.

@@ -34,8 +34,8 @@ class QuestionnaireSpec(ClassSumsSpec):
         l2^2 = B^2 + A^2 + sum_q w_q^2 + m w^2,      l1 = floor(sqrt(k) B) + A + sum_q w_q + m w,
 
     and a record that reaches the bounds of class sums and has m terms reaches these. Which terms are on the list is
-    public, and the bounds hold for any list, also an empty one. Several records of a user add at most their number of
-    times as much, as in `closed_set`.
+    public, and the bounds hold for any list, also an empty one. Several records of a user add at most that many times
+    as much, as in `closed_set`.
 
     Attributes:
         words: w_q of the question of this name, in grid units; 0: it is not asked. The same holds for the next five.

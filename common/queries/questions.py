@@ -2,7 +2,7 @@
 
 The rules are part of this program: a coordinator chooses which questions it asks, and can neither change a rule nor add
 a question. Of a text of more than 4,096 characters each rule reads only the first and the last 2,048, and its time
-depends on the number of characters read alone: otherwise the time of an answer would depend on the records. The rule
+depends only on the number of characters read: otherwise the time of an answer would depend on the records. The rule
 about a person knows English pronouns; in other languages its answer is "none".
 """
 

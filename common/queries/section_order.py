@@ -1,4 +1,4 @@
-"""In which order sections follow one another, where a text has several: each section, and the one after it."""
+"""The order of sections in texts that have several: each section, and the section that follows it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,21 +10,21 @@ from common.queries.page import Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOrderSpec(CountsOfLabels):
-    """Number of records that begin with each section, have each one after each other one, and end with each.
+    """Number of records that begin with each section, that end with it, and in which it follows each other one.
 
     The plan's labels are headings, and a record is the sequence of its first k sections under them, k at most s, each
-    heading once. It adds 1 to the number of its beginning, 1 for each of k - 1 sections that follow another, and 1 to
-    that of its end. These k + 1 numbers differ, since no two of them are of the same section before, the beginning
-    standing before the first. So k = s is the worst case:
+    heading once. It adds 1 for its beginning, 1 for each of k - 1 sections that follow another, and 1 for its end.
+    These k + 1 numbers differ, since no two of them have the same section before; before the first section stands the
+    beginning. So k = s is the worst case:
 
         l1 = l2^2 = s + 1.
 
     A plan with this query takes records section by section in all of its queries: a record counts under the headings of
     up to s sections, each time with the text of that section.
 
-    The answer has C (C + 1) numbers: the rows of a matrix whose first C rows are the section before, and the last one
-    the beginning; whose first C columns are the section after, and the last one the end; and without its diagonal,
-    which no text reaches.
+    The answer has C (C + 1) numbers: a matrix, row by row. Its first C rows stand for the section before, and its last
+    row for the beginning. Its first C columns stand for the section after, and its last column for the end. Its
+    diagonal, which no text reaches, is left out.
     """
 
     kind: ClassVar[str] = "section order"

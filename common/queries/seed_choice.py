@@ -88,7 +88,7 @@ class SeedChoice(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse candidates for other labels or another encoder, as `Query` defines."""
+        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query` defines."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property

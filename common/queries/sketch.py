@@ -80,7 +80,7 @@ class SketchSpec(Spec):
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a number of labels other than the plan's, as `Spec` defines."""
+        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property

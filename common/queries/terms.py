@@ -37,7 +37,7 @@ def words(text: str, most: float = math.inf) -> Iterator[str]:
 
     Args:
         text: The text.
-        most: Plain characters after which no further run is read: one character may become 18.
+        most: Number of plain characters after which no further run is read; one character may become 18 plain ones.
     """
     runs = _RUN.findall(text.casefold())
     for start in range(0, len(runs), _RUNS):
@@ -51,8 +51,9 @@ def words(text: str, most: float = math.inf) -> Iterator[str]:
 class Extractor:
     """Finds terms in texts.
 
-    The vocabulary is one trie over words: (node, word) to the next node, with the root as node 0. Time and memory are
-    linear in the vocabulary's words, and a text costs at most its words times the longest term's (MOST_WORDS).
+    The vocabulary is one trie over words: it maps (node, word) to the next node, with the root as node 0. Time and
+    memory are linear in the vocabulary's words, and a text costs at most its words times the longest term's
+    (MOST_WORDS).
 
     Args:
         terms: The vocabulary. Among terms with the same words the first is found; a term without words is never found.
@@ -121,7 +122,7 @@ def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:
 
 
 def check_terms(kind: str, terms: NDArray[np.uint8]) -> None:
-    """Refuse an array that is not the result of `encode_terms` for any vocabulary."""
+    """Raise ProtocolError if an array is not the result of `encode_terms` for any vocabulary."""
     if terms.ndim != 1 or terms.dtype != np.uint8 or not len(terms) or terms[-1] != ord("\n"):
         raise wrong(kind, "terms", "bytes that end with a line feed", shape_of(terms))
     try:

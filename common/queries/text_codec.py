@@ -29,7 +29,7 @@ def length(count: int, longest: int) -> int:
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Encode texts as coordinates, without zero bytes or outer spaces, cut to whole characters in `longest` bytes.
+    """Encode texts as coordinates; omit zero bytes and outer spaces, and cut to whole characters in `longest` bytes.
 
     They are sorted, blank ones last, so that the order of records does not show.
 
@@ -51,10 +51,10 @@ def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[n
 
 
 def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
-    """Decode the texts of one answer, or of several in their order, without blank texts and control characters.
+    """Decode the texts of one answer, or of several in order; omit blank texts and control characters.
 
     Args:
-        answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
+        answers: (count * (1 + longest),) or (parties, count * (1 + longest)), integers or floating-point numbers.
         count: Number of texts in an answer.
         longest: Largest number of bytes of a text.
         labels: Number of labels of the plan.

@@ -36,17 +36,17 @@ class VotesSpec(Spec):
 
     in votes l2^2 = (k 4/3)(1 - 4^-Q). Both are reached as soon as n >= Q.
 
-    A record with several labels votes so under each of up to s of them. A candidate of the query has one label, and a
-    text with several is a candidate under each: labels share no coordinate, so both bounds grow s times, and l2 itself
-    sqrt(s) times.
+    A record with several labels votes in this way under each of up to s of them. A candidate of the query has one
+    label, and a text with several is a candidate under each: labels share no coordinate, so both bounds grow s times,
+    and l2 itself sqrt(s) times.
 
     Attributes:
         top: Q >= 1, votes of one record in each direction.
         furthest: Whether the furthest candidates are voted on too.
         fine: f >= 1, grid units in the smallest vote: with few votes and many parties, shares of noise would otherwise
             be too small on the integer grid.
-        max_records: m, the records that one privacy unit may hold; 1 is sample level.
-        labels_per_record: s, the labels of its own under which a record votes at most.
+        max_records: m, largest number of records that one privacy unit may hold; 1 is sample level.
+        labels_per_record: s, largest number of its labels under which a record votes.
     """
 
     kind: ClassVar[str] = "votes"
@@ -111,7 +111,7 @@ class Votes(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse candidates for other labels or another encoder, as `Query` defines."""
+        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query` defines."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property

@@ -3,9 +3,9 @@
 The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine Learning", figure 4),
 on the full graph or on the k-regular one of Bell et al. 2020 ("Secure Single-Server Aggregation with (Poly)Logarithmic
 Overhead"). `client/secagg.py` and `server/federation/secagg.py` have its steps; each step is a state that its
-transition spends.
+transition consumes.
 
-R rounds are R parallel instances with independent secrets. They have only the transport of the shares in common: one
+R rounds are R parallel instances with independent secrets. They share only the transport of the shares: one
 ciphertext from each party to each neighbour contains the shares of all rounds. So the proof of a single round applies
 to each round, and a dropout in one round reveals nothing about another.
 
@@ -33,34 +33,35 @@ Records, limits and noise are each party's own affair. Before version 5 the plan
 hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten hospitals).
 `tests/properties/test_one_plan_for_all.py` changes each field of all these types for one party.
 
-**Semi-honest mode.** All follow the protocol; then the coordinator pools its view with `AggregationSetup.corrupt`
-parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be simulated from its sum as long as
-fewer than t holders of a party's shares are corrupt. On the full graph `AggregationSetup` requires t > corrupt. On the
-k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, for dropouts that happen at random.
+**Semi-honest mode.** All follow the protocol, but the coordinator pools its view with those of
+`AggregationSetup.corrupt` parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be
+simulated from its sum as long as fewer than t holders of a party's shares are corrupt. On the full graph
+`AggregationSetup` requires t > corrupt. On the k-regular graph: Bell et al., section 3, with k and t from
+`graph.parameters`, for dropouts that happen at random.
 
 **Malicious mode.** The coordinator and the corrupt parties may send anything to anybody.
 
 1. Keys cannot be replaced: parties sign them, and each party has its own copy of the roster of identities.
 2. Parties that were shown different keys have different transcripts and cannot open each other's shares.
-3. A round's (U2, U3) needs q > (L + corrupt) / 2 signatures (`AggregationSetup.signers`) before a party unmasks, and an
-   honest party signs once a round. Two different ones would need 2 q > L + corrupt signatures, but the L - corrupt
-   honest parties give one each and the corrupt ones two. So all honest parties that unmask do it for one and the same
-   (U2, U3), and no party's seed and mask key are both revealed as long as fewer than t holders of its shares are
-   corrupt.
+3. With L parties, a round's (U2, U3) needs q > (L + corrupt) / 2 signatures (`AggregationSetup.signers`) before a party
+   unmasks, and an honest party signs once a round. Two different pairs (U2, U3) would need 2 q > L + corrupt
+   signatures, but the L - corrupt honest parties give one each and the corrupt ones two. So all honest parties that
+   unmask do it for one and the same (U2, U3), and no party's seed and mask key are both revealed as long as fewer than
+   t holders of its shares are corrupt.
 4. A question is opened over one set of survivors in a run, under any number and attempt. An honest party whose shares
-   opened it over one set has that on disk and signs no other set for it. At least H parties gave shares, H - corrupt of
-   them honest, so that L - H + corrupt can sign another set: q is above that too (`messages.signers`). Parties that
-   signed but gave no share may sign again: a further attempt, after a party was lost between its answer and the
-   agreement.
+   opened it over one set has that on disk and signs no other set for it. Let H be the smallest number of parties that
+   can have given shares. At least H - corrupt of them are honest, so that at most L - H + corrupt can sign another set:
+   q is above that too (`messages.signers`). Parties that signed but gave no share may sign again: a further attempt,
+   after a party was lost between its answer and the agreement.
 5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
    survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least 2 q - L
    > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors is revealed,
    so nothing is but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active adversaries,
    random oracle).
 6. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
-   U2. `graph.parameters` bounds the chance of a graph where that helps. It assumes all L parties; a caller that lets a
-   coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must pass the
-   corrupt fraction among those that remain.
+   U2. `graph.parameters` bounds the probability of a graph where that helps. It assumes all L parties; a caller that
+   lets a coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must pass
+   the corrupt fraction among those that remain.
 7. The graph's seed, the transcript, can be ground: an attacker that sees the honest keys first may try other keys for
    corrupt parties, or leave parties out. After W tries a graph that is bad with probability δ is found with at most
    W·δ. Honest keys are fresh, so the search cannot begin before they are known. Ask `graph.parameters` for 40 + log2 W
@@ -78,9 +79,9 @@ interpreter does not overwrite freed memory. Identities decrypt nothing; a stole
 
 **Not covered.** A party that lies about its vector: masks hide false values as well as true ones. Any participant can
 make a round fail, but can make it wrong unnoticed only by lying about its own vector. Timing, sizes and participation
-are visible. Two sums over different parties can be subtracted. For one question of a run only one is opened; but where
-a party drops out, or is left out, between two questions that are nearly the same, as those of consecutive rounds may
-be, or takes part in one of two runs, the difference is its own answer, under the noise of both sums: differential
+are visible. Two sums over different parties can be subtracted. For one question of a run only one sum is opened; but
+where a party drops out, or is left out, between two questions that are nearly the same, as those of consecutive rounds
+may be, or takes part in one of two runs, the difference is its own answer, under the noise of both sums: differential
 privacy holds for its records, but its answer is not hidden among the answers of other parties.
 
 **Phases.** A set-up is 2 exchanges; a round is 2 more (mask, unmask), 3 in malicious mode (mask, agree, unmask); the

@@ -34,7 +34,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
         seed: 32 public bytes; parties with the same seed compute the same graph.
 
     Returns:
-        The neighbours of each party, by party.
+        The neighbours of each party, keyed by party.
 
     Raises:
         InternalError: If a party is listed twice, or degree or seed is invalid.
@@ -63,8 +63,8 @@ def parameters(
 ) -> tuple[int, int]:
     """Return the smallest degree k, and for it the lowest threshold t, that are secure and rarely fail.
 
-    Secure: the chances over the random order of what follows add up to 2^-security_bits at most. Each is a union bound
-    over hypergeometric tails, since the corrupt were chosen before the order.
+    Secure: the probabilities of the following events, over the random order, add up to at most 2^-security_bits. Each
+    is a union bound over hypergeometric tails, since the corrupt were chosen before the order.
 
     Semi-honest coordinator (Bell et al., section 3):
 
@@ -73,7 +73,8 @@ def parameters(
        corrupt or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
 
     Malicious coordinator, which chooses who drops and tells different parties different things, but obtains one signed
-    survivor set (see the page of `common.secagg`). Corrupt parties give it both shares that they hold of one owner:
+    survivor set (see the docstring of `common.secagg`). Corrupt parties give it both shares that they hold of one
+    owner:
 
     3. A party's k neighbours and itself hold k + 1 shares of each kind, c of them with corrupt neighbours. Both kinds
        can reach t, or an odd one out can be unmasked without an honest peer that masked it, only if k + 1 + c >= 2 t:
@@ -83,10 +84,10 @@ def parameters(
        of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
        and itself, so its seed is revealed only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
        what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
-       chance is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious coordinator
-       have sums over several large parts; here each part would have too little noise.
+       probability is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious
+       coordinator have sums over several large parts; here each part would have too little noise.
 
-    Correct: with a chance of 2^-correctness_bits at most, fewer than t neighbours of some party survive:
+    Correct: with probability at most 2^-correctness_bits, fewer than t neighbours of some party survive:
     L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section 3).
 
     With a malicious coordinator `signers` parties must survive to sign that they did.
@@ -95,7 +96,7 @@ def parameters(
 
     Args:
         parties: L, number of parties.
-        corrupt: Largest fraction of parties that pool what they see with the coordinator; C is rounded up.
+        corrupt: Largest fraction of parties that may collude with the coordinator; C is rounded up.
         dropped: Largest fraction of parties that drop out of a round; D is rounded up.
         security_bits: Bits of security, as above: 40 is customary; with a malicious coordinator GRINDING_BITS more.
         correctness_bits: Bits of correctness, as above: 30 is customary.
@@ -134,14 +135,14 @@ def parameters(
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
-    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`.
+    """Bound the probability that a sparse graph is not secure, by the conditions of `parameters`.
 
     The bound is 1 unless the threshold is between 2 and the degree.
 
     Args:
         parties: L, number of parties.
-        corrupt: Fraction that pools what it sees; C is rounded up.
-        dropped: Fraction that drops out; D is rounded up.
+        corrupt: Fraction of parties that collude with the coordinator; C is rounded up.
+        dropped: Fraction of parties that drop out; D is rounded up.
         degree: k, number of neighbours, even and below L - 1.
         threshold: t, number of shares that recover a secret.
         malicious: Whether the coordinator may break the protocol.
@@ -169,7 +170,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Return how many other parties pool their views with the coordinator, if this fraction of all parties may."""
+    """Return how many other parties collude with the coordinator if this fraction of all parties may."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 
@@ -183,14 +184,14 @@ def _label(seed: bytes, party: PartyId) -> bytes:
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
-    """Bound the chance that condition 1 or 2 of `parameters` fails, for each threshold from 2 to the degree."""
+    """Bound the probability that condition 1 or 2 of `parameters` fails, for thresholds from 2 to the degree."""
     exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
-    """Bound the chance that condition 3 or 4 of `parameters` fails, for each threshold from 2 to the degree."""
+    """Bound the probability that condition 3 or 4 of `parameters` fails, for thresholds from 2 to the degree."""
     threshold = np.arange(2, degree + 1)
     both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
     run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]
@@ -198,7 +199,7 @@ def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
 
 
 def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
-    """Return P[X >= x] for x = 0, 1, ..., draws + 1, with X the number of marked ones in draws without replacement."""
+    """Return P[X >= x] for x = 0, 1, ..., draws + 1, with X the number of marked items in draws without replacement."""
     count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
     chances = np.zeros(draws + 2)
     chances[count] = np.exp(

@@ -1,8 +1,8 @@
-"""Ed25519 identities of the parties (RFC 8032), and the roster of which each party has its own copy.
+"""Ed25519 identities of the parties (RFC 8032), and the roster; each party keeps its own copy of it.
 
 Without identities, a party knows its peers only from the coordinator. The parties exchange their public keys once, over
-a channel that the coordinator does not control, and each keeps the roster in its own file. A party with another roster
-computes another digest, and nothing that it signs or seals is accepted.
+a channel that the coordinator does not control, and each keeps the roster in its own file. A party with a different
+roster computes a different digest, and nothing that it signs or seals is accepted.
 
 Semi-honest mode is the same protocol with an empty signature required in place of each signature.
 """
@@ -67,7 +67,7 @@ class Roster:
     digest: bytes = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse an invalid roster.
+        """Check that the roster is valid.
 
         Raises:
             ConfigError: An entry is invalid; the message names the party.
@@ -124,10 +124,10 @@ class Roster:
 
 
 def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
-    """Refuse a set-up that was made for another roster, or for parties that are not on it.
+    """Raise MembershipError if the set-up was made for another roster, or for parties that are not on it.
 
     Raises:
-        MembershipError: The rosters differ, or parties are missing; the message names these.
+        MembershipError: The rosters differ, or parties are missing; the message names the missing parties.
     """
     if (roster.digest if roster else b"") != setup.roster_digest:
         raise MembershipError(
@@ -149,7 +149,7 @@ def sign(identity: Identity | None, statement: bytes) -> bytes:
 
 
 def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: bytes, *, where: Phrase) -> None:
-    """Refuse a statement that `party` did not sign; in semi-honest mode, refuse any signature.
+    """Raise SignatureError if `party` did not sign the statement or, in semi-honest mode, if there is a signature.
 
     Raises:
         SignatureError: The signature is invalid; the message names party and step.

@@ -1,9 +1,9 @@
 """Keys: X25519 pairs, derivation by purpose, sealing.
 
 Every symmetric key is HKDF-SHA256 (RFC 5869) of a secret, under an `info` that names the protocol's version, the
-purpose, a binding (32 bytes that stand for all that the parties must agree on, as the page of `common.secagg` lists it)
-and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key, even if the same entropy is
-used twice. A sealing key is used once, in one direction, so its nonce can be zero.
+purpose, a binding (32 bytes that stand for all that the parties must agree on, as the docstring of `common.secagg`
+lists it) and an ordered pair of parties. So no two purposes, rounds, attempts or pairs share a key, even if the same
+entropy is used twice. A sealing key is used once, in one direction, so its nonce can be zero.
 
 Private and derived keys live in classes without repr.
 """
@@ -94,7 +94,7 @@ class KeyPair:
 
 
 def mask_key(pair: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
-    """Return the key of the mask that `party` and `peer` share; the same from either side."""
+    """Return the pairwise mask key of `party` and `peer`; both compute the same one."""
     agreed = pair.agree(public, where=Phrase(Party(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
@@ -135,10 +135,10 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """Load the public key in these 32 bytes; one of low order, which agrees on zero with every key, is refused.
+    """Load a public key of 32 bytes; reject a key of low order, which agrees on zero with every key.
 
     Raises:
-        PublicKeyError: The key is refused; the message names party and step.
+        PublicKeyError: The key is rejected; the message names party and step.
     """
     # X25519 ignores the topmost bit.
     if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:

@@ -33,8 +33,8 @@ def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -
 
     Args:
         vector: (length,) uint64, contiguous.
-        masks: Key of each mask, 32 bytes that mask nothing else; and 1 to add it, -1 to subtract it. The iterable is
-            read only as masks are needed.
+        masks: For each mask its key, 32 bytes that mask nothing else, and a sign: 1 to add the mask, -1 to subtract it.
+            The iterable is read only as masks are needed.
     """
     if vector.dtype != np.uint64 or vector.ndim != 1 or not vector.flags.c_contiguous:
         raise InternalError("vector to mask", expected="contiguous (length,) uint64", got=(vector.dtype, vector.shape))

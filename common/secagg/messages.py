@@ -3,7 +3,7 @@
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
 roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: each party decides
 by its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
-set-up or by what is derived from it; the list is on the page of `common.secagg`.
+set-up or by what is derived from it; the list is in the docstring of `common.secagg`.
 """
 
 import hashlib
@@ -37,16 +37,16 @@ class AggregationSetup:
 
     Attributes:
         run: Name of the run, unique among all runs of these parties.
-        attempt: Attempt at setting up, from 0; each one makes new keys.
-        rounds: Numbers of the rounds that it serves, ascending.
+        attempt: Number of the attempt at the set-up, from 0; each attempt makes new keys.
+        rounds: Numbers of the rounds that the set-up serves, ascending.
         parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
         minimum_survivors: The smallest number of vectors in a sum, from the planned noise.
-        degree: Number of neighbours of each party, with which alone it exchanges shares and masks: len(parties) - 1,
-            or a smaller even number.
-        corrupt: Number of parties that may pool what they see with the coordinator.
+        degree: Number of neighbours of each party: len(parties) - 1, or a smaller even number. A party exchanges shares
+            and masks only with its neighbours.
+        corrupt: Number of parties that may collude with the coordinator.
         plan_digest: SHA-256 of the plan that this party accepted. Parties with different plans add noise for different
-            guarantees, and may count records of different labels: their vectors must not add up.
+            guarantees, and may count records of different labels: their vectors must not be added together.
         roster_digest: Digest of the parties' identities (`Roster.digest`) in malicious mode; empty in semi-honest mode.
         binding: SHA-256 of all of the above. Each derived key depends on it, so parties that were given different
             values cannot open each other's shares.
@@ -65,7 +65,7 @@ class AggregationSetup:
     binding: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a set-up that cannot be run.
+        """Check that the set-up can be run.
 
         Raises:
             ConfigError: If a field is out of its range.
@@ -157,7 +157,7 @@ class KeyAdvert:
     signature: bytes = b""
 
     def __post_init__(self) -> None:
-        """Refuse keys of the wrong size.
+        """Check the sizes of the keys, and the type of the signature.
 
         Raises:
             PublicKeyError: If a key is not 32 bytes.
@@ -180,18 +180,19 @@ class UnmaskShares:
     """One party's shares of the secrets that the coordinator needs to unmask one sum. The shares have no repr.
 
     Attributes:
-        self_seeds: This party's share of the self-mask seed of each surviving neighbour and of itself, by party.
-        mask_keys: This party's share of each dropped neighbour's mask key. No party is in both.
+        self_seeds: This party's share of the self-mask seed of each surviving neighbour and of itself, keyed by party.
+        mask_keys: This party's share of each dropped neighbour's mask key, keyed by party. No party is in both
+            mappings.
     """
 
     self_seeds: Mapping[PartyId, bytes] = field(repr=False)
     mask_keys: Mapping[PartyId, bytes] = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse both kinds of share for one party.
+        """Check that no party has both kinds of share.
 
         Raises:
-            ProtocolError: A party has both; the message names such parties.
+            ProtocolError: A party has both kinds; the message names all such parties.
         """
         both = set(self.self_seeds) & set(self.mask_keys)
         if both:

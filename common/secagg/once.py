@@ -50,7 +50,7 @@ class Once(Generic[Value]):
 class OnceEach(Generic[Value]):
     """Holds one value for each round. Rounds go forward: taking one drops it and all earlier ones.
 
-    In all other respects it behaves as `Once`.
+    In all other respects it behaves like `Once`.
     """
 
     __slots__ = ("_rounds", "_step", "_values")

@@ -2,7 +2,7 @@
 
 A signed value v travels as v mod 2^64 (two's complement) and a sum is read back the same way. It is exact as long as
 the true sum fits in 64 signed bits, so each of L parties may contribute values of magnitude up to (2^63 - 1) // L.
-Larger values are refused, never clipped: a clipped count is wrong, and nobody could detect it behind the masks.
+Larger values are rejected, never clipped: a clipped count is wrong, and nobody could detect it behind the masks.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _LARGEST = 2**63 - 1
 
 
 def check_bound(parties: int, largest: int) -> None:
-    """Refuse a plan whose sums could wrap.
+    """Raise PlanError if sums could wrap around.
 
     Args:
         parties: Number of vectors in the sum.

@@ -24,11 +24,11 @@ Graph = Mapping[PartyId, frozenset[PartyId]]
 def check_adverts(
     setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], roster: Roster | None, step: str
 ) -> tuple[bytes, Graph]:
-    """Refuse invalid keys; compute transcript and graph from the valid ones.
+    """Check all advertised keys, and compute transcript and graph from them.
 
     Args:
         setup: The set-up, as both sides made it.
-        adverts: The keys of all parties that advertised, by party.
+        adverts: The keys of all parties that advertised, keyed by party.
         roster: The parties' identities; None in semi-honest mode.
         step: Name of the step, for errors.
 
@@ -36,7 +36,7 @@ def check_adverts(
         The transcript, 32 bytes that bind set-up and keys; and the graph, which is random with the transcript as seed.
 
     Raises:
-        MembershipError: If a party takes no part.
+        MembershipError: If a party does not take part.
         PublicKeyError: If keys are too few or too many, weak or repeated.
         SignatureError: If a party did not sign its keys for this set-up.
         DropoutError: If too few advertised.
@@ -93,11 +93,11 @@ def check_signatures(
     survivors: Collection[PartyId],
     signatures: Mapping[PartyId, bytes],
 ) -> None:
-    """Refuse to unmask unless enough survivors signed exactly this statement.
+    """Check, before unmasking, that enough survivors signed exactly this statement.
 
     Raises:
         MembershipError: If a signer did not survive.
-        SignatureError: If a signature does not hold.
+        SignatureError: If a signature is invalid.
         DropoutError: If too few signed.
     """
     check_members("survivors' signatures", signatures, survivors)
@@ -107,7 +107,7 @@ def check_signatures(
 
 
 def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> None:
-    """Refuse bytes that cannot be a ciphertext of a pair of shares for each round.
+    """Raise SealError if bytes cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
         SealError: The length is wrong; the message names party and step.
@@ -133,7 +133,7 @@ def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
 
 
 def check_members(step: str, parties: Collection[PartyId], allowed: Collection[PartyId]) -> None:
-    """Refuse messages of or about parties that take no part in this step.
+    """Raise MembershipError if messages are of or about parties that do not take part in this step.
 
     Raises:
         MembershipError: There are such parties; the message names them and the step.
@@ -149,7 +149,7 @@ def check_members(step: str, parties: Collection[PartyId], allowed: Collection[P
 
 
 def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Collection[PartyId]) -> None:
-    """Refuse messages unless they are of or about exactly the expected parties.
+    """Raise MembershipError unless messages are of or about exactly the expected parties.
 
     Raises:
         MembershipError: The parties differ; the message names both and the step.
@@ -159,7 +159,7 @@ def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Co
 
 
 def check_enough(step: str | Phrase, count: int, needed: int) -> None:
-    """Refuse to continue with too few parties.
+    """Raise DropoutError if there are too few parties to continue.
 
     Raises:
         DropoutError: There are too few; the message has both numbers and the step.

@@ -3,11 +3,11 @@
 A secret and 8 bytes of SHA-256, over it and a label that both sides know, are cut into 16 limbs of 20 bits; each limb
 is the constant term of a polynomial of degree threshold - 1 over the integers modulo p = 1048583, the first prime above
 2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact in any
-order of its sums, and BLAS does it.
+order of its sums, and BLAS can compute it.
 
 The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every
-secret. It means that combining returns the secret that was split under this label or raises, up to a chance of 2^-64: a
-wrong share of a self-mask seed could otherwise turn into a wrong sum that nobody would notice.
+secret. Because of it, combining returns the secret that was split under this label or raises, except with probability
+2^-64. Without the checksum, a wrong share of a self-mask seed could turn into a wrong sum that nobody would notice.
 
 Party i holds the polynomials' values at its own point, never 0; a share is 16 little-endian 32-bit words.
 """
@@ -51,11 +51,11 @@ def split_many(
         secrets: The secrets, 32 bytes each.
         threshold: Shares needed to combine.
         points: Distinct, in [1, p - 1], at least `threshold` of them.
-        entropy: 32 fresh bytes that serve nothing else.
+        entropy: 32 fresh bytes that are used for nothing else.
         label: Context of the shares, such as the round; needed again to combine.
 
     Returns:
-        The shares of each secret, by point.
+        The shares of each secret, keyed by point.
 
     Raises:
         ProtocolError: If threshold or points are out of range.
@@ -74,7 +74,7 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """Return the secret of these shares, which are given by point. See `combine_many`."""
+    """Return the secret of these shares, which are keyed by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
@@ -84,12 +84,13 @@ def combine_many(
     """Recover several secrets from shares at the same points, with one Lagrange basis.
 
     Args:
-        shares: Shares of each secret, by its name and by point. The `threshold` lowest points are used.
+        shares: Shares of each secret, keyed by the secret's name and then by point. The `threshold` lowest points are
+            used.
         threshold: Threshold with which they were split.
         label: Label with which they were split.
 
     Returns:
-        The secrets by name, 32 bytes each.
+        The secrets, 32 bytes each, keyed by name.
 
     Raises:
         ProtocolError: If there are too few shares, a point is out of range, a share is malformed, the secrets' points
@@ -111,10 +112,10 @@ def combine_many(
 
 
 def check_shares(shares: Iterable[bytes], *, where: object) -> None:
-    """Refuse shares that are not vectors of residues.
+    """Check that shares are vectors of residues.
 
     Raises:
-        ProtocolError: If one has the wrong type or length, or a number that is not below p.
+        ProtocolError: If a share has the wrong type or length, or a number that is not below p.
     """
     shares = list(shares)
     if not all(isinstance(share, bytes) and len(share) == SHARE_BYTES for share in shares):
@@ -123,7 +124,7 @@ def check_shares(shares: Iterable[bytes], *, where: object) -> None:
 
 
 def check_words(shares: bytes, *, where: object) -> None:
-    """Refuse concatenated shares that are not vectors of residues.
+    """Check that concatenated shares are vectors of residues.
 
     Raises:
         ProtocolError: If a number is not below p.

@@ -16,7 +16,7 @@ def certificate_of(path: Path) -> Certificate:
     """Read the certificate in a PEM file.
 
     Raises:
-        ConfigError: The file is missing or a link, or it cannot be read, or it is not a certificate.
+        ConfigError: The file is missing or a symbolic link, or it cannot be read, or it is not a certificate.
     """
     try:
         return load_pem_x509_certificate(content_of(path))
@@ -26,7 +26,7 @@ def certificate_of(path: Path) -> Certificate:
 
 
 def days_left(path: Path) -> int:
-    """Return the whole days until a PEM file's certificate ends; negative after it. For errors see `certificate_of`."""
+    """Return the whole days until a PEM file's certificate expires; negative afterwards. Errors: `certificate_of`."""
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 

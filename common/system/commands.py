@@ -58,7 +58,7 @@ def register(
 
     Args:
         commands: The parser's commands.
-        modules: Names of the commands of each module that has a `register` function, by module.
+        modules: Names of the commands of each module that has a `register` function, keyed by module.
         arguments: As for `run`.
     """
     requested = (sys.argv[1:] if arguments is None else arguments)[:1]

@@ -34,7 +34,7 @@ class _Public:
         """Read the file.
 
         Raises:
-            ConfigError: It is missing, not JSON, one of the other public files, or has a wrong field.
+            ConfigError: The file is missing, not JSON, one of the other public files, or has a wrong field.
         """
         try:
             values = json.loads(path.read_bytes())
@@ -77,7 +77,7 @@ class Invitation(_Public):
     Attributes:
         address: host:port of its front door, which is its public endpoint.
         certificate: Certificate, in PEM form, of the authority that signed the front door's certificate.
-        bundle: SHA-256 of the bundle that it runs, hexadecimal.
+        bundle: SHA-256 of the bundle that the coordinator runs, hexadecimal.
     """
 
     FILE = "invitation.json"
@@ -111,8 +111,9 @@ class PartyFile(_Public):
         name: The hospital's name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
-        max_records: The most records that it will ever have: public, since answers take as long as for this
-            number, and no sum of L parties may be of more than L times the largest number that one of them declares.
+        max_records: The largest number of records that the hospital will ever have. It is public, since answers take as
+            long as for this number, and a sum of L parties may cover at most L times the largest number that one of
+            them declares.
     """
 
     FILE = "party.json"
@@ -172,7 +173,7 @@ class RosterFile(_Public):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The hospitals' names by number."""
+        """The hospitals' names, in the order of their numbers."""
         return tuple(party.name for party in self.parties)
 
 

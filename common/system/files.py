@@ -1,9 +1,9 @@
 """Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
-Such an account can put a link, a pipe or another file under any name there, between any two steps of ours: the relay's
-account can do so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's
-descriptor, without following a link, and all further steps use the file's own descriptor. A folder may be a link if it
-is our own or root's, like the kernel's rule for shared folders (protected_symlinks).
+Such an account can put a symbolic link, a pipe or another file under any name there, between any two steps of ours: the
+relay's account can do so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's
+descriptor, without following a symbolic link, and all further steps use the file's own descriptor. A folder may be a
+symbolic link if that belongs to us or to root, as in the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno
@@ -62,7 +62,7 @@ def content_of(path: Path) -> bytes:
     """Return the content of a file that another account may have written, up to `LARGEST_READ` bytes.
 
     Raises:
-        OSError: There is no file, or a link, a pipe or a folder is in its place; the message names `path`.
+        OSError: There is no file, or a symbolic link, a pipe or a folder is in its place; the message names `path`.
     """
     with _folder_of(path) as folder, open(path.name, "rb", opener=_opener(folder)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -91,7 +91,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """Return the user and group of the file of this name, without following a link; None if there is no file."""
+    """Return user and group of the file of this name, without following symbolic links; None if there is no file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 
 def check_secret(path: Path) -> None:
-    """Refuse a secret that is missing or that other users of the machine can read.
+    """Check that a file of secrets exists and that other users of the machine cannot read it.
 
     Raises:
         ConfigError: The file is missing, or readable by others; the message names the file and its mode.
@@ -156,7 +156,7 @@ def check_secret(path: Path) -> None:
 
 
 def check_records(path: Path) -> None:
-    """Refuse a file of private records that is missing, or that other users of the machine can read.
+    """Check that a file of private records exists and that other users of the machine cannot read it.
 
     Raises:
         DataError: The file is missing, or readable by others; the message names the file.

@@ -12,7 +12,7 @@ def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
     """Return the last lines of a log, printable, without the first `at` bytes; none if there is no file.
 
     Raises:
-        OSError: A link, a pipe or a folder is in its place.
+        OSError: A symbolic link, a pipe or a folder is in its place.
     """
     if not path.exists():
         return ()
@@ -26,5 +26,5 @@ def printable_line(line: str) -> str:
 
 
 def utc(time: str) -> str:
-    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    """Convert a time from a file, ISO 8601 in UTC, to a date and time of day."""
     return time[:19].replace("T", " ")

@@ -16,16 +16,16 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 
 
 def strangers() -> dict[str, str]:
-    """Return our packages' names that Python would import from another project, each with the other package's path."""
+    """Return the paths of packages that Python would import in place of ours, keyed by our packages' names."""
     places = {name: _places(name) for name in NAMES}
     return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:
-    """Refuse to go on if one of our packages' names is taken: a command of ours ends with one line and code 2.
+    """Stop if one of our packages' names is taken: one of our commands ends with one line and code 2.
 
     Raises:
-        ImportError: A name is taken, and this is no command of ours; the message has the package and its place.
+        ImportError: A name is taken, and this is not one of our commands; the message has the package and its place.
     """
     for name, place in strangers().items():
         message = (

@@ -236,8 +236,8 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 def _shorten(path: Path) -> None:
     """Move the content of a log that has reached its maximum size to the older copy, and empty the log.
 
-    The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes at this
-    moment may be lost.
+    The child has the file open for appending, so it is copied and truncated, not renamed: lines that the child writes
+    at this moment may be lost.
     """
     if not path.exists():
         return

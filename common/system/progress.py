@@ -29,7 +29,7 @@ def progress(
     single item has no bar and no line, since records are embedded one by one, and there are many.
 
     Args:
-        title: Name of the step. It has no number that is private, since logs show it.
+        title: Name of the step. It contains no private number, since logs show it.
         total: Number of items to process.
         unit: Name of one item.
         logged: Whether the log may have a line; false for a step whose parts have lines themselves.

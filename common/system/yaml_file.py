@@ -1,6 +1,6 @@
 """A settings file in YAML whose errors name the key and the line.
 
-YAML keeps the last of two equal keys: a second `limits:` would silently replace the first. Here it is refused.
+YAML keeps the last of two equal keys: a second `limits:` would silently replace the first. Here this is an error.
 Numbers such as 1e-4 are read as numbers, as by Hydra; YAML 1.1 takes them for text.
 """
 
@@ -32,7 +32,7 @@ class YamlFile:
     Attributes:
         path: The file.
         values: Plain mappings, lists and scalars; None if the file is empty.
-        lines: Line of each key, by its full name, such as "limits.max_epsilon".
+        lines: Line of each key, keyed by its full name, such as "limits.max_epsilon".
     """
 
     path: Path

@@ -64,7 +64,7 @@ def make_certificate(folder: Path, host: str, *, now: datetime | None = None, va
 
 
 def check_certificate(folder: Path) -> None:
-    """Refuse to serve with a certificate that no hospital would accept now.
+    """Reject a certificate that no hospital would accept now.
 
     Raises:
         ConfigError: The certificate is missing, expired or not yet valid, or its key is open to others.

@@ -1,8 +1,8 @@
-"""`caucus-coordinator check`: parts that a run would use, and what is missing, before anything private is touched.
+"""`caucus-coordinator check`: parts that a run would use, and what is missing, before any private data is accessed.
 
-Every part is built separately, so that everything missing is reported at once. No record is read, and of a
-task's files only public text is read. Remote language models are asked whether they would answer. For local ones,
-configuration and tokenizer are loaded, and the weights are read for their digest but not loaded.
+Every part is built separately, so that everything missing is reported at once. No record is read, and only public text
+is read from a task's files. Remote language models are asked whether they would answer. For local ones, configuration
+and tokenizer are loaded, and the weights are read for their digest but not loaded.
 """
 
 import argparse

@@ -91,7 +91,7 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
         The path of each file.
 
     Raises:
-        ConfigError: The run's method releases no numbers that are a classifier.
+        ConfigError: The run's method releases no numbers that define a classifier.
     """
     released = text_classifier.of_run(run)
     texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]

@@ -1,7 +1,7 @@
 """`caucus-coordinator enrol` and `remove`: membership here and at SuperLink, and the roster for all hospitals.
 
-Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of those after
-it. So send `roster.json` to all after either command: a party finds its number by its own key.
+Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of the parties
+after it. So send `roster.json` to all parties after either command. A party finds its number by its own key.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
 
 
 def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
-    """Return the version that each hospital reported last, by name; a file that cannot be read counts for nothing."""
+    """Return the version that each hospital reported last, keyed by name; a file that cannot be read is ignored."""
     latest: dict[str, HospitalVersion] = {}
     for folder in (settings.folder / "runs").iterdir():
         if of_run := HospitalVersions.read(folder, [], needed=False):

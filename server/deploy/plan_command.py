@@ -1,7 +1,7 @@
-"""`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before anything private is touched.
+"""`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before any private data is accessed.
 
-With `--signal` it solves backwards: the least epsilon for a number of records, or the least number of records for an
-epsilon. In that case nothing is rehearsed, and no language model is loaded.
+With `--signal` it solves backwards: it finds the least epsilon for a number of records, or the least number of records
+for an epsilon. In that case nothing is rehearsed, and no language model is loaded.
 """
 
 import argparse
@@ -88,9 +88,9 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:
-    """Return queries, noise, signal, guarantee and advice as `forwards` does, within a second: no model is loaded.
+    """Return queries, noise, signal, guarantee and advice as `forwards` does, within a second, loading no model.
 
-    What depends on the models is not in it: the forecast, and whether they and the encoder can be loaded at all.
+    The result omits what depends on the models: the forecast, and whether they and the encoder can be loaded at all.
     """
     from server.settings.automatic import expected_records, settled
     from server.settings.build import build, drafted
@@ -144,14 +144,14 @@ def _facts(
     earlier: "Earlier | None" = None,
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Return what a plan with its noise states before it asks anything.
+    """Return the facts that a plan with its noise states before anything is asked.
 
     Args:
         plan: The plan.
-        compared: Number of candidates and the like, by query (`Method.compared`).
+        compared: Number of candidates, or of other compared items, keyed by query (`Method.compared`).
         records: Expected number of records; None: no number is expected.
         earlier: The earlier run whose released numbers are used, if there is one.
-        more: Further facts, which stand before the advice.
+        more: Further facts, placed before the advice.
     """
     from server.planning.guarantee_facts import describe
     from server.planning.make_plan import EXPECTED_RECORDS, large_delta
@@ -185,8 +185,8 @@ def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
     """Return advice on the cost of a count at the hospitals.
 
-    It is empty for a run with test texts or with such a count, and unless each text has one label: the count is of
-    right labels.
+    The list is empty for a run with test texts or with such a count. It is also empty unless each text has one label,
+    because the count is of records that a classifier labels correctly.
     """
     from server.evaluation import federated_count
     from server.settings.build import drafted

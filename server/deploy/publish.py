@@ -1,4 +1,4 @@
-"""`caucus-coordinator publish`: a folder with a run's texts as hubs of data sets want it. Nothing is uploaded."""
+"""`caucus-coordinator publish`: a folder with a run's texts, as data set hubs expect them. Nothing is uploaded."""
 
 import argparse
 import datetime as dt
@@ -86,8 +86,8 @@ def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> Non
 
     Args:
         folder: An empty folder.
-        card: The card, from which all but the texts comes.
-        parts: Name of a part to its texts; a part without texts is left out.
+        card: The card, which provides everything except the texts.
+        parts: Texts of each part, keyed by the part's name; a part without texts is left out.
     """
     digests = {}
     for part, texts in parts.items():
@@ -117,7 +117,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
 
 
 def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
-    """Read the run's `run.json`, and refuse a run that is incomplete, failed or cancelled, or has no texts."""
+    """Read the run's `run.json`, and reject a run that is incomplete, failed or cancelled, or has no texts."""
     summary = _read(run, RunSummary.FILE, RunSummary.parse)
     reason = text_of(run / FAILURE).strip() or summary.reason
     if (run / CANCELLED).exists():
@@ -132,7 +132,7 @@ def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
 
 
 def _guaranteed(run: Path, *, without: bool) -> Privacy:
-    """Read the run's `privacy.json`; unless `without` is true, refuse a run that has no guarantee."""
+    """Read the run's `privacy.json`; unless `without` is true, reject a run that has no guarantee."""
     privacy = _read(run, Privacy.FILE, Privacy.parse)
     if unprotected(privacy) and not without:
         raise ConfigError(

@@ -1,8 +1,8 @@
 """The state of a run, read from its folder, and the display of its log until it ends.
 
-A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
-it leaves a complete result there, or a file with the reason of its end (`server/failure.py`). If a folder is not locked
-and has neither, its process was killed. Flower is asked only about a run whose process has not begun.
+A run is executed by a separate process, which Flower starts. The process locks the folder while it works. Before it
+ends, it leaves a complete result there, or a file with the reason why it ended (`server/failure.py`). If a folder is
+not locked and has neither, its process was killed. Flower is asked only about a run whose process has not begun.
 """
 
 import contextlib
@@ -106,12 +106,12 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
-    """Return the run's progress. If its process has not begun, ask Flower first; it has failed if Flower gave it up.
+    """Return the run's progress. If its process has not begun, ask Flower first; a run that Flower gave up has failed.
 
     Args:
         settings: Settings of the coordinator.
         folder: The run folder.
-        known: Whether a process that Flower says nothing of may still begin; otherwise it has failed too.
+        known: Whether a process that Flower does not report may still begin; otherwise the run has failed too.
     """
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
@@ -179,7 +179,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def watched(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
-    """Yield the state of a run again and again; whether one that is starting has died, Flower is asked at times."""
+    """Yield the state of a run repeatedly; while the run is starting, ask Flower at intervals whether it has died."""
     asked = time.monotonic()
     while True:
         current = progress(folder)
@@ -207,7 +207,7 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
 
 
 def log_start(folder: Path) -> int:
-    """Return the number of bytes of the run's log that are of earlier attempts."""
+    """Return the number of bytes of the run's log that earlier attempts wrote."""
     text = text_of(folder / FLOWER)
     return int(json.loads(text).get("log", 0)) if text else 0
 
@@ -249,7 +249,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
-    """Return the process IDs of SuperLink and the executor, by name; empty if `serve` is not running."""
+    """Return the process IDs of SuperLink and the executor, keyed by name; empty if `serve` is not running."""
     children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 

@@ -149,7 +149,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
 
     Raises:
         CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. No folder
-            is left then.
+            is left in any of these cases.
     """
     folder = _folder(settings, name)
     if folder.exists():
@@ -201,7 +201,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
-    """Let Flower go on with a run that has ended without being complete; yield what the operator has to know.
+    """Let Flower continue a run that has ended before it was complete; yield what the operator has to know.
 
     Args:
         settings: Settings of the coordinator.
@@ -209,10 +209,11 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
         wait: Whether to go on even if too few hospitals are online.
 
     Returns:
-        Number of bytes of the run's log before.
+        Number of bytes in the run's log before it is resumed.
 
     Raises:
-        CaucusError: The run is complete, is another process's, or has not ended, or too many hospitals are offline.
+        CaucusError: The run is complete, belongs to another process, or has not ended, or too many hospitals are
+            offline.
     """
     _check_unfinished(folder)
     # The lock shows whether a process is running; Flower reports a killed one as running for a while.
@@ -242,7 +243,7 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
     """Stop a run and mark it as cancelled; yield what that means.
 
     Raises:
-        CaucusError: The run is complete, is another process's, or cannot be stopped.
+        CaucusError: The run is complete, belongs to another process, or cannot be stopped.
     """
     with alone(folder):
         _check_unfinished(folder)
@@ -262,7 +263,7 @@ def begun(settings: CoordinatorSettings, name: str) -> Path:
     """Return the folder of a run that was started.
 
     Raises:
-        ConfigError: The name is not that of a folder.
+        ConfigError: The name is not a valid name of a folder.
         CheckpointError: There is no such run.
     """
     folder = _folder(settings, name)
@@ -274,15 +275,15 @@ def begun(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def steered(folder: Path) -> bool:
-    """Return whether `caucus-coordinator steer` made a run folder: then no hospital is asked, and Flower knows none."""
+    """Return whether `caucus-coordinator steer` made a run folder, which involves neither hospitals nor Flower."""
     return not (folder / FLOWER).exists() and bool(setting(load(folder), "method.census"))
 
 
 def _check_unfinished(folder: Path) -> None:
-    """Refuse a run that is complete, or that Flower does not run.
+    """Reject a run that is complete, or that Flower does not run.
 
     Raises:
-        CheckpointError: It is one of these.
+        CheckpointError: The run is complete, or Flower does not run it.
     """
     if progress(folder).status is Status.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
@@ -334,7 +335,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait for other commands that start, resume, cancel or send the run of this folder, and keep them out."""
+    """Wait for other commands that start, resume, cancel or send the run of this folder, and block them meanwhile."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,8 +1,9 @@
-"""`caucus-coordinator send`: the texts of a complete run, to the hospitals that answered it.
+"""`caucus-coordinator send`: send the texts of a complete run to the hospitals that answered it.
 
-A hospital takes them for an audit of its own (`client/releases.py`) and says nothing else. They are sent by a process
-that Flower starts, as every message is, in the folder `sending` of the run. Who was offline can be sent them later.
-The coordinator's page does the same by `begin`, and shows who has them by `sent`.
+A hospital accepts the texts for an audit of its own (`client/releases.py`) and sends nothing else back. Like every
+message, the texts are sent by a process that Flower starts; it works in the folder `sending` of the run. A hospital
+that was offline can be sent the texts later. The coordinator's page calls `begin` to do the same, and `sent` to show
+which hospitals have the texts.
 """
 
 import argparse
@@ -25,13 +26,14 @@ from server.run_folder import SENDING, TEXTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """Who has a run's texts.
+    """The hospitals that have a run's texts, and those that do not.
 
     Attributes:
-        under_way: Whether they are being sent.
-        problem: Why the last process that was to send them did not; empty if it did, or there was none.
-        received: Time at which each hospital took them, by the hospital's name.
-        missing: Why each other hospital that was sent them does not have them, by the hospital's name.
+        under_way: Whether the texts are being sent.
+        problem: Why the last process that was to send the texts failed; empty if it succeeded, or if there was none.
+        received: Time at which each hospital accepted the texts, keyed by the hospital's name.
+        missing: Reason why each other hospital that was sent the texts does not have them, keyed by the hospital's
+            name.
     """
 
     under_way: bool
@@ -83,7 +85,7 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
         run: The run folder.
 
     Raises:
-        CaucusError: The texts are being sent, no hospital should be sent them, or Flower fails.
+        CaucusError: The texts are already being sent, no hospital should be sent them, or Flower fails.
     """
     folder = run / SENDING
     with alone(run):
@@ -99,7 +101,7 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
 
 
 def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
-    """Return who has a run's texts, and whether they are being sent.
+    """Return which hospitals have a run's texts, and whether the texts are being sent.
 
     Args:
         settings: Settings of the coordinator.
@@ -140,8 +142,8 @@ def unsendable(run: Path) -> CaucusError | None:
 
 
 def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Return the state of the process that sends; one of which Flower says nothing keeps no other from being started.
+    """Return the state of the sending process; a process that Flower does not report does not block a new one.
 
-    Two do no harm: what a hospital has stays as it is.
+    Two such processes do no harm, because sending is idempotent: what a hospital has stays as it is.
     """
     return checked(settings, folder, known=False)

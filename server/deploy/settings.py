@@ -4,7 +4,7 @@ FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read only by `init` and `renew`
 FOLDER/server.crt, .key     certificate and key of front door and SuperLink
 FOLDER/superexec.secret     secret by which SuperLink recognises the executor
-FOLDER/control.secret       token that SuperLink demands of all others; redrawn by `serve`
+FOLDER/control.secret       token that SuperLink demands of all others; drawn anew by `serve`
 FOLDER/parties.json         enrolled parties by number, with their nodes
 FOLDER/roster.json          their party files, for the hospitals; public
 FOLDER/identities.json      only their identities, for the runs (secagg.roster)

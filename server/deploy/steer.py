@@ -108,12 +108,12 @@ class Nobody:
     """The network of a run that asks no party (a `server.federation.network.Network`)."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
-        """Refuse to send anything: a run without queries has no reason to."""
+        """Raise InternalError: a run without queries has nothing to send."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
-        """Refuse to send anything: a run without queries has no reason to."""
+        """Raise InternalError: a run without queries has nothing to send."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 
@@ -129,7 +129,7 @@ def _interrupted(chosen: argparse.Namespace) -> Settings:
 
 
 def _beside(run: Path) -> Path:
-    """Return the first name that is free: RUN-steered, RUN-steered-2 and so on."""
+    """Return the first unused name among RUN-steered, RUN-steered-2 and so on."""
     run = run.resolve()
     names = (f"{run.name}-steered{f'-{number}' if number > 1 else ''}" for number in count(1))
     return next(path for name in names if not (path := run.parent / name).exists())

@@ -6,10 +6,10 @@
     metrics.py   metrics.json: the figures, which figure_groups.py groups
     maps.py      map.json, map_private.json: coordinates
     census.py    census.json: released numbers
-    codec.py     dataclasses to JSON and back, by the types of their fields
+    codec.py     converts dataclasses to JSON and back, following the types of their fields
     files.py     documents in files
 
-The run writes them; report, API, sweeps, commands and later runs read them. No name of a field is a key anywhere else.
-Each file states the version of its form (`format`, in files.py). A folder of an earlier version is read as well: a
-field that it lacks has a default, and `from_json` renames the rest.
+The run writes them; report, API, sweeps, commands and later runs read them. Other code never uses the name of a field
+as a JSON key. Each file states the version of its format (`format`, see files.py). Folders of earlier versions can be
+read too: missing fields take their defaults, and `from_json` renames the others.
 """

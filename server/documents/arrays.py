@@ -1,4 +1,4 @@
-"""Arrays in documents: little-endian float32 as base64, rows one after another."""
+"""Arrays in documents: little-endian float32 as base64, in row-major order."""
 
 import base64
 
@@ -12,10 +12,10 @@ def packed(array: NDArray[np.floating]) -> str:
 
 
 def unpacked(text: str, rows: int) -> NDArray[np.float32]:
-    """Return the array that `packed` packed, with this many rows.
+    """Return the array that `packed` encoded, with `rows` rows.
 
     Raises:
-        ValueError: `text` is not base64, or does not fill the rows.
+        ValueError: `text` is not base64, or its length does not fit `rows` rows.
     """
     flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     return flat.reshape(rows, -1)

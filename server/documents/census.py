@@ -16,14 +16,14 @@ from server.documents.privacy import Privacy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionnaireNumbers(Document):
-    """Noised numbers of records with each answer to a questionnaire (`common/queries/questionnaire.py`).
+    """Noised counts of the records with each answer to a questionnaire (`common/queries/questionnaire.py`).
 
     Attributes:
-        answers: Number of records by question and answer.
-        noise: Standard deviation of the noise in each of them, in records.
-        listed: Number of records that have a term among their first `first` listed terms, by term.
-        term_noise: Standard deviation of the noise in each of them, in records.
-        first: Largest number of terms that a record counts for.
+        answers: Number of records for each question and answer.
+        noise: Standard deviation of the noise in each number of `answers`, in records.
+        listed: For each term, the number of records that have it among their first `first` listed terms.
+        term_noise: Standard deviation of the noise in each number of `listed`, in records.
+        first: Largest number of terms for which one record counts.
     """
 
     answers: Mapping[str, Mapping[str, float]]
@@ -43,10 +43,10 @@ class CensusNumbers(Document):
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: Standard deviation of the noise in the counts.
-        softness: Softness of the classifier by the labels' means; public.
+        softness: Softness of the nearest-mean classifier; public.
         radius: Largest distance of a record's coordinates from its label's centre.
-        basis: (directions, dimensions) float32, rows one after another, as base64.
-        centres: (labels, dimensions) float32, in the same form.
+        basis: (directions, dimensions) float32 in row-major order, as base64.
+        centres: (labels, dimensions) float32, encoded in the same way.
         questionnaire: Answers about the form of the records' texts; None if they were not asked for.
     """
 

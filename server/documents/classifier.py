@@ -1,4 +1,4 @@
-"""`classifier.json`: a classifier of texts that has cost no privacy beyond the run's own epsilon."""
+"""`classifier.json`: a classifier of texts that costs no privacy beyond the run's own epsilon."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,7 @@ class TrainedClassifier(Document):
         run: The run that asked the parties.
         encoder: Digest of the encoder of the vectors.
         labels: The labels.
-        weights: (labels, dimensions) float32, rows one after another, as base64.
+        weights: (labels, dimensions) float32 in row-major order, as base64.
         intercepts: (labels,).
         privacy: The run's `privacy.json`.
     """

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON and back, by the types of their fields.
+"""Conversion of frozen dataclasses to JSON and back, following the types of their fields.
 
 A missing key takes the field's default, so that files of earlier versions can be read. Infinities
 are "inf" and "-inf" in JSON, and NaN is null: strict JSON has no such numbers.
@@ -50,7 +50,7 @@ def to_json(document: Any) -> dict[str, Any]:
 
 
 def strict(value: Any) -> Any:
-    """Return the value in strict JSON: the one form for run folders, `report.json` and the output of commands."""
+    """Return the value as strict JSON, the form used in run folders, in `report.json` and in the output of commands."""
     match value:
         case float() if not math.isfinite(value):
             return None if math.isnan(value) else str(value)
@@ -65,7 +65,7 @@ def strict(value: Any) -> Any:
 
 
 def with_infinities(value: Any) -> Any:
-    """Return JSON whose infinities are numbers again: the inverse of `strict`, provided that no text is "inf"."""
+    """Return JSON with its infinities as numbers again, which inverts `strict` provided that no text is "inf"."""
     match value:
         case dict():
             return {key: with_infinities(inner) for key, inner in value.items()}
@@ -113,7 +113,7 @@ def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
 
 
 def _converter(hint: Any) -> Callable[[Any], Any]:
-    """Return the function that makes a value of this type from its JSON."""
+    """Return the function that converts JSON to a value of this type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
         (inner,) = (_converter(argument) for argument in arguments if argument is not type(None))

@@ -2,8 +2,8 @@
 
 A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
 two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
-"definition" and a "note"; mappings within it give longer names. "simulation_only" marks all figures of a mapping as
-computed from private records.
+"definition" and a "note"; the figures of mappings within it get longer names. "simulation_only" marks all figures of a
+mapping as computed from private records.
 """
 
 import math
@@ -102,7 +102,7 @@ def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
 
 
 def _notes(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield texts of a group other than its definition."""
+    """Yield the texts of a group, except its definition."""
     for key, value in content.items():
         if isinstance(value, str) and key != "definition" and not _is_figure(value):
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"

@@ -1,7 +1,8 @@
 """Documents in files, written atomically, and read strictly or with a list of problems.
 
-A file that is one JSON object ends with `"format": 1`, the version of its form. It increases when an older program
-would misread a new file; an added field needs no new number. A file without it is from version 0.2.0 or earlier.
+A file that is one JSON object ends with `"format": 1`, the version of its format. The version increases only when an
+older program would misread a new file; an added field does not increase it. A file without a version was written by
+version 0.2.0 of Caucus or earlier.
 """
 
 import json
@@ -27,7 +28,7 @@ class Document:
     """A frozen dataclass that is stored as a JSON object, or as a whole file in the run folder.
 
     Attributes:
-        FILE: The document's file name in the run folder, if it is a file there.
+        FILE: The document's file name in the run folder, if it is stored as a file there.
     """
 
     __slots__ = ()
@@ -101,12 +102,12 @@ class Document:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write JSON atomically: a document or a mapping."""
+    """Write a document or a mapping as JSON, atomically."""
     write_atomic(path, json.dumps(strict(value), ensure_ascii=False, indent=2).encode())
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> None:
-    """Write JSON Lines atomically, a document or a mapping in each."""
+    """Write a JSON Lines file atomically, with one document or mapping per line."""
     write_atomic(path, "".join(json.dumps(strict(row), ensure_ascii=False) + "\n" for row in rows).encode())
 
 
@@ -116,7 +117,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
     Args:
         path: The file.
         parse: Converts the content of the file.
-        problems: Receives a sentence without a full stop, except for a missing file that is not `needed`.
+        problems: Receives the reason as a sentence without a full stop, except for a missing file that is not `needed`.
         needed: Whether every run has the file.
     """
     try:
@@ -137,7 +138,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
-    """Parse each line of a JSON Lines file; add the number of unreadable lines, and the first one, to `problems`."""
+    """Parse each line of a JSON Lines file; report in `problems` how many are unreadable, and the first of them."""
     lines = read(path, split, problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):

@@ -1,8 +1,9 @@
-"""What a run of a deployment knows of its hospitals.
+"""What a run of a deployment knows about its hospitals.
 
-`hospitals.json` has the version of Caucus at each one, as it reported it when it last opened the run: the
-hospital's word, which is shown and decides nothing. `sending/sent.json` has the hospitals that were sent the run's
-texts; when they are sent again, it becomes `sending/before.json`, until the new one is there.
+`hospitals.json` has the version of Caucus at each hospital, as the hospital reported it when it last opened the run.
+The version is unverified, so it is displayed and used for nothing else. `sending/sent.json` has the hospitals that were
+sent the run's texts. When the texts are sent again, the file is renamed to `sending/before.json`, which is read until
+the new file is there.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ class HospitalVersion(Document):
     """The version of Caucus at one hospital, as the hospital reported it.
 
     Attributes:
-        caucus: Version of Caucus, in the form that `common/wire.py` admits; empty if the hospital reported none.
+        caucus: Version of Caucus, in the form that `common/wire.py` accepts; empty if the hospital reported none.
         at: Time of the opening, such as 2026-11-24 09:00:00Z.
     """
 
@@ -26,7 +27,7 @@ class HospitalVersion(Document):
     at: str
 
     def __str__(self) -> str:
-        """Return it in plain words, to follow the hospital's name."""
+        """Return the version in plain words, for use after the hospital's name."""
         return f"{f'caucus {self.caucus}' if self.caucus else 'version unknown'} at {self.at}"
 
 
@@ -35,7 +36,7 @@ class HospitalVersions(Document):
     """The document `hospitals.json`.
 
     Attributes:
-        versions: That of each hospital that has opened the run, by the hospital's name.
+        versions: The version at each hospital that has opened the run, keyed by the hospital's name.
     """
 
     FILE: ClassVar[str] = "hospitals.json"
@@ -48,10 +49,11 @@ class Delivery(Document):
     """The document `sending/sent.json`.
 
     Attributes:
-        texts: Hex SHA-256 of the texts: who was sent others before does not have these.
+        texts: Hex SHA-256 of the texts. A hospital that was sent other texts before does not have these.
         sent_at: Time of the last sending, to the microsecond.
-        received: Time at which each hospital that has the texts took them, by the hospital's name.
-        missing: Why each other hospital that answered the run does not have them, by the hospital's name.
+        received: Time at which each hospital that has the texts accepted them, keyed by the hospital's name.
+        missing: Reason why each other hospital that answered the run does not have the texts, keyed by the hospital's
+            name.
     """
 
     FILE: ClassVar[str] = "sent.json"
@@ -64,7 +66,7 @@ class Delivery(Document):
 
     @classmethod
     def last(cls, folder: Path, problems: list[str]) -> Self | None:
-        """Return that of the last sending that was done, be it the present one or one before; None if there is none.
+        """Return the last completed delivery, which is the current or the previous one; None if there is none.
 
         The arguments are those of `read`.
         """

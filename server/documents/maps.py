@@ -17,7 +17,7 @@ class TextMap(Document):
     """`map.json`. If the texts' embeddings span no plane, it has neither axes nor points.
 
     Attributes:
-        explained: Share of the embeddings' variance along each axis.
+        explained: Fraction of the embeddings' variance along each axis.
         mean: (dimensions,) the origin of the plane.
         axes: (2, dimensions) unit norm.
         points: A point for each line of `synthetic.jsonl`.
@@ -39,8 +39,8 @@ class PrivateMap(Document):
     """`map_private.json`, which only a simulation writes.
 
     Attributes:
-        simulation_only: True: the points are those of private records.
-        points: Points of private records, by label.
+        simulation_only: True, because the points are those of private records.
+        points: Points of private records, keyed by label.
     """
 
     FILE: ClassVar[str] = "map_private.json"
@@ -54,7 +54,7 @@ class PrivateMap(Document):
 
 
 def _check(points: tuple[Point, ...]) -> None:
-    """Refuse points that cannot be drawn.
+    """Reject points that cannot be drawn.
 
     Raises:
         ValueError: A point is not finite, or does not have two coordinates.

@@ -1,7 +1,7 @@
 """`metrics.json`: figures in groups, some of them typed fields and all others free (`figure_groups.py`).
 
-Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that the program reads are
-typed.
+Users may add groups (`evaluation.own`), so the content of the file is kept unchanged, and only the parts that the
+program reads are typed.
 """
 
 import math
@@ -39,8 +39,8 @@ class Classifier(Document):
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
         trained_on: Number of texts that it was trained on, in groups such as `utility` that do not use `records`.
-        recall_by_label: By label: share of the label's test texts that are classified correctly; empty in earlier
-            versions.
+        recall_by_label: Fraction of each label's test texts that are classified correctly, keyed by label; empty in
+            earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
         definition: The classifier's definition.
@@ -70,7 +70,7 @@ class Gain(Document):
     Attributes:
         value: The difference; above 0 is better.
         interval: The difference's 95 % interval.
-        texts: Number of texts on either side.
+        texts: Number of texts on each side.
     """
 
     value: float
@@ -91,7 +91,7 @@ class Gain(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness(Document):
-    """Distances (FID) from held-out texts, of equally many texts each; the measure of a task without labels.
+    """Distances (FID) of equally large sets of texts from held-out texts: the quality measure of a task without labels.
 
     Attributes:
         synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
@@ -111,18 +111,18 @@ class Nearness(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSets(Document):
-    """Micro F1 on held-out texts; the measure of a task whose texts may have several labels.
+    """Micro F1 on held-out texts: the quality measure of a task in which a text may have several labels.
 
     Attributes:
-        synthetic: That of classifiers trained on the synthetic texts.
+        synthetic: Micro F1 of classifiers trained on the synthetic texts.
         trained_on: Number of the synthetic texts.
-        without: The same, of what the same models wrote without the hospitals.
-        real: The same, of all private records; only in a simulation.
-        constant_answer: That of the best answer that is the same for all texts.
+        without: Micro F1 of classifiers trained on what the same models wrote without the hospitals.
+        real: Micro F1 of classifiers trained on all private records; only in a simulation.
+        constant_answer: Micro F1 of the best answer that is the same for all texts.
         gain: `synthetic` minus `without`, for equally many texts; None if there is no interval.
-        equally_many: That of as many of the synthetic texts as `without` has.
-        pairs_apart: Distance of the texts' pairs of labels from those of the held-out ones.
-        independent_apart: The same distance of labels that are independent.
+        equally_many: Micro F1 of classifiers trained on as many of the synthetic texts as `without` has.
+        pairs_apart: Distance between the pairs of labels of the synthetic texts and those of the held-out texts.
+        independent_apart: The same distance for independent labels.
     """
 
     synthetic: Estimate
@@ -142,8 +142,8 @@ class LabelShares(Document):
     """Labels of the private records, in a simulation.
 
     Attributes:
-        count: Number of records, each once for each of its labels; None in earlier versions.
-        records: Share of each label.
+        count: Number of records, each counted once for each of its labels; None in earlier versions.
+        records: Proportion of each label, keyed by label.
     """
 
     count: int | None = field(default=None, metadata=ABSENT)
@@ -180,7 +180,7 @@ class Metrics(Document):
 
     @property
     def named(self) -> dict[str, Figure]:
-        """All figures, by "group's title: figure's name"."""
+        """All figures, keyed by "group's title: figure's name"."""
         return {f"{group.title}: {figure.name}": figure for group in self.groups for figure in group.figures}
 
     @property
@@ -191,7 +191,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """Description of the small model, the classifier by which the texts are measured."""
+        """Description of the small model, the classifier with which the texts are evaluated."""
         return _text(self.content.get("definition"))
 
     @property
@@ -288,7 +288,7 @@ class Metrics(Document):
 
     @property
     def released_classifier(self) -> Classifier | None:
-        """The classifier that consists of the released numbers, without any text."""
+        """The classifier that is made of the released numbers alone, without any text."""
         return self._on_these_texts("released_classifier")
 
     @property
@@ -318,7 +318,7 @@ class Metrics(Document):
 
     @property
     def disclosed(self) -> str | None:
-        """Features by which the texts disclose records, empty if none does. None if this was not tested."""
+        """Features by which the texts disclose records; empty if there are none, and None if this was not tested."""
         group = self.content.get("disclosures")
         if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
             return None
@@ -326,7 +326,7 @@ class Metrics(Document):
 
     @property
     def label_shares(self) -> LabelShares | None:
-        """Shares of the labels among the private records; only in a simulation."""
+        """Proportions of the labels among the private records; only in a simulation."""
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 

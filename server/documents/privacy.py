@@ -2,7 +2,7 @@
 
 `server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
 step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,
-features or radii, unless they are said to be on the grid.
+features or radii, unless they are stated to be on the grid.
 """
 
 import math
@@ -25,7 +25,7 @@ class Adjacency(Document):
 
     Attributes:
         relation: Difference of the two data sets: "add or remove".
-        unit: "sample" or "user": one data set has one such unit more than the other.
+        unit: "sample" or "user": one data set has one more such unit than the other.
         max_records: Largest number of records of one unit that count.
     """
 
@@ -36,11 +36,11 @@ class Adjacency(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subsampling(Document):
-    """A random part of the records that takes part in a query.
+    """A random subset of the records that takes part in a query.
 
     Attributes:
         rate: Probability of each unit.
-        redrawn: Whether a new part is drawn for each answer.
+        redrawn: Whether a new subset is drawn for each answer.
     """
 
     rate: float
@@ -52,7 +52,7 @@ class Choice(Document):
     """A noised choice among texts that are written from the record itself.
 
     Attributes:
-        claimed_epsilon: Epsilon by the paper of the method.
+        claimed_epsilon: Epsilon according to the method's paper.
         epsilon_among_public_candidates: Epsilon if the candidates were the same for every record.
     """
 
@@ -67,21 +67,22 @@ class StatedQuery(Document):
     Attributes:
         name: The query's name in the plan.
         times: Number of answers that are paid for.
-        kind: The query's kind in the closed set.
-        parameters: Parameters of the query's specification, by their names on its page in `common/queries`.
-        mechanism: The mechanism that noises it.
+        kind: The query's kind, from the closed set of kinds.
+        parameters: Parameters of the query's specification, keyed by their names on the query's page in
+            `common/queries`.
+        mechanism: The mechanism that adds noise to the answers.
         summed: Whether its answers are summed over the parties.
-        share_of_epsilon: Share of epsilon that calibration gave it.
+        share_of_epsilon: Fraction of epsilon that calibration assigned to the query.
         epsilon_alone: Epsilon of its answers alone.
-        subsampling: The part of the records that takes part; None: all.
+        subsampling: The subset of the records that takes part; None if all do.
         grid: Grid points in the answer's unit.
-        sensitivity_l1: Largest change of an answer by one unit, in the l1 norm.
-        sensitivity_l2: Largest change of an answer by one unit, in the Euclidean norm.
+        sensitivity_l1: Largest change of an answer caused by one unit, in the l1 norm.
+        sensitivity_l2: Largest change of an answer caused by one unit, in the Euclidean norm.
         scale: Scale of the noise, in the answer's unit.
         scale_grid: Scale of the noise, in grid units.
-        density_error_times_records: Error that noise adds to a sketched density, for the planned mechanism and for
-            either alternative.
-        choice: Epsilon of a noised choice by the paper and among public candidates.
+        density_error_times_records: Error that noise adds to a sketched density, for the planned mechanism and for each
+            of two alternatives.
+        choice: Epsilon of a noised choice, both according to the paper and among public candidates.
         noise_multiplier: Noise of one step of DP-SGD in units of the sensitivity.
     """
 
@@ -140,7 +141,7 @@ class Spent(Document):
 
     Attributes:
         epsilon: Epsilon of the queries asked.
-        queries_asked: Number of the queries asked.
+        queries_asked: Number of queries asked.
         queries_planned: Number of answers in the plan; several attempts at an answer count as one.
     """
 
@@ -151,7 +152,7 @@ class Spent(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin(Document):
-    """The run that asked the parties, if another run uses its answers again.
+    """The run that asked the parties, if another run reuses its answers.
 
     Attributes:
         run: The run's identity.
@@ -170,14 +171,14 @@ class Privacy(Document):
 
     Attributes:
         statement: The guarantee in words, as paragraphs.
-        epsilon: The epsilon that was asked for.
+        epsilon: The requested epsilon.
         delta: δ, a public constant; 0 if nothing is asked.
-        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows a paper's formula that is
-            wrong.
+        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows an incorrect formula of a
+            paper.
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all queries that have a privacy proof.
         pure_epsilon: Epsilon with no delta; None if it is infinite.
-        released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
+        released_epsilon: Epsilon of the released texts, against an observer who does not know any party's noise.
         party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
         calibration: Kind of calibration: "tight" or "paper".
         adjacency: The change of the records against which the guarantee protects.
@@ -187,14 +188,14 @@ class Privacy(Document):
         parties: L, number of parties.
         max_dropouts: Largest number of parties that may be missing from a sum.
         assumed_survivors: Smallest number of parties in a sum.
-        assumed_colluders: Other parties that may tell the coordinator their noise.
-        noise_parties: Number of parties whose shares make up the whole noise.
+        assumed_colluders: Number of other parties that are assumed to tell the coordinator their noise.
+        noise_parties: Number of parties whose noise shares add up to the whole noise.
         threshold: Smallest number of parties that can remove a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
-        neighbours: Number of parties with which each shares masks.
+        neighbours: Number of parties with which each party shares masks.
         corrupt: Number of parties that may deviate from the protocol.
-        largest_coalition: Largest number of parties against which the masks hold.
-        against_colluders: Epsilon against each number of colluders.
+        largest_coalition: Largest number of colluding parties against which the masks remain secure.
+        against_colluders: Epsilon for each number of colluders.
         spent: Part of the plan that was used.
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
@@ -258,12 +259,12 @@ class Privacy(Document):
 
     @property
     def malicious(self) -> bool:
-        """Whether the masks hold against a coordinator that deviates from the protocol."""
+        """Whether the masks remain secure against a coordinator that deviates from the protocol."""
         return self.aggregation == MALICIOUS
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of its labels under which one record counts."""
+        """Largest number of a record's labels under which the record counts."""
         return max((query.parameters.get("labels_per_record", 1) for query in self.queries), default=1)
 
     @property
@@ -273,7 +274,7 @@ class Privacy(Document):
 
     @property
     def summed(self) -> bool:
-        """Whether secure aggregation adds up any answers, and with them the parties' shares of the noise."""
+        """Whether secure aggregation sums any answers, together with the parties' noise shares."""
         return self.masked and any(query.summed for query in self.queries)
 
     @property

@@ -34,7 +34,7 @@ class Payment(Document):
     Attributes:
         replies: Number of replies.
         input_tokens: Tokens read.
-        cached_tokens: Number of these that were read from the prompt cache.
+        cached_tokens: Number of the input tokens that were read from the prompt cache.
         output_tokens: Tokens written.
         cost: Cost in the currency of the prices; None if the price is unknown.
     """
@@ -63,7 +63,7 @@ class AskedQuery(Document):
     Attributes:
         index: Index of the attempt among all attempts of the plan.
         name: The query's name in the plan.
-        mechanism: The mechanism that noises it.
+        mechanism: The mechanism that adds noise to the answers.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
         survivors: Number of parties whose answers are in the result.
@@ -85,21 +85,21 @@ class RoundReport(Document):
 
     Attributes:
         round: Number of the round: from 0 in the program, from 1 in the file.
-        requested: Number of texts requested as candidates, by model.
-        generated: Number of them that became candidates, by model.
-        lost: Number of them that did not, by model.
+        requested: Number of texts requested as candidates, for each model.
+        generated: Number of requested texts that became candidates, for each model.
+        lost: Number of requested texts that did not become candidates, for each model.
         candidates: Number of candidates after the round.
         tokens: Tokens of all models.
         calls: Number of requests.
-        losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of changes and dropped texts, by model and the cleaner's rule.
+        losses: Number of replies with fewer texts than requested, for each model and reason (`server.llm.base.LOSSES`).
+        cleaned: Number of changes and dropped texts, for each model and each rule of the cleaner.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
         fid: Distance to the held-out texts; None if there are none.
         fid_error: Standard error of `fid`; None if there is no `fid`, or for very few texts.
-        seconds: Seconds by kind of work; None until the run has measured the round.
-        paid: Payments for the round, by remote model.
+        seconds: Seconds for each kind of work; None until the run has measured the round.
+        paid: Payments for the round, for each remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.
     """
 
@@ -134,7 +134,7 @@ class RoundReport(Document):
 
     @property
     def label_shares(self) -> Mapping[str, float]:
-        """Share of each label among the records, by noised answers; empty if the method did not ask for it."""
+        """Proportion of each label among the records, from noised answers; empty if the method did not ask for it."""
         counted = self.figures.get("metadata")
         shares = self.figures.get("shares") or (counted.get("labels") if isinstance(counted, Mapping) else None)
         return shares if isinstance(shares, Mapping) and all(map(codec.is_number, shares.values())) else {}

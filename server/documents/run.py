@@ -37,15 +37,15 @@ class RunSummary(Document):
         parties: L, the number of parties.
         kind: Kind of the texts in the plural, such as "discharge letters"; missing in earlier versions.
         labels: The task's labels with their public descriptions, or `UNLABELLED` alone; empty for a baseline.
-        seconds: Wall time, interruptions left out.
-        warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
-        reason: Why it is partial, in earlier versions.
+        seconds: Wall time, excluding interruptions.
+        warnings: Advice on each query that noise is expected to drown, keyed by query; a list in earlier versions.
+        reason: Why the run is partial; written by earlier versions only.
         spans: The task's types of spans with their public descriptions; missing if there are none.
         versions: Versions of the program and its libraries.
         started: Day on which it began, such as 2026-11-24; this field and the following ones are missing in earlier
             versions.
         models: Names of the language models.
-        forms: Form of the prompts of each language model that completes a list, by model; missing if none does.
+        forms: Form of the prompts of each language model that completes a list, keyed by model; missing if none does.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
         recipient: Recipient of the texts, as the coordinator states it.
@@ -93,8 +93,8 @@ class Traffic(Document):
 
     Attributes:
         parties: Number of parties.
-        bytes_to_parties: Bytes of all messages to all of them.
-        bytes_from_parties: Bytes of all their replies.
+        bytes_to_parties: Bytes of all messages to all parties.
+        bytes_from_parties: Bytes of all replies from the parties.
     """
 
     FILE: ClassVar[str] = "traffic.json"

@@ -2,8 +2,8 @@
 
 After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
 the parties, each of which counts its records that the classifier labels correctly
-(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and
-its share of epsilon is taken from the method's queries; with public test texts it is unnecessary.
+(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and its
+fraction of epsilon is taken from the method's queries; with public test texts it is unnecessary.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Shares of structured texts with each field, and with each value of enumerations: a group of `metrics.json`.
+"""Fractions of structured texts with each field, and with each value of enumerations: a group of `metrics.json`.
 
-Shares among the synthetic texts need no private record. A simulation adds the shares among the real records, marked
-as such.
+Fractions of the synthetic texts need no private record. A simulation adds the fractions of the real records, marked as
+such.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
 
 
 def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
-    """Return the group of figures on these texts. Texts without the structure are counted, and left out of shares."""
+    """Return the group of figures on these texts. Texts without the structure are counted, but not in the fractions."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
     group: dict[str, Any] = {
         "definition": DEFINITION.format(text_field=structure.text_field),
@@ -49,19 +49,19 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 
 def _note(cleaned: Cleaned) -> str | None:
-    """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None if it did neither."""
+    """Return a sentence on what the cleaner repaired and dropped in all rounds, for each kind; None if neither."""
     rounds = list(cleaned)
     said = [counted(rounds, "repaired", "structure: "), counted(rounds, "dropped", "no structure: ")]
     return f"Of what the models wrote, {'; '.join(filter(None, said))}." if any(said) else None
 
 
 def counted(cleaned: Cleaned, what: str, prefix: str) -> str:
-    """Return the number of the cleaner's changes in all rounds, by kind, after a word for them; empty if none.
+    """Return a text with `what` and the number of the cleaner's changes of each kind in all rounds; empty if none.
 
     Args:
         cleaned: The changes.
         what: Word for the changes, such as "dropped".
-        prefix: Beginning of the names of the rules that count.
+        prefix: Prefix of the names of the rules whose changes are counted.
     """
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):

@@ -126,7 +126,7 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure. Of a library's error it is the type, as the message may quote text."""
+    """Return the reason in place of each figure. For a library's error it is the type: its message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
@@ -171,7 +171,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Return the mean of `after` minus that of `before`, with its interval; both are shares of right answers by row."""
+    """Return the mean of `after` minus that of `before`, with its interval; each row is a fraction of right answers."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
@@ -226,7 +226,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones, as the level that these could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones, as the level that synthetic texts could reach.
 
     Args:
         measured: Settings and encoder.

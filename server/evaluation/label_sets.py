@@ -1,4 +1,4 @@
-"""What texts with several labels teach, and how well they keep which labels occur together: a group of `metrics.json`.
+"""What texts with several labels teach, and how well they preserve pairs of labels: a group of `metrics.json`.
 
 As for texts with one label (`zero_shot.py`), the same classifiers are trained on the synthetic texts, on what the same
 models wrote before any answer and, in a simulation, on the private records, and tested on the same held-out texts.

@@ -58,7 +58,7 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 def _distance(
     measured: Measured, vectors: NDArray[np.float32], count: int, texts: Sequence[str]
 ) -> tuple[float, float]:
-    """Return the FID of a random `count` of these texts from vectors, and its standard error; NaN for too few texts.
+    """Return the FID of `count` random texts of `texts` from `vectors`, and its standard error; NaN for too few texts.
 
     Raises:
         DataError: There are fewer than two texts.

@@ -2,7 +2,7 @@
 
 A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
 "rows", the number of texts behind it. A figure that cannot be computed has the value None and a "reason"; the others
-are still computed. Groups that look at private records outside a query are made by
+are still computed. Groups that use private records outside a query are made by
 `simulations/private_evaluation/of_records.py`, only in a simulation, and marked "simulation_only".
 """
 

@@ -1,7 +1,7 @@
 """Coordinates of each text on a map: the first two principal components of the synthetic texts' embeddings.
 
 The axes are computed from the synthetic texts alone, so that their map reveals nothing that the texts do not. A
-simulation projects the private records onto the same axes; their coordinates are private, and in a separate file.
+simulation projects the private records onto the same axes; their coordinates are private and stored in a separate file.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Projection:
     Attributes:
         mean: (dimensions,) the origin of the plane.
         axes: (2, dimensions) unit norm, the largest entry of each positive, so that equal texts give equal maps.
-        explained: Share of the embeddings' variance along each axis.
+        explained: Fraction of the embeddings' variance along each axis.
     """
 
     mean: NDArray[np.float64]

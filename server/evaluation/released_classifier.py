@@ -66,7 +66,7 @@ def measured_with(
 
 
 def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
-    """Return how much less accurate than `answers` a linear classifier trained on the synthetic texts' vectors is."""
+    """Return how much less accurate a linear classifier trained on the synthetic texts' vectors is than `answers`."""
     candidates = measured.candidates
     if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}

@@ -1,8 +1,9 @@
-"""How texts in sections keep the order and the lengths of real ones: a group of `metrics.json`.
+"""How well texts in sections preserve the order and the lengths of real ones: a group of `metrics.json`.
 
 What the sections teach is in the figures of texts with one label, each section being a text under its heading
-(`Task.classifier_inputs`). The models know nothing of the order: beside it stand an order that is independent of the
-section before, with the real texts' frequencies, and the order of the plan, all headings in every text.
+(`Task.classifier_inputs`). The models know nothing of the order. Two other orders serve for comparison: one in which
+each section is independent of the section before, with the real texts' frequencies, and the order of the plan, with all
+headings in every text.
 """
 
 from collections.abc import Sequence
@@ -33,8 +34,8 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> di
     """Return the group for `metrics.json`; empty unless the task has sections, and there are real texts.
 
     Args:
-        texts: The synthetic texts, whole.
-        real: Real texts, whole, that do not belong to any party.
+        texts: The whole synthetic texts.
+        real: Whole real texts that do not belong to any party.
         task: The task.
     """
     if not (task.sectioned and real):

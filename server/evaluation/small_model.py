@@ -41,7 +41,7 @@ class Evaluation(EvaluationSettings):
 
     Attributes:
         embedding: Encoder for the small model alone; None uses the run's.
-        own: The user's own metrics, by name.
+        own: The user's own metrics, keyed by name.
     """
 
     # What the parts of the settings make, in place of these.
@@ -108,7 +108,7 @@ def metrics(
     """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
     A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
-    is empty without held-out texts, and has only their number without labels, or if texts may have several.
+    is empty without held-out texts. It has only their number if texts have no labels or may have several.
     """
     if not held_out:
         return {}
@@ -136,7 +136,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Measure accuracy, macro-F1 and recall by label on `test`, after training on `train`; see `predictions`.
+    """Measure accuracy, macro-F1 and the recall of each label on `test`, after training on `train`; see `predictions`.
 
     Raises:
         DataError: An unlabelled text to adapt to is a test text.

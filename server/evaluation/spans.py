@@ -1,8 +1,8 @@
 """Figures on spans: what a token classifier learns from the synthetic texts, and what was marked and dropped.
 
-The held-out texts with spans are split at random. From one half a token classifier learns in place of the synthetic
-texts; the other half tests it, and the same trained on the synthetic texts and on what the same models wrote before any
-answer. More texts teach more, so these three trainings use the same number of texts; one more uses all synthetic texts.
+The held-out texts with spans are split at random. A token classifier is trained three times: on one half, on the
+synthetic texts, and on what the same models wrote before any answer. The other half tests all three. More texts teach
+more, so these three trainings use the same number of texts; a fourth training uses all synthetic texts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def of_run(
         zero_shot: Texts that the same models wrote before any answer; may be empty.
         held_out: Real texts with spans that do not belong to any party; may be empty.
         task: The task, with the types.
-        cleaned: Number of dropped texts by rule (`fields.Cleaned`).
+        cleaned: Number of dropped texts for each rule (`fields.Cleaned`).
         experiment_seed: Seed of all sampling.
     """
     if not task.spans:
@@ -105,7 +105,7 @@ def learned(
 
 
 def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
-    """Return the sums over several trainings of the counts of `tagger.matches`, or why there are none."""
+    """Return the sums over several trainings of the counts of `tagger.matches`, or the reason why there are none."""
     texts, right = [text.text for text in test], [text.spans for text in test]
     try:
         counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]

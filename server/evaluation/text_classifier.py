@@ -93,7 +93,7 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Return the accuracy, 0 to 1: the share of texts whose most probable label is the given one.
+        """Return the accuracy, 0 to 1: the fraction of texts whose most probable label is the given one.
 
         Raises:
             DataError: There are not as many labels as texts.

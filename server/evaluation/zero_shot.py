@@ -1,9 +1,9 @@
 """Comparison with the same models without the hospitals: do the hospitals' answers make the texts better?
 
 What a run's language models write in its first round, before any answer, is what they write without the hospitals: a
-function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on them and on the
-synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings use the same
-number: the larger set is replaced by a random part, in which each label keeps its share.
+function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on these texts and,
+separately, on the synthetic texts, and tested on the same held-out texts. More texts teach more, so both trainings use
+the same number: the larger set is replaced by a random part, in which each label keeps its proportion.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
-    """Predict the test texts' labels by several small models, each trained on another draw of `texts` members."""
+    """Predict the test texts' labels by several small models, each trained on a different draw of `texts` members."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
     if evaluation.model == "tfidf":  # it is deterministic
@@ -67,7 +67,7 @@ def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> li
 
 
 def _part(members: Sequence[Candidate], count: int, generator: np.random.Generator) -> list[Candidate]:
-    """Draw `count` of the members at random; a label has its share of them, rounded up or down."""
+    """Draw `count` of the members at random; each label keeps its proportion, rounded up or down."""
     if count == len(members):
         return list(members)
     order = sorted(generator.permutation(len(members)).tolist(), key=lambda at: members[at].label)

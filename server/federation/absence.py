@@ -1,7 +1,8 @@
 """Reasons why parties are missing from an exchange, and what the coordinator's operator can do about each.
 
-A hospital gives one coarse reason (`common.messages.Reason`), and each has its advice here. Most can be mended, and the
-run is then resumed. A run that goes beyond a hospital's limits would be refused again: it needs a new plan.
+A hospital gives one coarse reason (`common.messages.Reason`), and each has its advice here. Most causes can be
+remedied, and the run is then resumed. A run that goes beyond a hospital's limits would be refused again: it needs a new
+plan.
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,7 +52,7 @@ class Absence:
     Attributes:
         words: Clause that says what the party did, to follow its name.
         refusal: The reason that the party gave, if it refused.
-        silent: Whether nothing came from it.
+        silent: Whether the party sent nothing.
     """
 
     words: str | Phrase

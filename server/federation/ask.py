@@ -7,8 +7,8 @@
 4. Commit: the noised total is on disk before it is used.
 
 The coordinator learns the noised total over the survivors and who took part; for a query that is not summed, each
-party's own noised answer. A failed round raises with its cause; it never returns the sum of fewer parties than the
-noise was planned for.
+party's own noised answer. A failed round raises an error with its cause; it never returns the sum of fewer parties than
+the noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
 bytes and answer with the same noise, so a retry costs no privacy. Once the survivors are named, a retry needs exactly
@@ -58,8 +58,8 @@ class Federation:
         checkpoint: Store of queries and answers.
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.
-        retries: Number of retries of a failed opening or query before the run ends; at no cost to privacy.
-        heard: Function that takes, at each opening, the version of Caucus at each party that takes part.
+        retries: Number of retries of a failed opening or query before the run ends; a retry costs no privacy.
+        heard: Function that is called at each opening with the version of Caucus at each party that takes part.
     """
 
     def __init__(

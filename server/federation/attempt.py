@@ -63,12 +63,12 @@ class Attempt:
     named: frozenset[PartyId] | None
 
     def requests(self) -> dict[PartyId, m.Ask]:
-        """Return each party's request: the query and its shares, if it has not answered since the set-up."""
+        """Return each party's request: the query, with the party's shares if it has not answered since the set-up."""
         parties = self.joined.parties if self.named is None else self.joined.parties & self.named
         return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
 
     def check_survivors(self, survivors: frozenset[PartyId]) -> None:
-        """Refuse any set of survivors other than the one that was named."""
+        """Raise `DropoutError` if the survivors are not those that were named."""
         if self.named is not None and survivors != self.named:
             raise DropoutError(
                 "parties of the interrupted round",

@@ -23,7 +23,7 @@ from common.system.files import write_atomic
 
 
 class Checkpoint:
-    """The coordinator's memory of one run.
+    """The coordinator's stored state of one run.
 
     Args:
         folder: Folder of these files; created if absent.
@@ -52,8 +52,8 @@ class Checkpoint:
         """Store a query before it is asked.
 
         Returns:
-            The query that was stored first under this index, byte for byte, so that parties recognise it; otherwise
-            this one.
+            The query that was stored first under this index, byte for byte, so that parties recognise it; if there is
+            none, this query.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():

@@ -68,11 +68,11 @@ class Parties:
             index: Number of the attempt at a query in the plan.
 
         Returns:
-            The reply of each party, by party.
+            The replies, keyed by party.
 
         Raises:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
-            RejectedError: Fewer than `needed` parties sent one, and another refused for good.
+            RejectedError: Fewer than `needed` parties sent one, and another refused permanently.
             DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
         """
         parcel = wire.pack(self._envelope(0, request, index=index))
@@ -92,7 +92,7 @@ class Parties:
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
 
     def dismiss(self) -> None:
-        """Tell the parties that replied to an opening that the run has ended, so that nobody there decides about it."""
+        """Tell the parties that replied to an opening that the run has ended, so that nobody there decides on it."""
         silent = {party for party, absence in self._absences.items() if absence.silent}
         requests = dict.fromkeys(sorted(set(range(self._plan.parties)) - silent), m.Close())
         self._absences.clear()  # they are told by the error that is raised
@@ -157,7 +157,7 @@ class Parties:
         return bodies
 
     def _compared(self, reason: m.Reason) -> str:
-        """Return words with the coordinator's digest if a differing digest led to the refusal; otherwise empty."""
+        """Return a clause with the coordinator's digest if a differing digest led to the refusal; otherwise empty."""
         match reason:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"

@@ -44,7 +44,7 @@ class Network(Protocol):
         """Send each party its parcel; return the replies that came in time.
 
         Args:
-            parcels: Parcels by party.
+            parcels: Parcels, keyed by party.
             computing: Seconds after which a hospital replies by its schedule, added to the timeout.
         """
 
@@ -56,8 +56,8 @@ class FlowerNetwork:
         grid: Flower's Grid.
         timeout: Seconds to wait for the replies of one exchange, beyond the hospitals' schedule, and for nodes to
             appear.
-        enrolled: Parties by node, as the coordinator enrolled them; empty in a simulation. Any other node is the party
-            that it claims to be.
+        enrolled: Parties keyed by node, as the coordinator enrolled them; empty in a simulation. Any other node is
+            taken for the party that it claims to be.
     """
 
     def __init__(self, grid: Grid, *, timeout: float, enrolled: Mapping[int, PartyId] | None = None) -> None:
@@ -141,6 +141,6 @@ class FlowerNetwork:
         return replies
 
     def _sender(self, node: int) -> object:
-        """Return what a log line calls a node: its party, if that is known."""
+        """Return the name of a node in log lines: its party, if that is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
         return Party(known[node]) if node in known else f"node {node}"

@@ -1,14 +1,15 @@
-"""Checks by which the coordinator refuses sums that honest parties cannot have sent, since masks hide who lied.
+"""Checks by which the coordinator rejects sums that honest parties cannot have sent; masks hide which party lied.
 
 A party that lies about its vector can move a sum as far as additional records could; masks hide false values as well as
 true ones. Sums that no records can produce are detected: a label's vectors that are longer than its count, a candidate
 with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
 
-Honest answers are integers x with x in some convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
-Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in
-total: for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|, missed with probability 2
-exp(-9^2 / 2) at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). The
-Laplace noise of any U parties stays within `common.plan.plan.NOISE_REACH`, so that a x has room |a|_1 times that.
+An honest answer is an integer vector x in a convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
+Each inequality has a margin for the noise, so that the probability that an honest sum fails any of them is below 1e-9
+in total. For Gaussian noise of standard deviation s, a linear functional a x has the margin 9 s |a|, exceeded with
+probability 2 exp(-9^2 / 2) at most (the discrete Gaussian is subgaussian), and the length of k coordinates has the
+margin s (sqrt(k) + 9). The Laplace noise of any number of parties stays within `common.plan.plan.NOISE_REACH`, so that
+a x has the margin |a|_1 times that bound.
 
 A party that stays within these bounds, with false records or as if it had them, is not detected (README, audit).
 """
@@ -46,7 +47,7 @@ _REACH = 9.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Honest:
-    """Public facts about an honest sum, from which it is bounded.
+    """Public facts about an honest sum, from which its bounds are computed.
 
     Attributes:
         records: Largest number of records that all its parties can have together.
@@ -74,7 +75,7 @@ class Honest:
 def check_sum(
     query: Query, values: NDArray[np.int64], *, plan: Plan, index: int, survivors: frozenset[PartyId]
 ) -> None:
-    """Refuse a sum that honest parties cannot have sent.
+    """Raise `ProtocolError` for a sum that honest parties cannot have sent.
 
     Args:
         query: The query.
@@ -121,7 +122,7 @@ def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 
 def _counts(values: Floats, most: float, honest: Honest) -> Iterator[Finding]:
-    """Yield the findings on counts of records: that none is negative, and that their total is at most `most`."""
+    """Yield the bounds on counts of records: no count is negative, and their total is at most `most`."""
     yield "a negative count", -float(values.min()), honest.room()
     yield "all counts", float(values.sum()), most + honest.room(np.ones(len(values)))
 
@@ -171,7 +172,7 @@ def _(query: Questionnaire, values: Floats, honest: Honest) -> Iterator[Finding]
 
 
 def _class_sums(spec: ClassSumsSpec, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Yield the findings on bounded quantities of class sums alone."""
+    """Yield the bounded quantities of the class sums alone."""
     rows = values.reshape(spec.labels, spec.directions + 1)
     counts = rows[:, -1]
     yield from _counts(counts, spec.count * spec.labels_per_record * honest.records, honest)

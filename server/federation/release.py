@@ -1,7 +1,7 @@
-"""Sending of a run's texts to parties that have answered it; `client/releases.py` is the side of the parties.
+"""Delivery of a run's texts to the parties that answered it; `client/releases.py` is the parties' side.
 
-Each party decides by itself whether it takes them. The coordinator learns that, and which nodes are connected; the
-texts go to no node but these parties'.
+Each party decides for itself whether to accept the texts. The coordinator learns these decisions, and which nodes are
+connected. The texts go only to the nodes of these parties.
 """
 
 from collections.abc import Set as AbstractSet
@@ -29,7 +29,7 @@ def send(
         plan_digest: Digest of its plan.
 
     Returns:
-        By party, a clause that says why it does not have them; empty if it has.
+        For each party, a clause that says why it does not have the texts; empty if it has them.
     """
     body = m.Release(texts)
     envelopes = {

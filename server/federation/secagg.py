@@ -5,26 +5,28 @@
     once:            collect_adverts -> Sharing.collect -> Ready
     for each round:  Ready.open -> Masking.add, ..., Masking.close -> Agreeing.collect -> Unmasking.combine
 
-1. Advertise. Collect the parties' public keys (U1); broadcast them.
-2. Share. Collect the ciphertexts that each party made for each neighbour (U2 of U1); hand each receiver its own, and
-   the list of U2, with the first round's query. The shares stay sealed, and this side stores none of them.
-3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is refused, and
+1. Advertise. Collect the parties' public keys and broadcast them; U1 is the set of these parties.
+2. Share. Collect the ciphertexts that each party made for each of its neighbours; U2 is the part of U1 that did so.
+   Hand each receiver its own ciphertexts, and the list of U2, with the first round's query. The shares stay sealed, and
+   this side stores none of them.
+3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is rejected, and
    would be useless: its self-mask is never removed. A party that missed one round can take part in the next.
 4. Agree. In malicious mode collect the survivors' signatures over U2 and U3 and hand out enough of them; in semi-honest
    mode there is nothing to collect and no exchange.
-5. Unmask. From shares of t of its holders recover each survivor's self-mask seed and each dropped party's mask key
-   (dropped: in U2, not in U3). Subtract each survivor's PRG(b), and each mask between a survivor and a dropped
+5. Unmask. Recover each survivor's self-mask seed b, and the mask key of each dropped party (in U2, not in U3), from the
+   shares of t of its holders. Subtract each survivor's PRG(b), and each mask between a survivor and a dropped
    neighbour, from the total: the result is Σ x over U3 modulo 2^64, read as signed.
 
-A party may drop at any step. Too few left for the threshold, the planned noise or the signatures is a DropoutError;
-nothing ever returns the sum of fewer parties. Damaged shares cannot make a wrong sum: recovered seeds carry a checksum
-of this round, and recovered mask keys must belong to the public keys that were advertised.
+A party may drop at any step. If too few are left for the threshold, the planned noise or the signatures, a DropoutError
+is raised; nothing ever returns the sum of fewer parties. Corrupted shares cannot make a wrong sum: recovered seeds
+carry a checksum of this round, and recovered mask keys must belong to the public keys that were advertised.
 
 This side learns who took part, who dropped when, and Σ x over the survivors. It is the untrusted side: all checks here
 serve the coordinator itself, to name and exclude offenders; the checks that protect a party are in the party's code.
 
 A transition that raises leaves its state unchanged, so that the coordinator can exclude the offender and try again; one
-that succeeds spends it. After a restart the coordinator sets up the remaining rounds again, with the next attempt.
+that succeeds consumes its state. After a restart the coordinator sets up the remaining rounds again, with the next
+attempt.
 """
 
 from collections import defaultdict
@@ -65,8 +67,8 @@ def collect_adverts(
     """Check the keys of the parties that answered (step 1).
 
     Args:
-        setup: The same set-up that every party derives for itself.
-        adverts: Keys by party.
+        setup: The set-up, which every party also derives for itself.
+        adverts: The public keys of each party, keyed by party.
         roster: The parties' identities; None in semi-honest mode.
 
     Returns:
@@ -74,7 +76,7 @@ def collect_adverts(
 
     Raises:
         MembershipError: If a party is not in the set-up, or not on the roster.
-        PublicKeyError: If a key is of low order, or not used by its owner alone.
+        PublicKeyError: If a key is of low order, or not unique.
         SignatureError: If a party did not sign its keys.
         DropoutError: If too few answered.
     """
@@ -97,10 +99,10 @@ class Sharing:
         """Sort the ciphertexts by receiver (step 2).
 
         Args:
-            shares: Ciphertexts by sender and receiver.
+            shares: Ciphertexts, keyed by sender and receiver.
 
         Returns:
-            The next state; and the ciphertexts by receiver and sender, among the parties that shared.
+            The next state; and the ciphertexts among the parties that shared, keyed by receiver and sender.
 
         Raises:
             MembershipError: If a sender did not advertise, or its receivers are not exactly its neighbours.
@@ -133,7 +135,7 @@ class Ready:
     """The state after the set-up. Each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
-        sharers: U2, to be sent to each of them with its inbox.
+        sharers: The parties that shared (U2), to be sent to each of them with its inbox.
     """
 
     __slots__ = ("_common", "_rounds", "sharers")
@@ -169,7 +171,7 @@ class Ready:
 
 
 class Masking:
-    """The state within step 3: masked vectors are added as they arrive, in the memory of one vector."""
+    """The state within step 3: masked vectors are added as they arrive, using the memory of a single vector."""
 
     __slots__ = ("_state",)
 
@@ -227,7 +229,7 @@ class Agreeing:
         """Check the survivors' signatures, and select as many as each party requires (step 4).
 
         Args:
-            signatures: Signatures by survivor; empty in semi-honest mode.
+            signatures: Signatures, keyed by survivor; empty in semi-honest mode.
 
         Returns:
             The next state; and the signatures to be sent to each survivor.
@@ -257,7 +259,7 @@ class Unmasking:
         """Remove the masks (step 5).
 
         Args:
-            shares: Revealed shares by survivor.
+            shares: Revealed shares, keyed by survivor.
 
         Returns:
             (length,) int64, the exact sum of the survivors' vectors.
@@ -266,7 +268,7 @@ class Unmasking:
             MembershipError: If a party did not survive, or revealed shares other than those requested.
             ShareError: If a share is malformed, or shares do not fit together.
             PublicKeyError: If a recovered mask key is not the advertised one.
-            DropoutError: If fewer than threshold of a party's holders answered.
+            DropoutError: If fewer holders of a party's shares than the threshold answered.
         """
         total = self._state.get()
         graph, survivors = total.common.graph, frozenset(total.survivors)
@@ -326,7 +328,7 @@ def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Itera
 def _recover(
     total: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Recover each owner's secret from its holders' shares (`shares` is by holder, then owner)."""
+    """Recover each owner's secret from its holders' shares (`shares` is keyed by holder, then owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
     groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)

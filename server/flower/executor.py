@@ -34,7 +34,7 @@ def serve(superlink: str, authority: Path, secret: bytes) -> None:
 
     Args:
         superlink: host:port of SuperLink.
-        authority: Certificate that SuperLink's is signed with.
+        authority: Certificate of the authority that signed SuperLink's certificate.
         secret: Shared secret by which SuperLink authenticates this process.
     """
     client = RuntimeHttpClient.from_server_address(
@@ -64,7 +64,7 @@ def serve(superlink: str, authority: Path, secret: bytes) -> None:
 
 
 def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[bytes]":
-    """Start the ServerApp that this token is for, and return its process. It ends when the executor ends."""
+    """Start the ServerApp that this token is for, and return its process. The process ends when the executor ends."""
     file = os.memfd_create("token")
     try:
         os.write(file, token.encode())

@@ -1,4 +1,4 @@
-"""The Grid of a deployed run: waits for a reply that is still being sent are short, and end with the exchange."""
+"""The Grid of a deployed run: it asks often for the rest of a reply, and stops when the exchange ends."""
 
 from collections.abc import Callable
 

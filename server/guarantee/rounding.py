@@ -4,7 +4,7 @@ import math
 
 
 def show_epsilon(epsilon: float | str) -> str:
-    """Return an epsilon as text with at most three decimals, rounded up (beyond 1e-5 of numerical noise)."""
+    """Return an epsilon as text with at most three decimals, rounded up (with a numerical tolerance of 1e-5)."""
     value = float(epsilon)
     return "∞" if math.isinf(value) else f"{math.ceil(value * 1000 - 0.01) / 1000:g}"
 
@@ -16,7 +16,7 @@ def show_delta(delta: float) -> str:
 
 
 def one_in(delta: float) -> str:
-    """Return a delta above 0 as the text "1 in n", rounded toward the larger chance (beyond 1e-6 of noise)."""
+    """Return a delta above 0 as the text "1 in n", rounded towards the larger probability (with tolerance 1e-6)."""
     return f"1 in {int(1.000001 / delta):,}"
 
 

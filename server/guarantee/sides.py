@@ -26,7 +26,7 @@ class Guarantee(Document):
         reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
-        safe: Sentences for those who ask whether the texts are safe; conditions are in the others.
+        safe: Sentences for those who ask whether the texts are safe; the other fields state the conditions.
     """
 
     kind: Kind
@@ -93,22 +93,22 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
-    """Return sentences on what ε promises about whose secret, in the words of a hospital's page."""
+    """Return sentences on what ε promises and whose data it protects, in the words of a hospital's page."""
     whose = "a user's records" if privacy.by_user else "a record"
     released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
     if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
         helped = f", helped by {_hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
         others = (
-            f", the coordinator{helped} (ε = {show_epsilon(own)}, a {strength(own, delta)} promise) in at most "
+            f", the coordinator{helped} (ε = {show_epsilon(own)}, {strength(own, delta)} protection) in at most "
             f"{right_guesses(own, delta):g} %"
         )
-    labels = ". Which labels occur is not covered" if privacy.labels_from_records else ""
+    labels = " Which labels occur is not covered." if privacy.labels_from_records else ""
     return (
-        f"ε = {show_epsilon(released)} is a {strength(released, delta)} promise that the texts do not tell whether "
-        f"{whose} took part{labels}. Somebody who reads the texts and knows all other records guesses rightly in at "
-        f"most {right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right "
-        "in 50 %. This is a limit that no feasible attack exceeds, and not a forecast of one."
+        f"{strength(released, delta).capitalize()} protection (ε = {show_epsilon(released)}). Somebody who reads the "
+        "texts and knows all other records guesses rightly in at most "
+        f"{right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right in "
+        f"50 %. This is a limit for any feasible attack, not a forecast of one.{labels}"
     )
 
 

@@ -20,7 +20,7 @@ def statement(privacy: Privacy) -> str:
     """State what is guaranteed, against whom, and under which assumptions.
 
     Args:
-        privacy: The run's `privacy.json`, of which `statement` and `not_covered` are not read.
+        privacy: The run's `privacy.json`; its fields `statement` and `not_covered` are ignored.
 
     Returns:
         Paragraphs, separated by an empty line.
@@ -90,7 +90,7 @@ def cost(privacy: Privacy | None) -> str:
 def _unproven(privacy: Privacy) -> list[str]:
     """Return the paragraphs for a run with queries that lack a privacy proof.
 
-    They have the paper's claim, if it has one for a noisy choice, and the guarantee for the other queries.
+    They state the paper's claim, if the paper makes one for a noisy choice, and the guarantee for the other queries.
     """
     names = privacy.unproven
     paragraphs = [

@@ -9,8 +9,9 @@ from common.errors import InternalError
 def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
     """Split a round's texts over models, N_k = [(N/T) w_k] (equation 2), without loss by rounding.
 
-    Largest-remainder method: each model gets the integer part of its share; the remaining texts go, one each, to the
-    largest fractions, ties to the lower index. Each N_k is then within 1 of its share.
+    By the largest-remainder method, each model gets the integer part of its quota (N/T) w_k. The remaining texts go,
+    one each, to the models with the largest remainders; ties go to the lower index. Each N_k is then within 1 of its
+    quota.
 
     Args:
         total: N/T, the number of texts in this round.
@@ -55,7 +56,7 @@ def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDA
 def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
     """Split each model's texts over labels, as evenly as integers allow for each model and for each label.
 
-    The models deal their texts to the labels in turn, each starting at the label after the last one of its predecessor.
+    Each model deals its texts out by cycling through the labels, starting after the last label of the model before it.
 
     Args:
         counts: (K,) number of texts of each model.

@@ -39,8 +39,8 @@ class Request:
 
     The mode follows from the fields. `phrases` asks for a list of subtopics, and two `source` texts for a crossover.
     One `source` text asks for a paraphrase; with `blanks`, for some of its words to be replaced; with `abstract`, for a
-    text of which it is the abstract. Without a source, `abstract` asks for abstracts. Otherwise `good` and `bad` ask
-    for a contrastive prompt, `good` alone for a prompt by example, and neither for a zero-shot one. `label`,
+    text that has the source as its abstract. Without a source, `abstract` asks for abstracts. Otherwise `good` and
+    `bad` ask for a contrastive prompt, `good` alone for a prompt by example, and neither for a zero-shot one. `label`,
     `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
@@ -52,19 +52,19 @@ class Request:
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from; they require `good`.
         source: The text to rewrite, or the two to cross.
-        blanks: Share of the source's words to replace, in [0, 1].
+        blanks: Fraction of the source's words to replace, in [0, 1].
         abstract: The source is an abstract of each requested text; without a source, abstracts are requested.
         must: Keyphrases that each text contains.
         good_must: Keyphrases that the good exemplars contain: one tuple per exemplar, in the order of `good`; or empty.
         phrases: Request short phrases, each a subtopic of the label, instead of texts.
         words: Approximate length of each text in words.
-        temperature: Spread of the sampling, for models that have such a setting.
+        temperature: Sampling temperature, for models that have this setting.
         seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
         wording: Terms for the texts in a chat model's prompt.
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
         more: Further labels that each new text has together with `label`.
         marks: Types of the spans that are marked in each requested text, and in the texts shown; None asks for none.
-        before: The text so far, of which one section is requested; empty for its first section. None asks for whole
+        before: The text so far, if its next section is requested; empty for the first section. None asks for whole
             texts.
     """
 
@@ -91,7 +91,7 @@ class Request:
     before: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an ambiguous combination of fields."""
+        """Reject an ambiguous combination of fields (raises `ConfigError`)."""
         not_empty(task_kind=self.task_kind, labels=self.labels)
         at_least(1, n=self.n)
         in_range(0, 1, blanks=self.blanks)
@@ -186,12 +186,12 @@ class Request:
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """Return the request as a model that declines these modes may get it.
+    """Return the request in the form in which a model that declines these modes may receive it.
 
     If contrast is declined, the bad exemplars are left out; any other request is returned unchanged.
 
     Raises:
-        InternalError: The request uses a declined mode other than contrast. Such runs are refused beforehand.
+        InternalError: The request uses a declined mode other than contrast. Such runs are rejected beforehand.
     """
     declined = request.modes & declines
     if others := declined - {SIMPLIFIED}:
@@ -286,5 +286,5 @@ def form_of(provider: Provider) -> str | None:
 
 
 def forms_of(providers: Mapping[str, Provider]) -> dict[str, str] | None:
-    """Return the form of the prompts of each model that has one, by model; None if no model has one."""
+    """Return the prompt forms of the models that have one, keyed by model; None if no model has one."""
     return {name: form for name, provider in providers.items() if (form := form_of(provider))} or None

@@ -1,9 +1,10 @@
 """Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
 
-Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
-read by its structure in place of the rules from `fences` to `loops`, even if these are off; each kind of repair is
-counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON". The marks of a text
-with spans are taken out after these rules (`marks.py`); a text that was dropped for them counts as "no spans: REASON".
+Rules change only the form of a text. If nothing remains of a text, it counts as lost and is requested again. A
+structured text is read by its structure in place of the rules from `fences` to `loops`, even if these are off; each
+kind of repair is counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
+The marks of a text with spans are taken out after these rules (`marks.py`); a text that was dropped because of its
+marks counts as "no spans: REASON".
 """
 
 import re

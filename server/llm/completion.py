@@ -4,12 +4,12 @@ A small instruct model cannot count, write a JSON list, or read "unlike these"; 
 three or four texts of the kind it continues the list well. One prompt yields one text, sampled as often as the request
 has texts; how a prompt looks is one of a few forms (`forms.py`).
 
-The examples are the request's good exemplars, or its sources, or else public texts of other topics (of a section: those
-under its heading); those that are much longer than requested are cut, since reading prompts takes most of the time. A
-text to rewrite is the last example, and what follows is a variation of it; with blanks, the new text begins with words
-of its source. An abstract is a text of the requested length, and is rewritten like one: such a model writes no
-summaries. A subtopic is a text of a few words, after subtopics of other things. Of structured texts it reads and writes
-the text field (`structured_fallback.py`).
+The examples are the request's good exemplars, or its sources, or else public texts of other topics (for a section,
+those under its heading); those that are much longer than requested are cut, since reading prompts takes most of the
+time. A text to rewrite is the last example, and what follows is a variation of it; with blanks, the new text begins
+with words of its source. An abstract is a text of the requested length, and is rewritten like one: such a model writes
+no summaries. A subtopic is a text of a few words, after subtopics of other things. For structured texts it reads and
+writes only the text field (`structured_fallback.py`).
 """
 
 import re
@@ -231,8 +231,8 @@ def _shortened(text: str, request: Request) -> str:
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
     """Draw `count` public texts whose topic is no label of the task, preferably of about the requested length.
 
-    For a section they are those under its own heading, if there are any: headings are public, and tell no two texts
-    apart.
+    For a section, only texts under its own heading are drawn, if there are any: headings are public, and do not
+    distinguish any two texts.
     """
     section = request.before is not None
     labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}

@@ -33,7 +33,7 @@ class Form:
 
     Attributes:
         heading: Words before a text that has a topic.
-        untitled: Words before a text that has none.
+        untitled: Words before a text that has no topic.
         opening: Characters directly before each text.
         closing: Characters directly after each text; if empty, a text ends with its line.
         described: Whether the first line describes the kind of text, which the headings do not name.

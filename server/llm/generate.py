@@ -36,8 +36,8 @@ class Use:
         input_tokens: Tokens read.
         cached_tokens: Tokens among them that came from a provider's prompt cache.
         output_tokens: Tokens written.
-        losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of changes and dropped texts, by model and the cleaner's rule.
+        losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
+        cleaned: Number of changes and dropped texts, keyed by model and the cleaner's rule.
     """
 
     calls: int = 0
@@ -75,7 +75,7 @@ class Generated:
 
     Attributes:
         candidates: Texts in the sequence of the orders, at most the number ordered.
-        lost: Number of texts ordered but not received, by model.
+        lost: Number of texts ordered but not received, keyed by model.
         use: Account of all models together.
     """
 
@@ -104,12 +104,12 @@ def generate(
     """Return texts that fill the orders of one round.
 
     If a label gets more texts than ordered, a random subset remains. Missing texts are requested again, and those still
-    missing after the last pass are reported as lost. Each pass asks all models at once. A label that has no text at
-    all gets further passes; if it has none after these, the first round stops, before anything private is asked, and a
-    later round goes on with earlier texts.
+    missing after the last pass are reported as lost. Each pass asks all models at once. A label that has no text at all
+    gets further passes; if it still has none, the first round stops before any private query, and a later round goes on
+    with earlier texts.
 
     Args:
-        providers: Language models by name.
+        providers: Language models, keyed by name.
         orders: Number of texts for each model and label.
         write: Makes the requests.
         round_number: Generation round, for the candidates and for the random streams.
@@ -162,7 +162,7 @@ class Written:
 
     Attributes:
         texts: Texts of each request, in order; empty if the model wrote nothing in all passes.
-        lost: Number of texts requested but not received, by model.
+        lost: Number of texts requested but not received, keyed by model.
         use: Account of all models together.
     """
 
@@ -184,7 +184,7 @@ def write(
     A request with an empty reply is sent again under another seed; after the last pass its texts count as lost.
 
     Args:
-        providers: Language models by name.
+        providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
@@ -219,7 +219,7 @@ def complete(
     """Make one pass: ask all models at once, clean their texts, and add requests and replies to `use`.
 
     Args:
-        providers: Language models by name.
+        providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         known: Texts that the run already has; the new ones are added.
@@ -230,7 +230,7 @@ def complete(
         The clean texts of each request, in order.
 
     Raises:
-        ProviderError: A model failed; the error is that of the first one, raised once all have finished.
+        ProviderError: A model failed. The error of the first model that failed is raised once all models have finished.
     """
     texts = []
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
@@ -242,10 +242,10 @@ def complete(
 
 
 def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES) -> None:
-    """Refuse to continue if a label got no text from any model.
+    """Raise `ProviderError` if a label got no text from any model.
 
     Raises:
-        ProviderError: There are such labels; the message names them.
+        ProviderError: At least one label has no text; the message names all of them.
     """
     if missing := _missing(labels, candidates):
         raise ProviderError(

@@ -254,7 +254,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Return the beginning of its answer that a causal model without a chat template is given; empty for others."""
+        """Return the beginning of the answer, given to a causal model without a chat template; empty for others."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST

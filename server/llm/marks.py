@@ -21,11 +21,11 @@ _EXAMPLE_WORDS = 120  # of the longest public text that is an example
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What a prompt says on marks.
+    """What a prompt says about marks.
 
     Attributes:
         types: Each type with its public description.
-        example: A text with marks, never a private one; empty: one is made up from the descriptions.
+        example: A text with marks, never a private one; if empty, an example is made up from the descriptions.
     """
 
     types: tuple[tuple[str, str], ...]
@@ -42,7 +42,7 @@ class Marks:
 
 
 def marks_of(task: Task) -> Marks | None:
-    """Return what prompts of a task say on marks, still without an example; None if it has no types of spans."""
+    """Return what prompts of a task say about marks, as yet without an example; None if it has no types of spans."""
     return Marks(types=tuple(task.spans.items())) if task.spans else None
 
 
@@ -57,7 +57,7 @@ class RunMarks:
     """The spans of the texts of one run.
 
     Args:
-        examples: Public texts, of which one with marks serves as the example of prompts.
+        examples: Public texts; one of those with marks serves as the example in prompts.
     """
 
     def __init__(self, examples: Iterable[Example] = ()) -> None:
@@ -75,7 +75,7 @@ class RunMarks:
                 self.add(Marked(candidate.text, candidate.spans))
 
     def given(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """Return the candidates with their spans, None for a text that nobody has marked."""
+        """Return the candidates with their spans, or with None for a text that nobody has marked."""
         return tuple(replace(candidate, spans=self._spans.get(candidate.text)) for candidate in candidates)
 
     def shown(self, request: "Request") -> "Request":
@@ -89,13 +89,13 @@ class RunMarks:
 
 
 def _changed(request: "Request", change: Callable[[str], str], marks: Marks | None) -> "Request":
-    """Return the request with each text that it shows changed, and with these marks."""
+    """Return the request with `change` applied to each text that it shows, and with these marks."""
     good, bad, source = (tuple(map(change, texts)) for texts in (request.good, request.bad, request.source))
     return replace(request, good=good, bad=bad, source=source, marks=marks)
 
 
 def _example(examples: Iterable[Example]) -> str:
-    """Return the public text with the most types, of those that are not long, with its marks; empty if none has any."""
+    """Return, with its marks, the public text with the most types, leaving out long ones; empty if none has marks."""
     fitting = (text for text in examples if text.spans and len(text.text.split()) <= _EXAMPLE_WORDS)
     best = max(fitting, key=lambda text: len({span.type for span in text.spans or ()}), default=None)
     return marked(best.text, best.spans or ()) if best else ""

@@ -41,7 +41,7 @@ def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
 
 
 def make_orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
-    """Make the orders for `shares`, the (models, labels) numbers of texts."""
+    """Make the orders for `shares`, (models, labels) numbers of texts."""
     return [
         Order(model=model, label=label, count=int(shares[k, c]))
         for k, model in enumerate(models)

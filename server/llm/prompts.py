@@ -43,7 +43,7 @@ def by_example(
         task: Public description of the data.
         label: Label of the new texts.
         texts: Number of texts to ask for.
-        rng: Draws the attribute and names the request.
+        rng: Draws the attribute and the request's seed.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from.
         attribute: Topic of the texts; None samples one of the task's attributes, if it has any.
@@ -111,7 +111,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request the source with a share `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
+    """Request the source with a fraction `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -150,10 +150,10 @@ def with_keyphrases(
     """Request a text that contains the phrases (DP-KPS, section 2, step 5).
 
     Args:
-        task: Public description of the data, of which the prompt contains only the kind of text.
+        task: Public description of the data; the prompt contains only its kind of text.
         phrases: The keyphrases, at least one.
         texts: Number of texts to ask for.
-        rng: Names the request.
+        rng: Draws the request's seed.
         label: Label of the text; None as in the paper, where only the phrases determine the class.
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
@@ -178,7 +178,7 @@ def from_words(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a text around random words of a vocabulary, without class: Aug-PE+'s first texts (DP-KPS, section 3).
+    """Request a text around random words of a vocabulary, without a label: Aug-PE+'s first texts (DP-KPS, section 3).
 
     The prompt, with `count` words, is that of `with_keyphrases`, so that the two methods differ only in the choice of
     words.

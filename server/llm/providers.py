@@ -40,11 +40,12 @@ def providers(
     `encoder`, `experiment_seed`, `spending` and `folder`.
 
     Args:
-        models: Constructor by name, with its own settings already bound.
+        models: Constructors, keyed by name, with their own settings already bound.
         use: Names of the models to build, all known (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
-        public_spans: Reads the texts by whose spans a built-in model marks its own; there may be none.
+        public_spans: Reads texts with spans, from which a built-in model learns to mark its own texts; there may be
+            none.
         public_sections: Reads the sections with headings that a built-in model writes sections from; there may be none.
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
@@ -96,9 +97,9 @@ def cleaner(
 
     Args:
         rules: None for no rules.
-        task: The task, whose descriptions tell which scripts are usual.
-        public_texts: Reads the public texts, which tell this too.
-        public_spans: Reads the public texts of which one with spans is an example of marks; there may be none.
+        task: The task; its descriptions indicate which scripts are usual.
+        public_texts: Reads the public texts, which also indicate the usual scripts.
+        public_spans: Reads public texts, one of which serves as an example of marks if it has spans; there may be none.
     """
     marks = RunMarks(public_spans())
     if rules is None:

@@ -221,10 +221,10 @@ def _numbered(title: str, texts: tuple[str, ...]) -> str:
 
 
 def _masked(request: Request) -> str:
-    """Return the source with a share `blanks` of its words replaced by blanks.
+    """Return the source with a fraction `blanks` of its words replaced by blanks.
 
-    They are evenly spaced and shifted by the request's seed, not drawn, so that equal requests give equal prompts.
-    Of a structured text only the text field gets blanks.
+    The blanks are evenly spaced and shifted by the request's seed, not drawn at random, so that equal requests give
+    equal prompts. In a structured text, only the text field gets blanks.
     """
     source, structure = request.source[0], request.structure
     if structure and (fields := structure.fields(source)):
@@ -241,8 +241,8 @@ def _masked(request: Request) -> str:
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
     """Return the strings of the first JSON list in the text; None if there is no list.
 
-    Of a truncated list only the complete strings are returned. An object in the list counts as its first string or, if
-    `nested`, as the strings of the list inside it.
+    From a truncated list, only the complete strings are returned. An object in the list counts as its first string or,
+    if `nested`, as the strings of the list inside it.
     """
     start = text.find("[")
     if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
@@ -288,7 +288,7 @@ def _listed_items(text: str) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines that do not end like a sentence. A single one may be a refusal, so none is returned then."""
+    """Return the lines that do not end like a sentence, or none if there is only one, which may be a refusal."""
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
 

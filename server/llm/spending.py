@@ -119,7 +119,7 @@ class Spending:
         max_tokens: Cap in tokens, read and written, above 0; None: no cap.
 
     Attributes:
-        prices: Prices of the run's models, by name.
+        prices: Prices of the run's models, keyed by name.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Spending:
         )
 
     def paid(self) -> dict[str, Paid]:
-        """Return the payments by model since the start of the run."""
+        """Return the payments since the start of the run, keyed by model."""
         with self._lock:
             return dict(self._paid)
 
@@ -216,7 +216,7 @@ class Spending:
 
 
 def _read(path: Path) -> dict[str, Paid]:
-    """Return the sums of the payments in a file, by model. Lines that a killed run left incomplete are skipped."""
+    """Return the sums of the payments in a file, keyed by model; skip lines that a killed run left incomplete."""
     paid: dict[str, Paid] = {}
     for line in path.read_text(encoding="utf-8").split("\n"):
         try:

@@ -2,12 +2,13 @@
 
 Aug-PE+ is the same without classes in prompts (DP-KPS, section 3).
 
-One round t of T, on a population of N candidates, N/C of each label:
+One round t of T, on a population of N candidates, N/C for each of C labels:
 1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words
    of the private records' vocabulary, noised, without class.
 2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it (k = 0: its own embedding).
 3. Ask for Top-1 nearest votes.
-4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
+4. N/(C L) candidates of each label survive, for an expansion L: those with the most votes, or draws in proportion to
+   votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
 
 The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ each first text is given a

@@ -1,4 +1,4 @@
-"""Census: one noised question on where the records' vectors lie, whose answer steers all rounds (our own method).
+"""Census: the answer to one noised question on where the records' vectors lie steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
@@ -10,18 +10,18 @@ One round t of T:
    coordinates in a public subspace, and their number. With `questionnaire`, the same answer says how many records have
    texts of which form; from then on texts of such a form are asked for, shown and chosen
    (`server/operators/questionnaire.py`). All that is asked stands in `server/operators/census_question.py`.
-5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
-   that gives each text of D the probability of each label, independently of the requested label.
-6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
-   of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
-   most probably have it.
+5. Estimate each label's proportion of the records, and the mean of its records (`server/operators/census.py`). The
+   means are a classifier that gives each text of D the probability of each label, independently of the requested label.
+6. The 2 S texts with the highest probability of a label are its next pool. A model's weight is the squared mean
+   probability of the labels that were requested of it. A label needs more texts the larger its proportion is, and the
+   fewer texts of D most probably have it.
 7. After the last round each text gets the probability of each label, softened to the degree at which a model learns
-   most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
-   reliable model is evidence too. Weights give the labels their shares.
+   most, and corrected to the labels' proportions (`server/operators/distillation.py`); the label that was requested of
+   a reliable model is evidence too. Weights give the labels these proportions.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
-of labels are ordered by its answer. A text stands under each of its labels in 4 and 5; the probability in 6 is, label
-by label, that of being a record with it rather than a first text; and 7 leaves the texts as they are.
+of labels are requested according to its answer. A text stands under each of its labels in 4 and 5; the probability in 6
+is, for each label, that of being a record with this label rather than a first text; and 7 leaves the texts as they are.
 
 Texts in sections (`server/operators/section_texts.py`): the labels are headings, and a text's sections stand under them
 in 3, 4 and 5. One more query, before the first round, asks in which order they follow one another; sequences of
@@ -199,14 +199,14 @@ class CensusMethod(CensusSettings):
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return the estimated shares of the records as targets for the texts; None if not asked for, or unused."""
+        """Return the estimated proportions of the records as targets for the texts; None if not asked for or unused."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Return, by label, the indices of 2 S exemplars from the label's pool that resemble the records in form."""
+        """Return, for each label, the indices of 2 S exemplars from its pool that resemble the records in form."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -233,7 +233,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
+        """Estimate the proportion of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
         evidence = self.evidence and census_question.distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)

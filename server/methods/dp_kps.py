@@ -145,7 +145,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """Write one text for each sequence of phrases, by the models in turn; a prompt shows a repeated phrase once."""
+        """Write one text for each sequence, cycling through the models; a prompt shows a repeated phrase once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -222,12 +222,13 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """Choose B, as fine as useful and as the table of Laplace shares allows: b = sqrt(2) I m B / epsilon <= 2e4.
+        """Choose the finest grid that is useful and that the table of Laplace shares allows.
 
-        A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
-        label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which
-        does not change the draws. Noise moves each density independently, by b sqrt(2/I) = 2 sqrt(I) m / epsilon
-        records.
+        For a grid B, I features, and m, the largest number of records times that of attempts, the scale of the noise is
+        b = sqrt(2) I m B / epsilon, at most 2e4. A record's feature is rounded toward zero by less than 1/B. That moves
+        a density by at most sqrt(2)/B of the label's records, by about a tenth of it as a rule, and mostly makes all
+        densities smaller together, which does not change the draws. Noise moves each density independently, by
+        b sqrt(2/I) on the grid, which is 2 sqrt(I) m / epsilon records.
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID

@@ -2,7 +2,7 @@
 
 A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). There is one query with one answer, and no
 round after it: each party trains alone on its own records (`client/writers/fine_tuning.py`), so that results are best
-with a single party with many records. Each party chooses its own model.
+for a single party that has many records. Each party chooses its own model.
 """
 
 from dataclasses import dataclass

@@ -1,21 +1,21 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
 0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; their
-   lengths, as a range by the sparse vector technique and a histogram over it; the keywords to which a label's records
-   are nearest, among those that the models list for the label; the similarity of pairs of records.
+   lengths, as a range by the sparse vector technique and a histogram over it; the keywords nearest to a label's
+   records, among those that the models list for the label; and the similarity of pairs of records.
 Then one generation t of T:
 1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
    their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
    new texts as at t = 0. A child has the length of its parent, or the mean of both.
 2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
-3. Elites: the N candidates with the most votes, without those too similar to a better one
+3. Elites: the N candidates with the most votes, omitting those too similar to a better candidate
    (`server/operators/suppression.py`).
 
 The elites of the last generation are the synthetic data set. A text stays as long as it gets enough votes (elitism).
 
-Each query has a share of epsilon, and the votes have the rest. In the paper half goes to metadata: a fifth of epsilon
-to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but without a price;
-here it is a query with a twentieth of epsilon, taken from the votes, and it is asked only with `tau=None`. One
+Each query gets a fraction of epsilon, and the votes get the rest. In the paper half goes to metadata: a fifth of
+epsilon to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but without a
+price; here it is a query with a twentieth of epsilon, taken from the votes, and it is asked only with `tau=None`. One
 subsample serves all votes, so that it saves as much as the paper computes; `redraw` draws a fresh subsample for each
 vote, which is charged accordingly.
 """
@@ -95,7 +95,8 @@ class Dpga(DpgaSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan the queries for the metadata that the settings choose, and votes in each generation.
 
-        Each query for metadata has the share of epsilon that its setting says; the votes together have the remainder.
+        Each query for metadata gets the fraction of epsilon that its setting states; the votes together get the
+        remainder.
         """
         del membership
         if self.samples < len(task.labels):

@@ -76,7 +76,7 @@ class PreText(PreTextSettings):
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
     def resized(self, share: float, task: Task) -> "PreText":
-        """Return the method with this share of its texts (`server.method.Resizable`)."""
+        """Return the method with this fraction of its texts (`server.method.Resizable`)."""
         seeds, fewest = self.population(task), len(task.labels)
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 

@@ -1,4 +1,4 @@
-"""RPSG: a synthetic text for each of some seeds that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
+"""RPSG: one synthetic text for each seed that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
 
 1. Seeds, by one query. Their source is `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
@@ -93,7 +93,7 @@ class Rpsg(RpsgSettings):
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
     def resized(self, share: float, task: Task) -> "Rpsg":
-        """Return the method with this share of its texts, without refinement, which takes minutes and uses no model."""
+        """Return the method with this fraction of its texts; omit refinement, which takes minutes and uses no model."""
         return replace(
             self,
             samples=max(len(task.labels), round(share * self.samples)),
@@ -215,7 +215,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Return abstracts of records that parties released without proof. Labels without any get public abstracts."""
+        """Return abstracts of records, released without proof. Labels without a released abstract get public ones."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))

@@ -1,4 +1,4 @@
-"""RUPTA: records rewritten, one to one, by the parties' own models until these find them private (Yang et al. 2025).
+"""RUPTA: the parties' own models rewrite records, one to one, until they find them private (Yang et al. 2025).
 
 A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), with no
 differential privacy: each released text is a function of one record, and no model's opinion bounds what it reveals. Its

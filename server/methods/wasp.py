@@ -11,8 +11,8 @@ One round t of T:
 After T rounds, and T - 1 private queries, D is the synthetic data set.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query, before the first votes, asks which labels
-occur together, and sets of labels are ordered by its answer. A text is a candidate under each of its labels, and so in
-the pool of each.
+occur together, and sets of labels are requested according to its answer. A text is a candidate under each of its
+labels, and so in the pool of each.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ class WaspMemory:
     """WASP's memory from round to round.
 
     Attributes:
-        weights: Each model's share of the next round's texts, sum 1.
+        weights: Each model's proportion of the next round's texts, sum 1.
         good: Indices in D of each label's texts with the most nearest votes, best first.
         bad: Indices in D of each label's texts with the most furthest votes, best first.
         ahead: Paraphrases that stood for each candidate's text in the votes.
@@ -109,7 +109,7 @@ class Wasp(WaspSettings):
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the number of texts that the last vote compares, at most: all those written before the last round.
+        """Return the largest number of texts that the last vote compares: all texts written before the last round.
 
         A text with several labels is compared under each.
         """
@@ -197,7 +197,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Return the memory with exemplars and weights by these votes, or unchanged without votes; and notes."""
+        """Return the memory with exemplars and weights from these votes, unchanged without votes; also return notes."""
         if votes is None:
             return memory, []
         labels, (places, numbers) = list(tools.task.labels), label_sets.label_rows(candidates, tools.task)

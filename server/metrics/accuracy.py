@@ -47,14 +47,14 @@ class SoftLabels:
         return len(self.probabilities)
 
     def likely(self) -> NDArray[np.float64]:
-        """Return the probabilities, (n, C), with negligible ones set to 0 and rows of sum 1 again."""
+        """Return the probabilities, (n, C), with negligible ones set to 0 and each row rescaled to sum 1."""
         matrix = np.array(self.probabilities)
         matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
-    """Return the number of texts of each label that has any or, of probabilities, their sum by label."""
+    """Return the number of texts of each label that has any or, for probabilities, their sum for each label."""
     if not isinstance(labels, SoftLabels):
         return Counter(labels)
     sums = labels.likely().sum(axis=0).tolist()
@@ -91,7 +91,7 @@ class Score:
     """Performance of a classifier on the test texts.
 
     Attributes:
-        accuracy: Share of test texts with the right label, 0 to 1.
+        accuracy: Fraction of test texts with the right label, 0 to 1.
         macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
         train_records: Number of training texts.
         test_records: Number of test texts.
@@ -139,14 +139,15 @@ def train_and_test(
 
 
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Return the share of predictions that are right, 0 to 1."""
+    """Return the fraction of predictions that are right, 0 to 1."""
     return float((np.asarray(predicted) == np.asarray(right)).mean())
 
 
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts 0.
+    """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts as 0.
 
-    The figure equals scikit-learn's, whose checks are left out because an interval needs hundreds of calls.
+    The figure equals scikit-learn's. The checks of scikit-learn are omitted because an interval needs hundreds of
+    calls.
     """
     names, codes = np.unique(np.concatenate([np.asarray(predicted), np.asarray(right)]), return_inverse=True)
     predictions, truth = codes[: len(right)], codes[len(right) :]
@@ -158,7 +159,7 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 
 
 def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """Return the share of each label's texts that the classifier gives this label; labels without texts are absent."""
+    """Return the fraction of each label's texts that get this label as prediction; labels without texts are absent."""
     given, true = np.asarray(predicted), np.asarray(right)
     return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
 
@@ -173,10 +174,10 @@ def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
 def vectors(
     train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-    """Return what classifiers see of the training texts and of the test texts, each with one row for each text.
+    """Return the input of classifiers for the training texts and for the test texts, with one row for each text.
 
-    That is the encoder's vectors or, without one, TF-IDF of words and word pairs, which scikit-learn gives as sparse
-    matrices; None if no training text has a word.
+    The rows are the encoder's vectors or, without an encoder, TF-IDF of words and word pairs, which scikit-learn
+    returns as sparse matrices. The result is None if no training text has a word.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -198,7 +199,7 @@ def predict(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> tuple[list[str], str | None]:
-    """Return the labels of the test texts by the pipeline of `DEFINITION`, and the reason if there was nothing to fit.
+    """Return the labels that the pipeline of `DEFINITION` predicts, and the reason if there was nothing to fit.
 
     Raises:
         DataError: As in `train_and_test`.

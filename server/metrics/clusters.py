@@ -1,9 +1,9 @@
 """Comparison of two sets of vectors by histograms over clusters: MAUVE, Kullback-Leibler divergence, total variation.
 
 All vectors together are scaled to norm 1, projected onto the principal components that explain 90 % of their variance
-and clustered by k-means; a set's histogram is the share of its vectors in each cluster. MAUVE is the area under the
+and clustered by k-means; a set's histogram is the fraction of its vectors in each cluster. MAUVE is the area under the
 curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and total variation use the same
-histograms, as in Aug-PE's program, which replaces a share of 0 by 1e-8.
+histograms, as in Aug-PE's program, which replaces a fraction of 0 by 1e-8.
 """
 
 import contextlib
@@ -48,11 +48,11 @@ class Divergences:
 
 
 def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, seed: int = 0) -> Divergences:
-    """Return MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
+    """Return MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m are at least 20, for two clusters.
 
     Raises:
         DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.
-        ConfigError: mauve-text, which is GPLv3 and so an extra, is not installed.
+        ConfigError: mauve-text is not installed; it is an optional extra because its licence is GPLv3.
     """
     comparable("MAUVE", synthetic, real, least=20)
     # mauve-text's principal components divide by the variance.
@@ -92,6 +92,6 @@ def _without_advice() -> Iterator[None]:
 
 
 def _smoothed(shares: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Make all shares positive by adding half a vector to each cluster (Krichevsky and Trofimov)."""
+    """Make all fractions positive by adding half a vector to each cluster (Krichevsky and Trofimov)."""
     counts = shares * rows + 0.5
     return np.asarray(counts / counts.sum())

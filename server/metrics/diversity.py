@@ -35,11 +35,11 @@ _COSINES = _ROWS * 10_240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicates:
-    """Shares of texts that repeat an earlier one, 0 to 1.
+    """Fractions of texts that repeat an earlier one, 0 to 1.
 
     Attributes:
-        exact: Share of texts equal to an earlier text.
-        near: Share of texts with a cosine of at least `NEAR` to an earlier text, including exact duplicates.
+        exact: Fraction of texts equal to an earlier text.
+        near: Fraction of texts with a cosine of at least `NEAR` to an earlier text, including exact duplicates.
     """
 
     exact: float
@@ -99,7 +99,7 @@ def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str
 
 
 def distinct(texts: Sequence[str], n: int) -> float:
-    """Return the share of different n-grams among all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
+    """Return the number of distinct n-grams over that of all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
 
     Raises:
         DataError: No text has n words.
@@ -131,7 +131,7 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
 
 
 def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
-    """Return the shares of texts that repeat an earlier text.
+    """Return the fractions of texts that repeat an earlier text.
 
     Args:
         texts: At least two texts.

@@ -58,12 +58,12 @@ def cross_model_dynamics(
 def self_boosted_weights(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], *, rounds: int, epochs: int
 ) -> NDArray[np.float64]:
-    """Weigh texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
+    """Weight texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
 
-    In each round a small model is trained with the weights so far; e_i being one minus its probability of text i's
-    label, the weight of a text that it labels correctly is multiplied by β^e_i and that of any other text by β^-e_i,
-    and all are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are not
-    learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
+    In each round a small model is trained with the current weights. Let e_i be one minus its probability of text i's
+    label. The weight of a text that it labels correctly is multiplied by β^e_i and that of any other text by β^-e_i,
+    and all weights are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are
+    not learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
 
     Args:
         vectors: (n, dimensions), unit norm.
@@ -92,7 +92,7 @@ def self_boosted_weights(
 def _beliefs(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], part: NDArray[np.bool_], epochs: int
 ) -> NDArray[np.float64]:
-    """Return the probabilities of texts' labels, (n,), by a model trained on `part` alone, averaged over epochs."""
+    """Return each text's probability of its label, (n,), for a model trained on `part` alone, averaged over epochs."""
     classes = np.unique(labels)
     if len(classes) < 2:
         return np.ones(len(labels))

@@ -50,9 +50,9 @@ def _distance(a: _Gaussian, b: _Gaussian) -> float:
 def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
     """Return the FID's standard error by the choice of rows of `a`: a jackknife of five groups (Efron and Stein 1981).
 
-    Rows are dealt to the groups in turn, so that every label and model has about the same number of rows in each group.
-    `b` stays fixed: sets that are compared with the same real texts share its error. For few texts a jackknife
-    overestimates.
+    Rows are assigned by cycling through the groups, so that every label and model has about the same number of rows in
+    each group. `b` stays fixed: sets that are compared with the same real texts share its error. For few texts a
+    jackknife overestimates.
 
     Args:
         a: (n, d).

@@ -1,7 +1,7 @@
 """Accuracy of a pretrained transformer that is fine-tuned as a classifier on the synthetic texts.
 
 The checkpoint gets a new classification head and all its weights are trained: AdamW, learning rate warmed up over a
-tenth of the steps and then lowered in proportion, as BERT was fine-tuned (Devlin et al. 2019, appendix A.3). A share of
+tenth of the steps and then decayed linearly, as BERT was fine-tuned (Devlin et al. 2019, appendix A.3). A fraction of
 the training texts, which are synthetic, is set aside as a validation set; training stops when the loss on it has not
 fallen for `patience` epochs. The weights of the best epoch predict. No test text affects this choice.
 """
@@ -41,11 +41,11 @@ class Training:
         checkpoint: Folder, or name in the local cache, such as "bert-base-uncased" or "roberta-base".
         epochs: Maximum number of epochs.
         patience: Number of epochs without a lower validation loss after which training stops.
-        validation: Share of the training texts of each class in the validation set.
+        validation: Fraction of the training texts of each class in the validation set.
         rate: Peak learning rate.
         batch: Texts per step.
         longest: Maximum number of tokens read per text.
-        device: Device, as torch names it.
+        device: Name of the device in torch.
         balanced: Whether classes have equal total weight.
         local_files_only: False downloads files that are not in the cache.
     """

@@ -1,4 +1,4 @@
-"""95 % intervals: of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
+"""95 % intervals: of a figure over test rows or training seeds, of proportions, and of an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def of_normal(value: float, deviation: float) -> Interval:
 
 
 def of_share(hits: int, rows: int) -> Interval:
-    """Return the exact interval of a share, `hits` of `rows` (Clopper and Pearson 1934)."""
+    """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
     between = stats.binomtest(hits, rows).proportion_ci(LEVEL)
     return float(between.low), float(between.high)
 
@@ -53,10 +53,11 @@ def of_paired_shares(
 ) -> Interval:
     """Return the interval of the mean of `after` minus that of `before`, for the same rows (Bonett and Price 2012).
 
-    One row is added for either change, so that the interval has a width even where no row changes.
+    One row is added for each direction of change, so that the interval has a positive width even if no row changes.
 
     Args:
-        before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the share of trainings in which it is one.
+        before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the fraction of trainings in which it is a
+            hit.
         after: (rows,), of the same kind.
     """
     changes = np.concatenate([after.astype(np.float64) - before.astype(np.float64), [1.0, -1.0]])
@@ -65,18 +66,18 @@ def of_paired_shares(
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
-    """Return the chance that a member outscores a non-member (a tie is half), with DeLong et al.'s (1988) interval.
+    """Return the probability that a member outscores a non-member (a tie is half), and DeLong et al.'s (1988) interval.
 
-    The variance is computed from the placements of both samples: a member's is the share of non-members below it, and a
-    non-member's is the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the
-    placements do not vary, for an area of 0 or 1, the variance and the width of the interval are 0.
+    The variance is computed from the placements of both samples: a member's is the fraction of non-members below it,
+    and a non-member's is the fraction of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If
+    the placements do not vary, for an area of 0 or 1, the variance and the width of the interval are 0.
 
     Args:
         members: (m,) scores, m at least 2.
         others: (n,) scores, n at least 2.
 
     Raises:
-        DataError: There are fewer scores, or a score is not finite.
+        DataError: There are too few scores, or a score is not finite.
     """
     m, n = len(members), len(others)
     if m < 2 or n < 2:

@@ -68,8 +68,8 @@ class LanguageModel:
                 causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
                 tokens.
             seed: Experiment seed of the initial weights, the order and dropout.
-            tokens_of: Training texts of the tokenizer of a model from scratch; None: `texts`. Figures of models with
-                different tokenizers cannot be compared.
+            tokens_of: Training texts of the tokenizer if the model is trained from scratch; None uses `texts`. Figures
+                of models with different tokenizers cannot be compared.
 
         Raises:
             DataError: There is no text.
@@ -109,7 +109,7 @@ class LanguageModel:
         return float(np.exp(losses.sum() / tokens.sum()))
 
     def accuracy(self, texts: Sequence[str]) -> float:
-        """Return the share of all tokens of at least one text that are the model's first guess, 0 to 1."""
+        """Return the fraction of all tokens of at least one text that are the model's first guess, 0 to 1."""
         _, tokens, right = self.totals(texts)
         return float(right.sum() / tokens.sum())
 

@@ -1,4 +1,4 @@
-"""A linear classifier of texts by their vectors, regardless of what it was trained on."""
+"""A linear classifier of texts, which reads their vectors, regardless of what it was trained on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class LinearClassifier:
 
     Attributes:
         labels: Names of the C labels.
-        weights: (C, dim) w.
-        intercepts: (C,) b.
+        weights: (C, dim) the vectors w_c.
+        intercepts: (C,) the numbers b_c.
     """
 
     labels: tuple[str, ...]
@@ -46,5 +46,5 @@ class LinearClassifier:
 
 
 def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
-    """Return the probabilities of each text, a row of (texts, labels), by label and rounded for a file."""
+    """Return for each text, a row of (texts, labels), its probabilities keyed by label and rounded for a file."""
     return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

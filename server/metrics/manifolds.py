@@ -1,10 +1,10 @@
 """Fidelity and diversity by nearest neighbours: precision and recall, density and coverage.
 
 Each vector of a set is the centre of a ball that reaches to its k-th nearest neighbour in that set; the union of the
-balls estimates the support of the set. Precision is the share of synthetic vectors within the real set's balls, recall
-the share of real vectors within the synthetic set's (Kynkäänniemi et al. 2019, equations 1 and 2). Density is the
-number of real balls around a synthetic vector, which one outlier's large ball cannot inflate, and coverage the share of
-real balls that contain a synthetic vector (Naeem et al. 2020, equations 3 and 4).
+balls estimates the support of the set. Precision is the fraction of synthetic vectors within the real set's balls,
+recall the fraction of real vectors within the synthetic set's (Kynkäänniemi et al. 2019, equations 1 and 2). Density is
+the number of real balls around a synthetic vector, which one outlier's large ball cannot inflate, and coverage the
+fraction of real balls that contain a synthetic vector (Naeem et al. 2020, equations 3 and 4).
 """
 
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Overlap:
     """Overlap of two sets of vectors.
 
     Attributes:
-        precision: Share of synthetic vectors within the real set's balls, 0 to 1.
-        recall: Share of real vectors within the synthetic set's balls, 0 to 1.
-        density: Mean number of the real set's balls that a synthetic vector is in, over k; may exceed 1.
-        coverage: Share of the real set's balls with a synthetic vector in them, 0 to 1.
+        precision: Fraction of synthetic vectors within the real set's balls, 0 to 1.
+        recall: Fraction of real vectors within the synthetic set's balls, 0 to 1.
+        density: Mean number of the real set's balls that contain a synthetic vector, divided by k; may exceed 1.
+        coverage: Fraction of the real set's balls that contain a synthetic vector, 0 to 1.
     """
 
     precision: float

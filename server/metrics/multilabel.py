@@ -34,9 +34,9 @@ def predict(
     weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> Marks:
-    """Return the labels of the test texts, (test, C), by the classifiers of `DEFINITION`.
+    """Predict the labels of the test texts, (test, C), by the classifiers of `DEFINITION`.
 
-    A label that all or none of the training texts have is the answer for all or none of the test texts.
+    If all training texts have a label, it is predicted for all test texts; if none has it, it is predicted for none.
 
     Args:
         train: Training texts, at least one.
@@ -65,35 +65,35 @@ def predict(
 
 
 def micro_f1(predicted: Marks, right: Marks) -> float:
-    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if neither has any."""
+    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if there are neither predicted nor right labels."""
     return _f1((predicted & right).sum(), predicted.sum() + right.sum())
 
 
 def macro_f1(predicted: Marks, right: Marks) -> float:
-    """Return the mean F1 over the labels that a right answer has, 0 to 1."""
+    """Return the mean F1 over the labels that occur in the right answers, 0 to 1."""
     both, either = (predicted & right).sum(axis=0), predicted.sum(axis=0) + right.sum(axis=0)
     return float(np.mean([_f1(both[at], either[at]) for at in np.flatnonzero(right.any(axis=0))]))
 
 
 def best_constant(right: Marks) -> float:
-    """Return the highest micro-F1 of one answer for all texts: the most frequent labels, as many as are best."""
+    """Return the highest micro-F1 of one answer for all texts, which consists of the most frequent labels."""
     order = np.argsort(-right.sum(axis=0), kind="stable")
     answers = [np.isin(np.arange(right.shape[1]), order[:size]) for size in range(1, len(order) + 1)]
     return max(micro_f1(np.broadcast_to(answer, right.shape), right) for answer in answers)
 
 
 def pair_distance(sets: Iterable[LabelSet], others: Iterable[LabelSet]) -> float:
-    """Return the total variation distance, 0 to 1, between the shares of each two labels among all pairs of a text.
+    """Return the total variation distance, 0 to 1, between the two distributions of pairs of labels within a text.
 
     Raises:
-        DataError: No text of one of the sides has two labels.
+        DataError: On one of the sides no text has two labels.
     """
     ours, theirs = _pairs(sets), _pairs(others)
     return sum(abs(ours.get(pair, 0.0) - theirs.get(pair, 0.0)) for pair in {*ours, *theirs}) / 2
 
 
 def distance_of_independent(sets: Sequence[LabelSet]) -> float:
-    """Return the same distance between these sets and independent labels of the same frequencies.
+    """Return the distance of `pair_distance` between these sets and independent labels of the same frequencies.
 
     Raises:
         DataError: No text has two labels.

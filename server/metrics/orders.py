@@ -9,9 +9,9 @@ Floats = NDArray[np.float64]
 
 
 def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats:
-    """Return the steps of each text, (texts, C + 1, C + 1).
+    """Return the number of steps of each kind in each text, (texts, C + 1, C + 1) for C headings.
 
-    Rows are the section before, and last the beginning; columns are the section after, and last the end.
+    Rows are the section before the step, with the beginning last; columns are the section after it, with the end last.
     """
     place = {heading: number for number, heading in enumerate(headings)}
     counted = []
@@ -25,13 +25,13 @@ def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats
 
 
 def independent(counted: Floats) -> Floats:
-    """Return the numbers that an order independent of the section before would have, with about the same sums."""
+    """Return the numbers of steps if each section were independent of the one before, with about the same sums."""
     rows, columns = (np.maximum(counted.sum(axis=axis), 0) for axis in (1, 0))
     expected = np.outer(rows, columns) * ~np.eye(len(counted), dtype=np.bool_)
     return np.asarray(expected * (rows.sum() / max(float(expected.sum()), 1e-12)))
 
 
 def distance(counted: Floats, others: Floats) -> float:
-    """Return the total variation distance, 0 to 1, between the shares of all steps."""
+    """Return the total variation distance, 0 to 1, between the two distributions of steps."""
     ours, theirs = (numbers / max(float(numbers.sum()), 1e-12) for numbers in (counted, others))
     return float(np.abs(ours - theirs).sum() / 2)

@@ -27,7 +27,7 @@ def personal_information(texts: Sequence[str], language: str = "english") -> tup
         language: Their language.
 
     Returns:
-        (texts,) bool, and the number of texts for each kind found, in the order of its name.
+        (texts,) bool, and the number of texts for each kind found, ordered by the name of the kind.
 
     Raises:
         DataError: There is no text.

@@ -40,7 +40,7 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
 
 
 def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """Return the share of texts with the same sentiment as their rewriting, for methods that rewrite (RPSG, 4.3.1).
+    """Return the fraction of texts with the same sentiment as their rewriting, for methods that rewrite (RPSG, 4.3.1).
 
     Raises:
         DataError: There is no text, or the numbers of texts differ.

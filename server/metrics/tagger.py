@@ -1,9 +1,9 @@
 """A token classifier of spans, trained on one set of texts and tested on another.
 
-Each word or sign of a text is the beginning of a span of some type, its inside, or outside (Ramshaw and Marcus 1995).
-Logistic regression gives the probability of each from the words around it, and the text gets the likeliest sequence in
-which an inside follows the beginning or inside of the same type (Viterbi 1967). A conditional random field would learn
-such sequences too; scikit-learn has none, and one figure is not worth a further dependency.
+Each word or sign of a text is the beginning of a span of some type, inside such a span, or outside all spans (Ramshaw
+and Marcus 1995). Logistic regression gives the probability of each from the words around it, and the text gets the
+likeliest sequence in which an inside follows the beginning or inside of the same type (Viterbi 1967). A conditional
+random field would learn such sequences too; scikit-learn has none, and one figure is not worth a further dependency.
 """
 
 import re
@@ -75,7 +75,7 @@ class Tagger:
 
 
 def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = None) -> NDArray[np.int64]:
-    """Count for each text the right spans among those found, those found, and all that should be: (texts, 3).
+    """Count for each text the right spans among those found, the spans found, and all right spans: (texts, 3).
 
     Args:
         found: Spans that a classifier found in each text.
@@ -90,7 +90,7 @@ def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = N
 
 
 def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
-    """Return precision, recall and F1 over all spans of the texts; each is NaN where nothing is divided by nothing."""
+    """Return precision, recall and F1 over all spans of the texts; each is NaN if it is 0 divided by 0."""
     hits, found, right = map(int, counts.sum(axis=0))
     return {
         "f1": 2 * hits / (found + right) if found + right else np.nan,
@@ -100,12 +100,12 @@ def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
 
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
-    """Return the words and signs of a text with their borders."""
+    """Return the words and signs of a text with their start and end positions."""
     return [(at.group(), at.start(), at.end()) for at in _TOKEN.finditer(text)]
 
 
 def _tags(text: Marked) -> Iterator[str]:
-    """Yield the tag of each word; a word that a border cuts is outside."""
+    """Yield the tag of each word; a word that the border of a span cuts is outside."""
     waiting = list(reversed(text.spans))
     for _, start, end in _tokens(text.text):
         while waiting and waiting[-1].end <= start:

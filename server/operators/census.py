@@ -9,10 +9,10 @@ Let S be the noised sum of label c, in radii, with noise of standard deviation s
 noised number of records. Then S / n is the offset of the mean of the label's records from the label's public centre,
 with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels
 share: an offset is shrunk by v / (v + e), averaged over the posterior of v, which is flat in log v at first. Its error
-e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So
-a census without any signal above the noise leaves the centres unchanged. Numbers of records are shrunk towards equal
-numbers in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
-subspace only the public centre is known, which is a useful estimate.
+e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), if the coordinates of the n records
+have a length of half a radius. So a census without any signal above the noise leaves the centres unchanged. Numbers of
+records are shrunk towards equal numbers in the same way. The estimated mean is the centre plus the shrunk offset, in
+all dimensions: outside the subspace only the public centre is known, which is a useful estimate.
 """
 
 import math
@@ -77,7 +77,7 @@ def subspace(
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
         directions: k, number of directions, at most dim.
         description: Weight of a description in its label's centre, relative to that of the label's candidates.
-        quantile: The share of the candidates that the radius reaches.
+        quantile: The proportion of the candidates within the radius.
     """
     means = label_means(vectors, labels, len(descriptions))
     # As long as the means are: the mean of several unit vectors is shorter than they.
@@ -98,7 +98,7 @@ def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
 
 
 def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -> Floats:
-    """Return orthonormal directions, (k, dim): those in which the labels' means differ, then those within labels.
+    """Return orthonormal directions, (k, dim): first those between the labels' means, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
@@ -131,7 +131,7 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """Return the softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
 
     It depends on public candidates and centres alone. It maximises the likelihood of the requested labels, where a
-    share of the candidates may have any label instead of the requested one.
+    proportion of the candidates may have any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
@@ -188,9 +188,9 @@ class Estimates:
     """Estimates about the records from a census.
 
     Attributes:
-        shares: (C,) share of each label, above 0, sum 1.
+        shares: (C,) proportion of the records with each label, above 0, sum 1.
         means: (C, dim) mean vector of each label's records.
-        kept: (C,) share of each measured offset that shrinkage leaves, 0 to 1.
+        kept: (C,) fraction of each measured offset that remains after shrinkage, 0 to 1.
     """
 
     shares: Floats
@@ -199,7 +199,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Return the shares and means, shrunk according to their noise, or as measured if `shrinkage` is false."""
+    """Return the proportions and means, shrunk according to their noise, or as measured if `shrinkage` is false."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -221,7 +221,7 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Return figures for a round's report: the signal-to-noise ratio; by label: share, shrinkage, relabelled texts.
+    """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and relabelled texts.
 
     Without labels they are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the records.
     """

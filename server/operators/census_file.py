@@ -1,8 +1,8 @@
 """Writing and reading of a census in `census.json`, with checks against the other files of its run.
 
 The file is not signed. If it is still in its run folder, it has to agree with `privacy.json` and the coordinator's
-ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for
-bit those that were sent to the parties.
+ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and centres are
+bit-for-bit identical to those sent to the parties.
 """
 
 import json
@@ -93,7 +93,7 @@ def read(path: Path) -> tuple[Census, Earlier]:
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Refuse a census whose labels are not the task's.
+    """Raise a ConfigError if the labels of a census are not the task's.
 
     Raises:
         ConfigError: The labels differ; the message has both lists.
@@ -109,7 +109,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Refuse answers to other questions than this version has, and numbers that are not finite.
+    """Raise a ConfigError if the answers are to questions that this version lacks, or have numbers that are not finite.
 
     Raises:
         ConfigError: The message names the entry.
@@ -149,7 +149,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """Return the census of these numbers; refuse numbers that do not fit together as a query and its answer do."""
+    """Return the census of these numbers; raise a ConfigError if they do not fit together as a query and its answer."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
@@ -182,7 +182,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Refuse a guarantee that differs from the run's `privacy.json` in more than the fields of `_OPEN`."""
+    """Raise a ConfigError if the guarantee differs from the run's `privacy.json` in more than the fields of `_OPEN`."""
     beside = path.with_name(Privacy.FILE)
     try:
         of_run = _parsed(beside, Privacy)
@@ -202,7 +202,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse a file that contradicts the ledger, which has another plan, no charge of the run, or a larger epsilon."""
+    """Raise a ConfigError if the ledger has another plan, no charge of the run, or a larger epsilon than the file."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

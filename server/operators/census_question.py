@@ -1,8 +1,8 @@
 """The question of a census: how it is planned, and how it is asked of the hospitals.
 
 A plan has one question, for class sums, with all of epsilon. With `questionnaire` the same answer says how many records
-have texts of which form. Where texts have several labels, or sections, one more question with a share of epsilon asks
-which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
+have texts of which form. Where texts have several labels, or sections, one more question with a fraction of epsilon
+asks which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
 
 With the census of a finished run (`census`) nothing is asked, so what that run did not ask cannot be used.
 
@@ -38,7 +38,7 @@ FIRST, LISTED = 16, 64
 
 
 def check(settings: CensusSettings, task: Task) -> None:
-    """Refuse settings that the task, or the census of a finished run, does not allow.
+    """Raise a ConfigError if the task, or the census of a finished run, does not allow the settings.
 
     Raises:
         ConfigError: The settings are refused; the message names one.
@@ -88,7 +88,7 @@ def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools:
     Args:
         settings: The method's settings.
         texts: Texts of the first round, each section or label of a text in a row of its own.
-        written: (n,) what each row says.
+        written: (n,) text of each row.
         tools: Tools of the run.
     """
     described = [description or label for label, description in tools.task.labels.items()]

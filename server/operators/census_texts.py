@@ -1,14 +1,14 @@
 """The texts of a census's rounds: how many are ordered, of which models and labels, and what their prompts show.
 
 The first round is zero-shot and orders all labels alike. Later rounds follow the memory that the answer has left: a
-model's weight is its share of the texts, a label gets texts by need, and a prompt shows S exemplars drawn from the pool
-of its label; a model that writes what is requested stays zero-shot (`reliability.py`).
+model's weight is its proportion of the texts, a label gets texts by need, and a prompt shows S exemplars drawn from the
+pool of its label; a model that writes what is requested stays zero-shot (`reliability.py`).
 
 Texts with several labels are ordered by sets of labels (`label_sets.py`). Texts in sections are not ordered by label at
 all: a sequence of headings is drawn for each, and each heading gets a request of its own, which shows the text so far,
 asks for the section's part of the words, and otherwise is a request for one text of that label (`section_texts.py`).
-What these two know of the records is asked once: which labels occur together after the texts of the first round are
-written, the order of sections before.
+Each of the two modules asks about the records once: `label_sets.py` after the texts of the first round are written,
+`section_texts.py` before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class CensusMemory:
     """The method's memory from round to round.
 
     Attributes:
-        weights: Each model's share of the next round's texts, sum 1.
+        weights: Each model's proportion of the next round's texts, sum 1.
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Indices in D of each label's exemplars of the next round.
         reliable: Models that write what is requested: their prompts stay zero-shot.
@@ -72,10 +72,11 @@ def harvest(
         settings: The method's settings.
         state: The state before the round.
         tools: Tools of the run.
-        aimed: Estimated shares of the records by form, which lengths are drawn from; None if they are not used.
+        aimed: Estimated proportions of the records with each form, from which lengths are drawn; None if they are not
+            used.
 
     Returns:
-        What the question answered, for the memory's `sets`, and the texts.
+        The answer to the question, for the memory's `sets`, and the texts.
     """
     known, write = state.memory.sets, _maker(settings, state, aimed, tools)
     weights = np.array([state.memory.weights[model] for model in tools.models])
@@ -97,7 +98,7 @@ def harvest(
 def _orders(
     settings: CensusSettings, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools
 ) -> list[Order]:
-    """Return the orders of a round of whole texts, of which each model writes (K,) `counts`."""
+    """Return the orders of a round of whole texts; `counts`, (K,), is the number that each model writes."""
     labels = list(tools.task.labels)
     if tools.task.several:
         return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=settings.samples)
@@ -131,7 +132,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
 
 
 def _section_maker(settings: CensusSettings, write: RequestMaker) -> section_texts.SectionMaker:
-    """Return the maker of requests for sections: that of texts, with the text so far and a part of its words."""
+    """Return the maker of requests for sections: as for a text, with the text so far and only a part of its words."""
 
     def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
         request = write(order, 1, generator)

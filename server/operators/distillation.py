@@ -6,8 +6,9 @@ Softness: probabilities that are nearly 0 or 1 tell a student where the teacher'
 lies near them; flat ones have only weak differences. The best softness depends on the texts, so it is chosen by
 cross-validation: how often a student agrees with the teacher on texts that it did not see.
 
-Shares: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. They are
-corrected to the estimated shares as for a shift of labels (Saerens, Latinne and Decaestecker 2002, equation 2.4).
+Proportions: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. The
+probabilities are corrected to the estimated proportions as for a shift of labels (Saerens, Latinne and Decaestecker
+2002, equation 2.4).
 
 All of this is a function of texts and of released numbers, and costs no privacy.
 """
@@ -47,12 +48,13 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
 
 def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Floats:
-    """Correct probabilities from the shares that the labels have in them to the given shares.
+    """Correct probabilities for a shift of the labels' proportions from their present values to the given ones.
 
     Args:
         probabilities: (n, C).
         shares: (C,), above 0.
-        weights: (n,) weights of the texts, with which the mean of the probabilities is the labels' shares in them.
+        weights: (n,) weights of the texts, with which the mean of the probabilities gives the labels' present
+            proportions.
     """
     there = weights @ probabilities / weights.sum()
     corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)
@@ -60,7 +62,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
 
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:
-    """Return the share of texts to which a student that has not seen them gives the teacher's most probable label."""
+    """Return the proportion of texts to which a student that has not seen them gives the teacher's likeliest label."""
     teacher = probabilities.argmax(axis=1)
     fold = np.random.default_rng(0).permutation(len(vectors)) % _FOLDS  # texts come in a regular order of labels
     names = tuple(map(str, range(probabilities.shape[1])))

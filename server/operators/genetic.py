@@ -38,7 +38,7 @@ class Births:
     temperature: float
 
     def new(self, count: int) -> Iterator[Birth]:
-        """Request `count` texts from the metadata alone, dealt to the models in turn."""
+        """Request `count` texts from the metadata alone, cycling through the models."""
         for place, label in enumerate(self.genes.deal(count)):
             generator = self._generator("new", place)
             model = self.tools.models[place % len(self.tools.models)]
@@ -54,11 +54,11 @@ class Births:
             yield Candidate(text="", label=label, model=model, round=self.number), request
 
     def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """Request `count` paraphrases of the elites, in turn."""
+        """Request `count` paraphrases, cycling through the elites."""
         return self._varied("rewritten", prompts.paraphrase, elites, count)
 
     def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
-        """Request `count` copies of the elites, in turn, with a share `mask` of their words replaced."""
+        """Request `count` copies with a fraction `mask` of their words replaced, cycling through the elites."""
         return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:

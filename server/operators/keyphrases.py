@@ -37,7 +37,7 @@ Floats = NDArray[np.float32]
 
 
 def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
-    """Return the terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
+    """Return the terms of a file, one per line; omit terms that have no word or repeat the words of an earlier term.
 
     Raises:
         DataError: The file cannot be read, or is empty.

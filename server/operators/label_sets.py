@@ -1,4 +1,4 @@
-"""Texts with several labels: which labels occur together, which sets of them are ordered, and votes label by label.
+"""Texts with several labels: which labels occur together, which sets are requested, and votes for each label.
 
 A method asks once, after its first round, how many records have how many labels, each label, and each two labels
 together (`common/queries/label_sets.py`). From the noised answer sets are drawn for the texts of the later rounds:
@@ -7,11 +7,11 @@ together (`common/queries/label_sets.py`). From the noised answer sets are drawn
 2. its labels one after the other, each in proportion to the number of its records times its lift with every label that
    the set already has: how much more often than independent labels of sets of these sizes the two occur together.
 
-Numbers of pairs are shrunk towards those of independent labels, by the share of their scatter about these that noise
-explains (empirical Bayes), and a lift is taken of at least as many records as the noise is: a noisy answer leaves
-independent labels. What is lost are ties of three and more labels at once, and which labels make small sets. The first
-round asks nothing, and has sets of any size and labels alike: the later rounds make up for them, so that all texts
-together have the drawn sets as nearly as possible.
+Numbers of pairs are shrunk towards those expected of independent labels, by the fraction of their scatter around the
+expected numbers that noise explains (empirical Bayes), and a lift is computed from at least as many records as the
+noise is: a noisy answer leaves independent labels. What is lost are dependencies among three or more labels at once,
+and which labels make small sets. The first round asks nothing, and has sets of any size and labels alike: the later
+rounds make up for them, so that all texts together have the drawn sets as nearly as possible.
 
 In everything that is measured label by label, a text with several labels stands once under each of them (`label_rows`).
 It is all a function of public texts and of noised numbers: nothing here can cost privacy.
@@ -82,7 +82,7 @@ class Distribution:
         )
 
     def draw(self, count: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
-        """Draw `count` sets, each as rising indices of labels."""
+        """Draw `count` sets, each as ascending indices of labels."""
         sizes, labels, lifts = np.array(self.sizes), np.array(self.labels), np.array(self.lifts)
         drawn = []
         for size in 1 + generator.choice(len(sizes), count, p=sizes / sizes.sum()):
@@ -95,7 +95,7 @@ class Distribution:
 
 
 def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan the question which labels occur together, with this share of epsilon; none for texts with one label."""
+    """Plan the question which labels occur together, with this fraction of epsilon; none for texts with one label."""
     if not task.several:
         return ()
     spec = LabelSetsSpec(labels=len(task.labels), labels_per_record=task.labels_per_text, max_records=max_records)
@@ -103,7 +103,7 @@ def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, .
 
 
 def asked(tools: Tools) -> dict[str, Any]:
-    """Ask which labels occur together, and return the distribution as a memory keeps it; empty for one label a text."""
+    """Ask which labels occur together; return the distribution as a memory stores it, empty for one label per text."""
     if not tools.task.several:
         return {}
     spec = tools.spec(NAME)
@@ -142,7 +142,7 @@ def orders(
 
 
 def label_rows(candidates: Sequence[Candidate], task: Task) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return texts label by label: the index of each row's text, rising, and the index of its label in the plan."""
+    """Return a row for each label of each text: the text's index, ascending, and the label's index in the plan."""
     names = {label: number for number, label in enumerate(task.labels)}
     rows = [(place, names[label]) for place, candidate in enumerate(candidates) for label in candidate.labels]
     places, labels = zip(*rows, strict=True) if rows else ((), ())
@@ -150,12 +150,12 @@ def label_rows(candidates: Sequence[Candidate], task: Task) -> tuple[NDArray[np.
 
 
 def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates: Sequence[Candidate]) -> Sequence[int]:
-    """Return the exemplars of a set of labels: of those of its labels the ones with the most similar sets.
+    """Return the exemplars of a set of labels: from its labels' pools, the texts with the most similar sets of labels.
 
     Args:
         pools: Exemplars of each label, best first, as indices.
         labels: The set.
-        candidates: The texts that the indices are of.
+        candidates: The texts to which the indices refer.
     """
     own = [pools.get(label, ()) for label in labels]
     if len(own) == 1 and all(candidates[at].more is None for at in own[0]):

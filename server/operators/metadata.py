@@ -1,8 +1,8 @@
 """Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records (section 3.2).
 
-It is queried before the first generation. It has the shares of labels, of lengths and of keywords, from answers that
-are already noised: nothing here can cost privacy. Negative counts are set to zero, and if no count is positive, shares
-are equal. Each function also returns notes for the report.
+It is queried before the first generation. It has the proportions of labels, of lengths and of keywords, from answers
+that are already noised: nothing here can cost privacy. Negative counts are set to zero, and if no count is positive,
+proportions are equal. Each function also returns notes for the report.
 """
 
 import math
@@ -31,9 +31,10 @@ class Metadata:
     """Labels, lengths and keywords from which prompts for new texts are drawn, in JSON's types.
 
     Attributes:
-        labels: Share of new texts with each label.
-        lengths: Shortest and longest length of each bin, in words, and its share; empty sets no length.
-        keywords: Share of each keyword of each label; without keywords, the task's public attributes are used.
+        labels: Proportion of new texts with each label.
+        lengths: Shortest and longest length of each bin, in words, and its proportion; if empty, no length is
+            requested.
+        keywords: Proportion of each keyword of each label; without keywords, the task's public attributes are used.
         tau: Initial threshold of similarity suppression.
     """
 
@@ -43,7 +44,7 @@ class Metadata:
     tau: float
 
     def deal(self, texts: int) -> list[str]:
-        """Return a label for each of `texts` new texts, in proportion to the shares (+-1 text)."""
+        """Return a label for each of `texts` new texts, by the proportions (+-1 text)."""
         counts = allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
@@ -53,7 +54,7 @@ class Metadata:
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
     def draw_length(self, generator: np.random.Generator) -> int | None:
-        """Return a length in words, at least 1, uniform in a bin drawn by its share; None if there are no bins."""
+        """Return a length in words, at least 1, uniform in a bin drawn by its proportion; None if there are no bins."""
         if not self.lengths:
             return None
         first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]
@@ -61,7 +62,7 @@ class Metadata:
 
 
 def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str]]:
-    """Return the share of each label, and notes, from the noised label histogram, (labels,)."""
+    """Return the proportion of each label, and notes, from the noised label histogram, (labels,)."""
     shares, empty = _shares(counts)
     if empty:
         return dict(zip(task.labels, shares, strict=True)), ["no label's noised count is above zero: equal shares"]
@@ -104,7 +105,7 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
 
 
 def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int, int, float]], list[str]]:
-    """Return each span's share, and notes, from the noised length histogram, (bins,), which begins with these spans."""
+    """Return the proportion of each span, and notes; the spans are the first of the noised histogram's (bins,)."""
     shares, empty = _shares(counts[: len(spans)])
     notes = ["no length's noised count is above zero: all lengths of the range equally"] if empty else []
     return [(first, last, share) for (first, last), share in zip(spans, shares, strict=True)], notes
@@ -122,7 +123,8 @@ def list_keywords(
         temperature: Sampling temperature of the language models.
 
     Returns:
-        Keywords by label, without repetitions, at most `count`, omitting labels without any; the texts written; notes.
+        Keywords, keyed by label, without repetitions, at most `count`, omitting labels without any; the texts written;
+        notes.
     """
     requests, owners = [], []
     for label in labels:
@@ -151,11 +153,11 @@ def list_keywords(
 def keyword_shares(
     votes: Counts, keywords: Mapping[str, Sequence[str]], *, softmax: float
 ) -> dict[str, dict[str, float]]:
-    """Return the share of each keyword: a softmax over the votes for the keywords of each label (section 3.2.2).
+    """Return the proportion of each keyword: a softmax over the votes for each label's keywords (section 3.2.2).
 
     Args:
         votes: Noised votes for the keywords of all labels, in order.
-        keywords: Keywords by label.
+        keywords: Keywords, keyed by label.
         softmax: Temperature in votes: with this many more votes a keyword is e times as likely.
     """
     shares, start = {}, 0
@@ -180,7 +182,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Return each count's share of all positive counts. If none is positive, return equal shares and True."""
+    """Return each count's proportion of all positive counts. If none is positive, return equal proportions and True."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

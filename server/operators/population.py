@@ -26,7 +26,7 @@ _LEAST = 1e-9
 
 
 def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
-    """Return, for each text under a label, the probability to be a record's with that label, (n, C); 0 for all others.
+    """Return the probability that each text under a label is a record's with that label, (n, C); 0 for other labels.
 
     Args:
         vectors: (n, dim) texts.
@@ -42,7 +42,7 @@ def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vector
 
 
 def likeness(vectors: Vectors, records: Floats, first: Vectors) -> Floats:
-    """Return the probability of each text to be a record's, (n, 1).
+    """Return the probability that each text is a record's, (n, 1).
 
     Args:
         vectors: (n, dim) texts.

@@ -1,10 +1,10 @@
-"""Uses of the answers to a census's questionnaire: shares of the records, and texts chosen to resemble them in form.
+"""Uses of the answers to a census's questionnaire: proportions of the records, and choices of texts by their form.
 
 Everything here is a function of texts of the coordinator and of noised numbers, so nothing can cost privacy.
 
 Each question counts every record once, with equal noise: its counts are divided by one estimate of the number of
-records, and replaced by the nearest distribution. A term's share is its count divided by the same estimate, limited to
-[0, 1].
+records, and replaced by the nearest distribution. A term's proportion is its count divided by the same estimate,
+limited to [0, 1].
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Aims:
-    """Estimated shares of the records: those with each answer to each question, then those with each term.
+    """Estimated proportions of the records: those with each answer to each question, then those with each term.
 
     Attributes:
         numbers: The released numbers.
         shares: (F,) in [0, 1].
-        noise: Standard deviation of the noise in the share of an answer.
-        term_noise: Standard deviation of the noise in the share of a term.
+        noise: Standard deviation of the noise in the proportion of an answer.
+        term_noise: Standard deviation of the noise in the proportion of a term.
         records: Estimated number of records, at least 1.
     """
 
@@ -57,13 +57,13 @@ class Aims:
 
     @property
     def variances(self) -> Floats:
-        """Variances of the shares, (F,): those of the noise, plus the sampling variance of the records."""
+        """Variances of the proportions, (F,): those of the noise, plus the sampling variance of the records."""
         noise = np.full(len(self.shares), self.noise)
         noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
-        """Yield question (empty for a term), answer, share and half of its 95 % band, in the order of `shares`."""
+        """Yield question (empty for a term), answer, proportion and half-width of its 95 % interval, in order."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
@@ -71,7 +71,7 @@ class Aims:
 
 
 def aims_of(released: CensusNumbers) -> Aims:
-    """Return the records' shares as estimated from released numbers that include a questionnaire."""
+    """Return the records' proportions as estimated from released numbers that include a questionnaire."""
     numbers = released.questionnaire
     assert numbers, "asked for"
     label_counts = np.array(released.counts, dtype=np.float64)
@@ -101,10 +101,10 @@ def _distribution(values: Floats) -> Floats:
 
 
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
-    """Return the indices of `size` rows, ascending, whose mean features come near the shares.
+    """Return the indices of `size` rows, ascending; the mean features of these rows come near the proportions.
 
     One row after another is removed: the one without which the sum of squared differences, each divided by its
-    variance, is smallest. A share with much noise therefore hardly counts.
+    variance, is smallest. A proportion with much noise therefore hardly counts.
 
     Args:
         features: (n, F) of 0 and 1.
@@ -123,7 +123,7 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
-    """Return the indices of `size` texts that come near the shares, while each label keeps its share of the texts."""
+    """Return the indices of `size` texts that come near `shares`; each label keeps its proportion of the texts."""
     of_labels = np.eye(int(labels.max()) + 1)[labels]
     of_labels = of_labels[:, of_labels.any(axis=0)]
     shares = of_labels.mean(axis=0)
@@ -136,9 +136,10 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
 
 
 def length(aimed: Aims, generator: np.random.Generator) -> int | None:
-    """Draw a number of words from the estimated shares of lengths, which are those of the first question.
+    """Draw a number of words from the estimated proportions of lengths, which are those of the first question.
 
-    Return None if the noise in a share exceeds the share that each length would have if all were equally frequent.
+    Return None if the noise in a proportion exceeds the proportion that each length would have if all were equally
+    frequent.
     """
     if aimed.noise * (len(LENGTHS) + 1) > 1:
         return None

@@ -1,12 +1,14 @@
 """RPSG's filters of the models' texts, label by label (Ma and Rajtmajer, section 3.4 and appendix B.4).
 
-1. Keep the texts with the lowest cosine to the variants that they rephrase; the setting `similarity` is their share.
+1. Keep the texts with the lowest cosine to the variants that they rephrase; the setting `similarity` is the fraction to
+   keep.
 2. Train a surrogate language model on the variants.
 3. Of the remaining texts, keep those with the highest mean negative log-likelihood per token under the surrogate
-   (equation 3), since a text that the surrogate finds likely may be memorised; the setting `nll` is their share.
+   (equation 3), since a text that the surrogate finds likely may be memorised; the setting `nll` is the fraction to
+   keep.
 4. Mask anything that looks like personal information.
 
-The paper's Table 7 gives both thresholds as shares to keep; a share of 1 switches a filter off. The paper has no
+The paper's Table 7 gives both thresholds as fractions to keep; a fraction of 1 switches a filter off. The paper has no
 labels. Here each label is filtered separately, so that the filters keep the balance between labels.
 
 All of this is post-processing of texts that are released anyway: it costs no privacy, and proves nothing about privacy.
@@ -107,7 +109,7 @@ def _lowest(
         scores: Score of each text.
         labels: Label of each text.
         members: Indices of the texts to select from.
-        share: Share of each label's members to select, rounded up.
+        share: Fraction of each label's members to select; the resulting number is rounded up.
         most: Maximum number to select per label.
 
     Returns:

@@ -1,10 +1,10 @@
 """Requested labels as evidence: how often do texts have the label that was requested of their model?
 
-The means of a census give each text a label. Let A be the share of a model's texts for which this is the requested
-label, t the share of texts to which the means give the right label, and r the share of the model's texts that really
-have the requested label. If the means are wrong independently of the model, A is the product t r, so that r is A / t.
-And t follows from released numbers and public texts: points are drawn about the estimated means, with the scatter of
-the texts to which the means give one label, and classified by means to which the noise of the census is added once
+The means of a census give each text a label. Let A be the proportion of a model's texts for which this is the requested
+label, t the proportion of texts to which the means give the right label, and r the proportion of the model's texts that
+really have the requested label. If the means are wrong independently of the model, A is the product t r, so that r is
+A/t. And t follows from released numbers and public texts: points are drawn about the estimated means, with the scatter
+of the texts to which the means give one label, and classified by means to which the noise of the census is added once
 more.
 
 Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. A weak
@@ -47,7 +47,7 @@ class Written:
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
-    """Estimate the share of each model's texts with the requested label, (K,), between 1 / C (guessing) and 0.95.
+    """Estimate the proportion of each model's texts with the requested label, (K,), from 1 / C (guessing) to 0.95.
 
     Args:
         census: The released numbers.
@@ -80,7 +80,7 @@ def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *,
 
 
 def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
-    """Return the share of points drawn about the estimated means that these, noised once more, classify correctly."""
+    """Return the proportion of points drawn about the estimated means that the means, noised again, classify right."""
     generator, space = np.random.default_rng(0), census.subspace
     scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
     sizes = np.maximum(census.counts, 1.0)[:, None]

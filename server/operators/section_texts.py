@@ -1,19 +1,20 @@
 """Texts in sections: in which order sections follow one another, and texts that are written section by section.
 
-A method asks once, before its first round, how many records begin with each section, have each after each other one,
-and end with each (`common/queries/section_order.py`). For each text a sequence of headings is drawn from these noised
-numbers:
+A method asks once, before its first round, how many records begin with each section, have each section after each other
+one, and end with each section (`common/queries/section_order.py`). For each text a sequence of headings is drawn from
+these noised numbers:
 
-1. its headings, each with the share of records that have it, and at most as many as a text may have;
-2. their order, in proportion to the product of the Markov chain's chances from the beginning to the end, by importance:
-   of some orders that are drawn heading by heading, one is taken. A chain alone would end texts early, since it does
-   not know which headings a text still lacks.
+1. its headings, each with the proportion of records that have it as its probability, and at most as many as a text may
+   have;
+2. their order, in proportion to the product of the Markov chain's chances from the beginning to the end, by importance
+   sampling: of some orders that are drawn heading by heading, one is taken. A chain alone would end texts early, since
+   it does not know which headings a text still lacks.
 
-Numbers are shrunk towards those of sections in an order that is independent of the one before, by the share of their
-scatter about these that noise explains (empirical Bayes), as pairs of labels are (`label_sets.py`). What is lost is
-which headings occur together, and ties between sections that do not follow one another.
+Numbers are shrunk towards those expected if each section were independent of the one before, by the fraction of their
+scatter around the expected numbers that noise explains (empirical Bayes), as pairs of labels are (`label_sets.py`).
+What is lost is which headings occur together, and ties between sections that do not follow one another.
 
-A text is then written from its beginning, all texts of a round at once: one request a section, which shows what the
+A text is then written from its beginning, all texts of a round at once: one request per section, which shows what the
 text has so far, cut to a stated number of words, so that the cost is linear in the number of sections. A section that
 its model does not write is left out. It is all a function of public texts and of noised numbers.
 """
@@ -106,13 +107,13 @@ def _ordered(rows: Floats, chosen: NDArray[np.int64], generator: np.random.Gener
 
 
 def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan the question about the order of sections, with this share of epsilon."""
+    """Plan the question about the order of sections, with this fraction of epsilon."""
     spec = SectionOrderSpec(labels=len(task.labels), labels_per_record=task.labels_per_text, max_records=max_records)
     return (PlannedQuery(name=NAME, spec=spec, share=share),)
 
 
 def asked(tools: Tools) -> dict[str, Any]:
-    """Ask in which order sections follow one another, and return the chain as a memory keeps it."""
+    """Ask in which order sections follow one another, and return the chain as a memory stores it."""
     spec = tools.spec(NAME)
     assert isinstance(spec, SectionOrderSpec), "as planned"
     return asdict(Chain.of_answer(tools.ask(NAME, 0), spec, tools.noise(NAME, 0)))
@@ -172,16 +173,16 @@ def generate(
 
 
 def so_far(parts: Sequence[tuple[str, str]], words: int) -> str:
-    """Return the sections that a text has so far, of each the same number of first words, at most `words` in all."""
+    """Return the sections that a text has so far, each cut to its first words, equally many, at most `words` in all."""
     each = words // len(parts) if parts else 0
     shown = [(heading, " ".join(body.split()[:each])) for heading, body in parts]
     return "\n".join(f"{heading}: {body}" for heading, body in shown) if each else ""
 
 
 def own(reply: str, heading: str, headings: Sequence[str]) -> str:
-    """Return what a reply has for this heading: without the heading, and up to the next one of the task.
+    """Return the part of a reply for this heading, without the heading and up to the task's next heading.
 
-    So the sections of the assembled text are those that were requested, whatever a model writes.
+    The sections of the assembled text are therefore those that were requested, whatever a model writes.
     """
     lines = reply.strip().splitlines()
     if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
@@ -191,7 +192,7 @@ def own(reply: str, heading: str, headings: Sequence[str]) -> str:
 
 
 def row_texts(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the text of each row of `label_sets.label_rows`: of a text with sections the section under the label."""
+    """Return the text of each row of `label_sets.label_rows`; for a text with sections, the section under the label."""
     return [
         text
         for candidate in candidates
@@ -204,7 +205,7 @@ def row_texts(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def under(candidate: Candidate, heading: str) -> str:
-    """Return what a text shows as an exemplar of a heading: its section; a text without sections shows all."""
+    """Return the part of a text that is an exemplar of a heading: its section, or all of a text without sections."""
     if candidate.sections is None:
         return candidate.text
     return next(candidate.text[part.start : part.end] for part in candidate.sections if part.heading == heading)

@@ -2,7 +2,7 @@
 
 Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near similar
 candidates. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of
-public texts and of votes that already carry their noise: it costs no privacy.
+public texts and of votes that are already noised: it costs no privacy.
 
 The model of a label's n votes, minus their mean, with u_i the principal directions of its centred embeddings and l_i
 the squares of their singular values, scaled to mean 1 over the at most n - 1 directions:

@@ -21,7 +21,7 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     """Return the texts with the highest posterior for each label, regardless of the requested label.
 
     The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least
-    `size` of these, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
+    `size` of them, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
     others.
 
     Args:
@@ -51,13 +51,13 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
     """Return the relative number of the next round's texts that each label needs, (C,), above 0.
 
-    The aim for a label is half an equal part of all texts, those to come included, and half its estimated share of
-    them. It needs the difference between this aim and its present number of texts, by most probable labels, and at
+    The aim for a label is half an equal part of all texts, those to come included, plus half its estimated proportion
+    of them. It needs the difference between this aim and its present number of texts, by most probable labels, and at
     least a quarter of an equal part of the coming texts.
 
     Args:
         posterior: (n, C) probability of each label for each text so far.
-        shares: (C,) estimated shares of the labels.
+        shares: (C,) estimated proportions of the labels.
         coming: Number of texts to come, at least 1.
     """
     labels = len(shares)
@@ -67,7 +67,7 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
 
 
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
-    """Return the models' shares, (K,), sum 1: the squared mean posterior of the labels requested of their texts.
+    """Return the models' weights, (K,), sum 1: the squared mean posterior of the labels requested of their texts.
 
     A model without texts gets the mean of all models.
     """
@@ -81,7 +81,7 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
     """Return each text's most probable label, (n,); a label without texts gets its most probable text.
 
-    No text is taken from a label with a single one.
+    No text is taken from a label that has only one.
     """
     labels = posterior.argmax(axis=1)
     for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):
@@ -103,11 +103,11 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """Return weights of the texts, (n,), mean 1, that give the labels these shares, as nearly as the floor allows.
+    """Return weights of the texts, (n,), mean 1, that give the labels these proportions, as nearly as `floor` allows.
 
-    The weight of a label is its share in `shares` divided by its share of the texts. If the effective sample is below
-    `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches the floor: at
-    power 0 all weights are equal.
+    The weight of a label is its proportion in `shares` divided by its proportion of the texts. If the effective sample
+    is below `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches the
+    floor: at power 0 all weights are equal.
     """
     exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0
@@ -122,5 +122,5 @@ def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
 
 
 def effective_sample(weights: Floats) -> float:
-    """Return the effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n."""
+    """Return the effective sample size as a fraction of the number n of weights, (sum)^2 / sum of squares / n."""
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

@@ -1,4 +1,4 @@
-"""Elites of a population: most votes first, skipping those too similar to a better one (DPGA-TextSyn, section 3.3.2).
+"""Elites of a population: most votes first, skipping texts too similar to a better one (DPGA-TextSyn, section 3.3.2).
 
 This is a function of synthetic texts and of votes that are already noised: nothing here can cost privacy.
 """
@@ -28,7 +28,7 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Choose elites by walking over the candidates by votes: take one, drop all whose cosine to it exceeds tau.
+    """Choose elites, walking over candidates in order of votes: take one, drop all whose cosine to it exceeds tau.
 
     The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
     up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,

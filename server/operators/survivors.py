@@ -1,7 +1,7 @@
 """Choice of the surviving candidates, and number of variations of each (Aug-PE; PrE-Text), for each label.
 
 These are functions of votes that are already noised: nothing here can cost privacy. Only candidates whose votes exceed
-the threshold are parents. Noise alone lifts half of the candidates without any vote above zero; a threshold of about
+the threshold are parents. Noise alone lifts half of the candidates that have no vote above zero; a threshold of about
 the noise's sigma excludes most of them.
 """
 
@@ -56,7 +56,7 @@ def choose(
 
 
 def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Assign `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
+    """Assign `count` variations, cycling through one label's parents, so that a parent drawn twice gets twice as many.
 
     Returns:
         (index, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if

@@ -1,8 +1,8 @@
 """Variations of synthetic texts, and votes on parents by their variations (Aug-PE; PrE-Text).
 
-A parent's own model writes its variations: paraphrases, or texts with a share of the words masked and replaced, with a
-length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some variations
-of it instead of its own embedding, and so on the position of its offspring.
+A parent's own model writes its variations: paraphrases, or texts with a fraction of the words masked and replaced, with
+a length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some
+variations of it instead of its own embedding, and so on the position of its offspring.
 """
 
 from collections import Counter
@@ -108,7 +108,7 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
-    """Return the number of requested variations, by model."""
+    """Return the number of requested variations, keyed by model."""
     sizes: Counter[str] = Counter()
     for parent, count in parents:
         sizes[parent.model] += count

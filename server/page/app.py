@@ -1,4 +1,4 @@
-"""The routes of the coordinator's page, behind the door of `common/page/access.py`: GET reads, POST plans or acts.
+"""The routes of the coordinator's page, protected by `common/page/access.py`: GET reads, POST plans or acts.
 
 Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
 """
@@ -60,7 +60,7 @@ def application(folder: Path, access: Access) -> Door:
 
 
 def told(error: Exception) -> str:
-    """Return an error in one line; of a library's error only the class name, as its message can quote the input."""
+    """Return an error in one line; for a library's error only the class name, as its message can quote the input."""
     return summary(error) if isinstance(error, (*EXPECTED, OSError)) else type(error).__name__
 
 

@@ -1,7 +1,7 @@
 """`caucus-coordinator page`: the coordinator's page on this machine.
 
 It is served as a hospital's page is, on 127.0.0.1, or on an address that is given with a certificate and a password
-(`common/page/address.py`). What it starts are Flower's runs, which go on when the page is closed.
+(`common/page/address.py`). The runs that it starts are Flower's, so they go on when the page is closed.
 """
 
 import argparse

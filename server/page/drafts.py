@@ -1,4 +1,4 @@
-"""A run drafted in a form: its fields as the overrides of a command line, and what `plan` says of them."""
+"""A run drafted in a form: its fields as the overrides of a command line, and what `plan` says about them."""
 
 import json
 import re
@@ -51,7 +51,7 @@ class Draft:
     """The form as it was filled in.
 
     Attributes:
-        name: What the run will be called; may be empty.
+        name: Name of the future run; may be empty.
         fields: Value of each field of `SETTINGS`.
         more: All other overrides, as one would type them in a shell.
     """
@@ -90,7 +90,7 @@ class Draft:
         """Return the overrides.
 
         Raises:
-            ConfigError: A word is none, or a quotation mark has no partner.
+            ConfigError: A word is not an override, or a quotation mark has no partner.
         """
         given = {SETTINGS[name]: _quoted(value) if name in TEXTS else value for name, value in self.fields.items()}
         do = "Quote each NAME=VALUE that has a space, such as 'task.labels={a: b}'"
@@ -112,7 +112,7 @@ class Planned:
     """The output of `caucus-coordinator plan` for a draft.
 
     Attributes:
-        facts: Facts of the plan, by name.
+        facts: Facts of the plan, keyed by name.
         warnings: Names of sentences on what to change before the start: the demo's task, or no purpose or recipient.
         text: The text that the command prints.
         commands: The command lines that print this text, and that start the run.
@@ -125,7 +125,7 @@ class Planned:
 
 
 def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
-    """Plan the draft with the enrolled hospitals; nothing private is touched.
+    """Plan the draft with the enrolled hospitals, without access to any private data.
 
     Raises:
         CaucusError: Nobody is enrolled, or a setting is wrong.
@@ -150,7 +150,7 @@ def _warnings(composed: Settings) -> Iterator[str]:
 
 
 def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
-    """Return what can be said of a draft while somebody types; errors are those of `planned`."""
+    """Return the facts of a draft that are known while somebody types; errors are those of `planned`."""
     return at_a_glance(with_hospitals(settings, draft.overrides()))
 
 
@@ -166,7 +166,7 @@ def explained(draft: Draft) -> dict[str, str]:
 
 
 def methods() -> dict[str, str]:
-    """Return a sentence on each method that a coordinator can run, by name."""
+    """Return a sentence on each method that a coordinator can run, keyed by the method's name."""
     return {name: method_in_a_sentence(method) for name, method in MADE.items()}
 
 
@@ -177,7 +177,7 @@ def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[
 
 
 def _quoted(text: str) -> str:
-    """Return a text as Hydra's grammar quotes it; empty if it is empty."""
+    """Return a text in quotation marks, by Hydra's grammar; an empty text stays empty."""
     if not text:
         return ""
     text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)  # or it would be filled in, a key perhaps

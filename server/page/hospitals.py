@@ -22,13 +22,13 @@ class Hospitals:
 
     Attributes:
         address: host:port that the hospitals connect to.
-        processes: The processes of `serve` by name; empty if it does not run.
-        problem: Why hospitals cannot connect, or their attendance is not known; empty if there is no reason.
-        certificates: Days until each certificate ends, by its file.
+        processes: The processes of `serve`, keyed by name; empty if `serve` is not running.
+        problem: Why hospitals cannot connect, or their attendance is not known; empty if there is no problem.
+        certificates: Days until each certificate expires, keyed by its file.
         invitation: Fingerprint of the authority's certificate, as in the hospitals' invitation.
         roster: Fingerprint of the roster; empty if nobody is enrolled.
         enrolled: Each hospital, with its attendance; None if that is not known.
-        versions: The version of Caucus that each hospital reported last, by name.
+        versions: The version of Caucus that each hospital reported last, keyed by the hospital's name.
     """
 
     address: str
@@ -42,7 +42,7 @@ class Hospitals:
 
 
 def hospitals(settings: CoordinatorSettings) -> Hospitals:
-    """Return the hospitals; Flower, which takes seconds, is asked only where `serve` runs.
+    """Return the hospitals; Flower takes seconds to answer, so it is asked only while `serve` is running.
 
     Raises:
         ConfigError: A certificate, the invitation or the roster cannot be read.

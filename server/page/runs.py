@@ -74,7 +74,7 @@ class Run:
         name: The run's name.
         state: The run's state.
         absent: What each hospital did, if the run failed because too few took part.
-        advice: Advice on that.
+        advice: Advice for a run that failed because too few took part.
         digest: Hex digest of the plan, for hospitals to compare; empty before the plan is written.
         method: The run's method.
         rounds: Number of all rounds; None for a method without rounds.
@@ -82,13 +82,13 @@ class Run:
         log: The last lines of the run's log since it was last started or resumed.
         plots: Drawings of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
-        steered: Whether `caucus-coordinator steer` makes it.
-        rejected: Whether to resume it does not help.
+        steered: Whether the run is made by `caucus-coordinator steer`.
+        rejected: Whether resuming the run does not help.
         has_report: Whether there is a report.
         can_be_drafted: Whether its settings can be put into a new draft.
-        sending: Who has its texts; None before it is complete, and for a run whose texts no hospital is sent.
-        actions: "resume", "cancel" and "send", as far as they can be done now.
-        commands: Command lines that do the same, and what the terminal alone does.
+        sending: Which hospitals have its texts; None if the run is not complete, or if no hospital is sent its texts.
+        actions: Those of "resume", "cancel" and "send" that are possible now.
+        commands: Command lines for the same actions, and for those that only a terminal can do.
     """
 
     name: str
@@ -127,17 +127,17 @@ def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | 
 
 
 def _in_short(state: Progress, folder: Path) -> tuple[Progress, Mapping[str, Any]]:
-    """Return the state, if too few hospitals took part without them in its reason, and the content of `ABSENT`."""
+    """Return the state and the content of `ABSENT`; a reason that too few hospitals took part does not name them."""
     text = text_of(folder / ABSENT)
     absent: Mapping[str, Any] = json.loads(text) if text and state.status is Status.FAILED else {}
     return (replace(state, reason=absent["problem"]) if absent else state), absent
 
 
 def to_resume(settings: CoordinatorSettings, name: str) -> Path:
-    """Return the folder of a run that may be resumed: a second press of the button must not stop what the first began.
+    """Return the folder of a run that may be resumed; a second press of the button must not stop the resumed run.
 
     Raises:
-        CheckpointError: There is no such run, or it goes on.
+        CheckpointError: There is no such run, or it has not ended.
     """
     folder = begun(settings, name)
     status = checked(settings, folder).status
@@ -187,7 +187,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
 
 @contextmanager
 def _readable(folder: Path) -> Iterator[None]:
-    """Tell an unreadable file of a run folder as an error of ours."""
+    """Raise CheckpointError in place of the error that an unreadable file of a run folder causes."""
     try:
         yield
     except (*MALFORMED, yaml.YAMLError) as error:
@@ -224,7 +224,7 @@ def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], p
 
 
 def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, actions: Sequence[str]) -> Iterator[str]:
-    """Yield the command lines about a run: those of the page's buttons, and for a complete run what comes next."""
+    """Yield the command lines about a run: those of the page's buttons, and the next steps after a complete run."""
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
     if state.status is Status.COMPLETE:

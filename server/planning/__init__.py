@@ -1,1 +1,1 @@
-"""Planning: questions, cost and guarantee of a run, determined before anything private is touched."""
+"""Planning: questions, cost and guarantee of a run, determined before any private data is accessed."""

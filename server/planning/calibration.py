@@ -1,14 +1,14 @@
 """Calibration of a plan without noise: splits epsilon over the queries and finds each one's noise.
 
-Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All queries
-together then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian
-queries, about epsilon). So all scales are multiplied by one factor, found by bisection, so that the whole plan costs
-epsilon. Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a fraction of
-that noise at the plan's delta, and cost several times its share of epsilon without a delta.
+Each query first gets the noise that makes its answers alone cost its fraction of epsilon, at the whole delta. All
+queries together then cost less than epsilon, since losses add up more slowly than their bounds (or, with several
+Gaussian queries, about epsilon). So all scales are multiplied by one factor, found by bisection, so that the whole plan
+costs epsilon. Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a
+fraction of that noise at the plan's delta, and cost several times its fraction of epsilon without a delta.
 
 A query whose answers have no proof makes the plan's epsilon infinite. The other queries are then calibrated for their
-shares of epsilon as if the query without proof did not exist. That query gets the noise that its paper uses for its
-share of epsilon, if the paper uses any.
+fractions of epsilon as if the query without proof did not exist. That query gets the noise that its paper uses for its
+fraction of epsilon, if the paper uses any.
 """
 
 import math
@@ -37,7 +37,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
             comparison: it is proved for epsilon < 1 only, and `guarantee.verify` has its true cost.
 
     Raises:
-        ConfigError: A value is out of range, or shares do not add up to 1.
+        ConfigError: A value is out of range, or the queries' fractions of epsilon do not add up to 1.
         PlanError: The noise does not fit the plan, or no noise can be shown to reach epsilon.
     """
     if not plan.queries:

@@ -42,7 +42,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
     Args:
         plan: Calibrated, with secure aggregation.
-        share: Share of all hospitals that may help, rounded up to whole ones.
+        share: Fraction of all hospitals that may help; their number is rounded up.
     """
     helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
     left = plan.survivors - helping
@@ -59,7 +59,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
 
 def _further(plan: Plan, share: float) -> int:
-    """Return the least n for which L + n hospitals with colluders have the signal-to-noise ratio of L without any."""
+    """Return the least n for which L + n hospitals, some colluding, have the signal-to-noise ratio of L honest ones."""
     wanted, parties = plan.parties * plan.survivors, plan.parties
     while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
         parties += 1
@@ -67,7 +67,7 @@ def _further(plan: Plan, share: float) -> int:
 
 
 def advice(price: Collusion, epsilon: float) -> list[str]:
-    """Return a sentence if hospitals will count a larger epsilon than the plan's; otherwise none.
+    """Return a sentence if hospitals will count a larger epsilon than the plan's; otherwise an empty list.
 
     Args:
         price: Price of the coalition that hospitals assume.

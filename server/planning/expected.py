@@ -25,10 +25,11 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
     seed choice           min(M, L c) (p - p') n / K more choices of an abstract   sqrt(L c / K), of choices at random
                           than by chance
 
-Here C is the number of labels, L of parties, c of a party's choices, p = 1 / (n + (K - n) e^(-1/b)) the probability of
-choosing a given one of the n of K abstracts that a record is near to, and p' = p e^(-1/b) that of any other one. The
-noise of a sum is that of a round in which no party is missing: its scale, sqrt(2) b for Laplace noise, times
-sqrt(L / U), since all L parties add a U-th of the variance.
+Here C is the number of labels, L the number of parties, U the number of planned survivors, Q the number of a record's
+votes in each direction (`VotesSpec.top`) and c the number of choices of a party. p = 1 / (n + (K - n) e^(-1/b)) is the
+probability of choosing a given one of the n (out of K) abstracts that a record is near to, and p' = p e^(-1/b) is the
+probability of choosing any other one. The noise of a sum is that of a round in which no party is missing: its scale,
+sqrt(2) b for Laplace noise, times sqrt(L / U), since all L parties add a U-th of the variance.
 
 Operations of a method on many numbers together are not included: the votes for all texts of a model, or votes smoothed
 over similar texts, have more signal than those for a single candidate.

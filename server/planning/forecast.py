@@ -35,7 +35,7 @@ def rehearse(
     """Rehearse a run with the arguments of `forecast`.
 
     Returns:
-        Expected use by model, if no text is lost.
+        Expected use, keyed by model, if no text is lost.
     """
     texts, samples = method.max_texts(task, tuple(providers)), getattr(method, "samples", None)
     if not texts:
@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Extrapolate the calls of each kind: the larger rehearsal's, plus `times` the difference from the smaller one's.
+    """Extrapolate the calls of each kind: the larger rehearsal's, plus `times` their excess over the smaller one's.
 
     Tokens per call stay as in the larger rehearsal.
     """
@@ -90,7 +90,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """Return a query for abstracts with this share of the texts that it asks each party for; any other unchanged."""
+    """Return a query for abstracts that asks each party for a fraction `share` of its texts; leave others as is."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
@@ -106,13 +106,13 @@ def forecast(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Any]:
-    """Estimate calls, tokens and cost of the language models, by model and in total, if no text is lost.
+    """Estimate calls, tokens and cost of the language models, for each and in total, if no text is lost.
 
     Args:
         method: The method to rehearse, once.
         task: The public description of the data.
         plan: The plan of its queries.
-        providers: Language models by name.
+        providers: Language models, keyed by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Number of dimensions of the encoder's vectors.
         records: Expected number of all records; None: enough that noise does not change the requested lengths.

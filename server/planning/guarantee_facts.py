@@ -146,10 +146,11 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 
 
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
-    """Return the root mean square errors of a sketched density by noise, times the label's records; None for no sketch.
+    """Return the root mean square errors that noise adds to a sketched density, times the label's records, or None.
 
-    They are given as planned and, for comparison, for both mechanisms in their best setting at this query's share of
-    epsilon: single features with pure Laplace noise, and paired features with Gaussian noise.
+    The result is None for any other query. The errors are given as planned and, for comparison, for both mechanisms in
+    their best setting at this query's fraction of epsilon: single features with pure Laplace noise, and paired features
+    with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:
@@ -165,7 +166,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | Non
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
-    """Return the epsilon of a choice among abstracts, by the paper and for public candidates; None for any other."""
+    """Return the epsilon of a choice among abstracts, as in the paper and for public candidates, or None."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return None
@@ -193,7 +194,7 @@ def noise_error(mechanism: str, scale: float, rows: float) -> float:
 
     Args:
         mechanism: "laplace" or "gaussian".
-        scale: b or sigma, in features.
-        rows: Number of frequencies: I for single features, I / 2 for paired ones.
+        scale: Laplace scale or Gaussian sigma, in features.
+        rows: Number of frequencies: the number of features if they are single, half of it if they are paired.
     """
     return scale * (math.sqrt(2) if mechanism == "laplace" else 1.0) / math.sqrt(rows)

@@ -1,4 +1,4 @@
-"""The privacy plan: all queries of a run and their cost, fixed before anything private is touched."""
+"""The privacy plan: all queries of a run and their cost, fixed before any private data is accessed."""
 
 import logging
 import math
@@ -31,7 +31,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """Return a warning if δ is above one over the number of records or users; none if that number is 0 or unknown."""
+    """Return a warning if δ exceeds 1 / `number`, the number of records or users; none if that is 0 or unknown."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
@@ -52,7 +52,7 @@ def make_plan(
     purpose: str = NOT_STATED,
     recipient: str = NOT_STATED,
 ) -> Plan:
-    """Price and calibrate all queries that `method` may ask, and those of a federated evaluation if it has a share.
+    """Price and calibrate all queries that `method` may ask, and those of a federated evaluation that gets epsilon.
 
     A single party cannot hide among others: it adds all the noise itself, and there are no masks. If the coordinator is
     not trusted, `roster` is the hex digest of the parties' identities.

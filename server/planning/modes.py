@@ -9,7 +9,7 @@ from server.method import Method
 
 
 def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> None:
-    """Refuse a run whose method uses a mode that a model declines, except contrast, which is simplified instead.
+    """Raise `ConfigError` if the method uses a mode that a model declines, except contrast, which is simplified.
 
     Raises:
         ConfigError: A model declines a mode; the message names models, modes and alternatives.

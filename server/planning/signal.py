@@ -47,7 +47,7 @@ class Signal:
 
     @property
     def ratio(self) -> float:
-        """Signal to noise; infinite if there is no noise, NaN if there is no estimate."""
+        """Signal-to-noise ratio; infinite if there is no noise, NaN if there is no estimate."""
         if self.expected is None:
             return math.nan
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
@@ -70,14 +70,14 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
     Args:
         plan: The plan with its noise.
-        compared: Number of candidates and the like, by query (`Method.compared`).
+        compared: Number of candidates or similar items, keyed by query (`Method.compared`).
         records: M, expected number of records, or None: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """Return `signals`. After a questionnaire's signal follows that of its part that needs the most records."""
+    """Return `signals`, with each questionnaire's signal followed by that of its part that needs the most records."""
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)
@@ -96,7 +96,7 @@ def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Sig
 
 
 def weakest(estimates: Sequence[Signal]) -> Signal:
-    """Return the estimate with the lowest signal to noise.
+    """Return the estimate with the lowest signal-to-noise ratio.
 
     Raises:
         PlanError: No query has an estimate.
@@ -147,7 +147,7 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float, 
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
-    """Return a sentence on each query whose answers will be noise, by the query's name."""
+    """Return a sentence about each query with answers that will be noise, keyed by the query's name."""
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 

@@ -1,6 +1,7 @@
 """A plan solved backwards: the smallest epsilon, or number of records, at which every answer reaches a signal.
 
-The noise of a calibrated plan depends on epsilon alone, and falls as it grows; the signal depends on the records alone.
+The noise of a calibrated plan depends on epsilon alone, and falls as epsilon grows; the signal depends on the records
+alone.
 """
 
 import math
@@ -20,8 +21,8 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
     """Return the smallest epsilon, a multiple of 0.01, at which the weakest signal is `target` times its noise.
 
     Args:
-        ratio: Signal to noise of the weakest answer at an epsilon; it increases with epsilon.
-        target: Signal to noise to reach, above 0.
+        ratio: Signal-to-noise ratio of the weakest answer as a function of epsilon; it increases with epsilon.
+        target: Signal-to-noise ratio to reach, above 0.
 
     Raises:
         PlanError: An epsilon above 20 would be necessary.
@@ -61,8 +62,8 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
 
     Args:
         plan: The plan with its noise.
-        compared: Number of candidates and the like, by query.
-        target: Signal to noise to reach, above 0.
+        compared: Number of candidates or similar items, keyed by query.
+        target: Signal-to-noise ratio to reach, above 0.
 
     Raises:
         PlanError: No number of records is enough, or no query's signal can be estimated.

@@ -1,11 +1,11 @@
 """The report of a run or a sweep: one page for people (`report.html`) and one file for programs (`report.json`).
 
     facts.py          all documents of a run folder (`server/documents`), and what follows from them: `report.json`
-    utility.py        accuracies of one classifier by what it was trained on
+    utility.py        accuracies of one classifier, for each set of texts that it was trained on
     verdict.py        short sentences on the run
     bars.py           the figures of these sentences, with their intervals
     labels.py         texts and records by label
-    likeness.py       forms of the records' texts by a questionnaire, and of the run's texts
+    likeness.py       form of the records' texts, from a questionnaire, and of the run's texts
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
     vote_distributions.py  distribution of the noised votes
     ending.py         the last lines of a command that made a data set

@@ -1,7 +1,7 @@
-"""The verdict's figures as bars: each figure of its sentences, with what it is of and its 95 % interval.
+"""The verdict's figures as bars: each figure of its sentences, with a name and its 95 % interval.
 
-Accuracies (of texts with several labels, micro F1) reach from 0 to 1. Without labels the bars are the distances of
-equally many texts from real ones, and reach to the largest of them.
+Accuracies (micro F1 for texts with several labels) are drawn on a scale from 0 to 1. Without labels the bars show the
+distances of equally large sets of texts from real texts, on a scale that ends at the largest distance.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ class Bar(Document):
     """One figure of the verdict.
 
     Attributes:
-        name: What it is of, in words.
+        name: What the figure describes, in words.
         value: The figure.
         interval: Its 95 % interval; None if there is none.
-        colour: Number of its colour, from 0 to 7.
+        colour: Number of the bar's colour, from 0 to 7.
         simulation_only: Whether it was computed from private records.
     """
 
@@ -37,9 +37,9 @@ class Bars(Document):
     """The bars beside a verdict.
 
     Attributes:
-        title: What the figures are.
-        caption: How they came about.
-        shares: Whether they are shares, to be written in percent.
+        title: Kind of the figures.
+        caption: How the figures were obtained.
+        shares: Whether the figures are fractions, to be written as percentages.
         top: The value at which a bar has its full length.
         rows: The bars; empty if nothing was measured.
     """
@@ -72,7 +72,7 @@ def bars(metrics: Metrics) -> Bars:
 
 
 def _shares(metrics: Metrics) -> Iterator[Bar]:
-    """Yield the bars of accuracies: what the hospitals add first, then all texts and the references."""
+    """Yield the bars of accuracies: first what the hospitals add, then all texts and the references."""
     measured, gain = accuracies(metrics), metrics.label_sets.gain if metrics.label_sets else metrics.gain
     alike, without, real, released = _intervals(metrics)
     whole = f"all {_number(measured.trained_on)}synthetic texts"
@@ -97,7 +97,7 @@ def _shares(metrics: Metrics) -> Iterator[Bar]:
 
 
 def _intervals(metrics: Metrics) -> Iterator[Interval | None]:
-    """Yield the intervals with as many texts, without the hospitals, of real records and of the released numbers."""
+    """Yield the intervals for equally many texts, without the hospitals, for real records and for released numbers."""
     if sets := metrics.label_sets:
         yield from (of.interval for of in (sets.equally_many, sets.without, sets.real, Estimate()))
         return

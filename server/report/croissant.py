@@ -1,7 +1,7 @@
 """`croissant.json`: a data set's description for programs, in Croissant 1.0 with its responsible-AI fields.
 
 The formats are those of https://docs.mlcommons.org/croissant/docs/croissant-spec.html and croissant-rai-spec.html.
-Croissant has no field for a guarantee, so `additionalProperty` of schema.org has its numbers.
+Croissant has no field for a guarantee, so the numbers of the guarantee are in `additionalProperty` of schema.org.
 """
 
 import math
@@ -68,7 +68,7 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
 
     Args:
         card: The data set's card.
-        digests: SHA-256, in hex, of each file of texts, by its path in the folder.
+        digests: SHA-256, in hex, of each file of texts, keyed by the file's path in the folder.
     """
     terms = card.terms
     stated = {
@@ -136,7 +136,7 @@ def _file(path: str, digest: str) -> dict[str, Any]:
 
 
 def _labels(card: Card) -> Iterator[dict[str, Any]]:
-    """Yield the list of labels, which the labels of the texts refer to, if there are any."""
+    """Yield the list of labels to which the labels of the texts refer, if there are any."""
     if not card.labels:
         return
     yield {

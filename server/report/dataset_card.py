@@ -1,7 +1,7 @@
-"""What a published folder says of its texts: `Card`, and the page that is made of it.
+"""The description of the texts in a published folder: `Card`, and the page that is made from it.
 
-The folder is for everybody, so nothing else of a run's documents gets into it: neither figures, some of which are
-computed from private records, nor names of hospitals, paths or settings.
+The folder is public, so it contains nothing else from a run's documents: neither figures, some of which are computed
+from private records, nor names of hospitals, paths or settings.
 """
 
 import datetime as dt
@@ -58,7 +58,7 @@ class Terms:
     """Statements on a published data set that only a person can make.
 
     Attributes:
-        license: Licence of the synthetic texts: an identifier as hubs have it, or the address of its text.
+        license: Licence of the synthetic texts: an identifier that hubs use, or the address of the licence's text.
         public_license: Licence of the public texts, in the same form; None: the public texts are left out.
         language: Code of the texts' language, such as "en"; None: not stated.
         creator: Name of the organization that publishes the texts; None: not stated.
@@ -74,7 +74,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """All that a published folder says of its texts.
+    """Everything that a published folder says about its texts.
 
     Attributes:
         terms: Statements of the person who publishes the texts.
@@ -97,7 +97,7 @@ class Card:
         max_records: Largest number of records of one unit that count.
         relation: Difference of the data sets that the guarantee makes hard to tell apart.
         mechanism: The mechanisms in words.
-        plan: Hex digest of the plan, by which hospitals recognize the run.
+        plan: Hex digest of the plan, by which hospitals recognise the run.
         simulation: Whether the hospitals were simulated.
         not_covered: Limits of the guarantee.
     """
@@ -142,12 +142,12 @@ class Card:
 
     @property
     def attested(self) -> str:
-        """Sentence on who attests the guarantee."""
+        """Sentence that says who attests the guarantee."""
         return SIMULATED if self.simulation else ATTESTED
 
     @property
     def collection(self) -> str:
-        """Sentences on how the texts came about."""
+        """Sentences that say how the texts were made."""
         asked = {
             Kind.BOUNDED: f"Noised answers of {self.parties} hospitals about their records steered them; no private "
             "text is among these texts.",
@@ -169,7 +169,7 @@ def card(
     public: Sequence[Candidate],
     published: dt.date,
 ) -> Card:
-    """Take from a run's documents what may be published, and nothing else.
+    """Return the card, which takes from a run's documents only what may be published.
 
     Args:
         run: The run's `run.json`.
@@ -242,7 +242,7 @@ def _probabilities(text: Candidate, labels: Sequence[str]) -> list[float] | None
 
 
 def _metadata(shown: Card) -> dict[str, Any]:
-    """Return the metadata in the words of Hugging Face's hub."""
+    """Return the metadata in the vocabulary of Hugging Face's hub."""
     terms, parts = shown.terms, [SYNTHETIC, *[TRANSFER] * bool(shown.public_texts)]
     given = {
         "pretty_name": shown.name,
@@ -269,7 +269,7 @@ def _metadata(shown: Card) -> dict[str, Any]:
 
 
 def _license(terms: Terms) -> dict[str, Any]:
-    """Return the metadata on licences: their identifiers, or "other" with a link to the first that is an address."""
+    """Return the metadata on licences: identifiers, or "other" with a link to the first licence that is an address."""
     names = [name for name in (terms.license, terms.public_license) if name]
     if link := next(filter(is_address, names), None):
         return {"license": "other", "license_name": "stated-below", "license_link": link}

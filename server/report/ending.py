@@ -63,7 +63,7 @@ def _accuracy(measured: Accuracies) -> str:
 
 
 def _distance(near: Nearness) -> str:
-    """Return the distances from real texts, without labels."""
+    """Return the distances from real texts, for a run without labels."""
     shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
     fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
     return f"{fids} (FID from real texts)" if fids else "not measured: more test texts are needed"

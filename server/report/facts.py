@@ -81,7 +81,7 @@ class Facts:
 
     @property
     def title(self) -> str:
-        """What the run made, of what and by whom, in one line."""
+        """What the run made, from what and by whom, in one line."""
         kind = (self.run and self.run.kind) or "texts"
         made = f"{len(self.texts):,} synthetic {kind}"
         privacy = self.privacy
@@ -117,7 +117,7 @@ class Facts:
 
     @property
     def _written_from_records(self) -> bool:
-        """Whether models that read a hospital's records wrote texts: queries for texts have a longest one."""
+        """Whether models that read hospitals' records wrote texts, as the parameter `longest` of a query shows."""
         return self.privacy is not None and any("longest" in query.parameters for query in self.privacy.queries)
 
     @cached_property
@@ -154,12 +154,12 @@ class Facts:
 
     @property
     def share_noise(self) -> float:
-        """Standard deviation of the noise in a label's released share; 0 without a census."""
+        """Standard deviation of the noise in a label's released proportion; 0 without a census."""
         return self.census.count_noise / max(1.0, math.fsum(self.census.counts)) if self.census else 0.0
 
     @cached_property
     def words(self) -> Histogram | None:
-        """Histogram of the texts' numbers of words; None without texts."""
+        """Histogram of the number of words in each text; None without texts."""
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, An
 
 
 def _money(rounds: Sequence[RoundReport]) -> dict[str, float | None]:
-    """Return the cost of all rounds by model, in the prices' currency; None for a model whose price is unknown."""
+    """Return the cost of all rounds for each model, in the prices' currency; None if the model's price is unknown."""
     sums: dict[str, float | None] = {}
     for report in rounds:
         for model, paid in report.paid.items():

@@ -56,7 +56,8 @@ def better(name: str) -> str | None:
     """Return the direction in which a figure is better: "higher", "lower", or None for neither.
 
     Args:
-        name: Its name after the title of its group, as in "spans: real": there it is an F1, elsewhere a distance.
+        name: The title of the figure's group and the figure's name, as in "spans: real". That figure is an F1, whereas
+            "real" in any other group is a distance.
     """
     names = {name, name.rpartition(": ")[2]}
     if names & _LOWER or "of a kind: " in name:
@@ -137,7 +138,7 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
 
 
 def _notes(headings: Sequence[str], stack: Sequence[FigureGroup]) -> Iterable[dict[str, str]]:
-    """Yield the definitions, each once, and notes of the columns."""
+    """Yield the definitions of the columns, each only once, and their notes."""
     said: set[str] = set()
     for heading, group in zip(headings, stack, strict=True):
         for text in (group.note and f"{group.note}.", group.definition):

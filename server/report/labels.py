@@ -20,12 +20,12 @@ class LabelRow(Document):
     Attributes:
         label: The label's name.
         texts: Number of its texts.
-        share: The label's share of the texts' weights; None if there are no texts.
+        share: The label's fraction of the texts' weights; None if there are no texts.
         words: Median number of words of its texts; None if it has none.
-        records: Number of its records; None unless they are counted.
-        record_share: The label's share of the records; None if it is not known.
-        recall: Share of its test texts to which a classifier trained on the texts gives this label; None if it was not
-            measured.
+        records: Number of its records; None unless the records are counted.
+        record_share: The label's proportion among the records; None if it is not known.
+        recall: Fraction of its test texts to which a classifier trained on the texts gives this label; None if it was
+            not measured.
     """
 
     label: str
@@ -42,9 +42,9 @@ class LabelTable(Document):
     """The table of labels, with their texts and records. Texts and records with several labels count under each.
 
     Attributes:
-        records: "counted" for exact numbers of private records, only in a simulation; "noised" for shares that the
+        records: "counted" for exact numbers of private records, only in a simulation; "noised" for proportions that the
             method's answers released; None for neither.
-        simulation_only: Whether they are counted.
+        simulation_only: Whether the records are counted.
         rows: The labels.
     """
 
@@ -60,7 +60,7 @@ def by_label(
     metrics: Metrics,
     texts: Sequence[Candidate],
 ) -> LabelTable:
-    """Return the table of labels of a run folder, whose documents may be missing."""
+    """Return the table of labels of a run folder; any of its documents may be missing."""
     shares, exact = record_shares(privacy, rounds, metrics)
     number = _number(metrics) if exact else None
     weights, words = weights_of(texts), _words(texts)
@@ -84,7 +84,7 @@ def by_label(
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
-    """Return the sum of the texts' weights by label; a text with several labels counts under each."""
+    """Return the sum of the texts' weights for each label; a text with several labels counts under each."""
     weights: Counter[str] = Counter()
     for text in texts:
         for label in text.labels:
@@ -95,10 +95,10 @@ def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
 def record_shares(
     privacy: Privacy | None, rounds: Sequence[RoundReport], metrics: Metrics
 ) -> tuple[Mapping[str, float], bool]:
-    """Return each label's share of the records, and whether shares are exact. They are empty if nothing states them.
+    """Return each label's proportion among the records (empty if unknown), and whether the proportions are exact.
 
-    Only a simulation has exact shares. A method that asks for them has noised shares in its rounds; if its answers have
-    no noise, these are counts of private records, and are not used.
+    Only a simulation has exact proportions. A method that asks for them has noised proportions in its rounds; if its
+    answers have no noise, the proportions are exact for private records and are not used.
     """
     if privacy is None:
         return {}, False
@@ -110,7 +110,7 @@ def record_shares(
 
 
 def _number(metrics: Metrics) -> int | None:
-    """Return the number of all private records, in older folders from the figures `real_private`; None if unknown."""
+    """Return the number of all private records, taken from `real_private` in older folders; None if unknown."""
     counted = metrics.label_shares and metrics.label_shares.count
     return counted if counted is not None else metrics.real_private and metrics.real_private.records
 

@@ -1,4 +1,4 @@
-"""Form of the hospitals' texts by noised answers to a census's questionnaire, compared with that of the run's texts."""
+"""Form of the hospitals' texts, from noised answers to a census's questionnaire, compared with the run's texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class LikenessRow(Document):
     Attributes:
         question: Name of the question; empty for a term.
         answer: The answer, or the term.
-        records: Estimated share of the records.
-        band: Half of the 95 % interval of `records`, by the noise alone.
-        texts: Share of the run's texts; None if there are none.
+        records: Estimated fraction of the records.
+        band: Half-width of the 95 % interval of `records`, which accounts for the noise alone.
+        texts: Fraction of the run's texts; None if there are no texts.
     """
 
     question: str
@@ -31,20 +31,20 @@ class LikenessRow(Document):
 
     @property
     def surprise(self) -> float:
-        """Difference between `records` and `texts`, divided by the band; 0 without texts."""
+        """Difference between `records` and `texts`, divided by `band`; 0 without texts."""
         return 0.0 if self.texts is None else abs(self.records - self.texts) / self.band
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness(Document):
-    """The answers by question, and the terms that differ most."""
+    """The answers to the questions, and the terms that differ most."""
 
     answers: tuple[LikenessRow, ...]
     terms: tuple[LikenessRow, ...]
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """Return the comparison; None without answers, or if these have no noise, since they then are private counts."""
+    """Return the comparison; None without answers, or if the answers have no noise and so are private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

@@ -1,4 +1,4 @@
-"""Layout of lines and bars: coordinates are user units of a view box, y downward.
+"""Layout of lines and bars: coordinates are user units of a view box, with y pointing downward.
 
 Each plot has a summary in words and keeps its values for a table. Lines and marks differ in shape and in colour.
 """
@@ -48,7 +48,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line of a plot, as numbers and as it is drawn.
+    """One line of a plot, as numbers and as a drawing.
 
     Attributes:
         name: Name of the line.
@@ -107,10 +107,11 @@ def lines(
         note: See `Frame`.
         x_name: See `Frame`.
         places: Places of the values, such as rounds; with logarithmic axes ascending and above 0.
-        values: A value for each place, by the line's name; a missing one, or 0 on a logarithmic axis, leaves a gap.
+        values: A value for each place, keyed by the line's name. A missing value, or 0 on a logarithmic axis, leaves a
+            gap.
         intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
-        including: Further values up to which a linear y axis reaches.
-        logarithmic: Whether both axes are logarithmic: then a line that is twice as steep grows with the square.
+        including: Further values that a linear y axis must cover.
+        logarithmic: Whether both axes are logarithmic. A line that is twice as steep then grows with the square.
         height: Height of the plot, in units of its view box.
     """
     clean = {
@@ -233,7 +234,7 @@ def _decades(values: Sequence[float]) -> list[float]:
 
 
 def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Callable[[float], float]:
-    """Return the function from a value to its position on an axis, which reaches from the first to the last value."""
+    """Return the function from a value to its position on an axis that extends over all of `values`."""
     scale: Callable[[float], float] = math.log10 if logarithmic else float
     low, high = scale(values[0]), scale(values[-1])
 
@@ -245,7 +246,7 @@ def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: boo
 
 
 def _path(spots: Sequence[tuple[float, float] | None]) -> str:
-    """Return the SVG path that joins points by lines; a missing one leaves a gap."""
+    """Return the SVG path that joins points by lines; a missing point leaves a gap."""
     joined = zip([None, *spots], spots, strict=False)
     return "".join(f"{'L' if before else 'M'}{spot[0]} {spot[1]}" for before, spot in joined if spot)
 

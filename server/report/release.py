@@ -57,7 +57,7 @@ def escaped(value: object) -> str:
 
 
 def _worst(facts: Facts) -> dict[str, Any] | None:
-    """Return the label whose test texts are recognised least, with the mean recall of all labels; None without any."""
+    """Return the label with the lowest recall on test texts, and the mean recall of all labels; None without any."""
     recalls = {row.label: row.recall for row in facts.labels.rows if row.recall is not None}
     if not recalls:
         return None

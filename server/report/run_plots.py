@@ -66,7 +66,8 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
 
     Args:
         rounds: The rounds.
-        groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn with FID.
+        groups: Groups of figures of the whole run; the distance between two sets of real texts is drawn in the plot of
+            the FID.
     """
     figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
     names = [name for name in dict.fromkeys(name for group in figures for name in group) if name not in _BOOKKEEPING]
@@ -81,7 +82,7 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
 
 
 def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[float | None]]:
-    """Return the FID of real texts from real ones, as a line; empty if it was not measured."""
+    """Return the FID between two sets of real texts, as a line; empty if it was not measured."""
     figures = [figure for group in groups if group.title == "fidelity real" for figure in group.figures]
     return {
         f"real against real{' (simulation only)' * figure.simulation_only}": [value] * rounds

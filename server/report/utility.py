@@ -32,7 +32,8 @@ class Accuracies(Document):
         released: Accuracy of the classifier that consists of the released numbers, without any text.
         gain: The synthetic texts' accuracy minus `zero_shot`, for equally many texts.
         real: Accuracy of the same model trained on all private records: only in a simulation.
-        majority: Share of the test texts' most frequent label; of micro F1, that of the best constant answer.
+        majority: Fraction of the test texts with the most frequent label; if the measure is micro F1, the micro F1 of
+            the best constant answer.
         tested: Number of test texts.
     """
 
@@ -49,7 +50,7 @@ class Accuracies(Document):
 
     @property
     def clearly_above_guessing(self) -> bool:
-        """Whether the lower end of the 95 % interval over test texts is above the most frequent label's share."""
+        """Whether the lower end of the 95 % interval over test texts is above the most frequent label's fraction."""
         if self.synthetic is None or self.majority is None or not self.tested:
             return False
         if self.measure != ACCURACY:
@@ -88,9 +89,9 @@ class Utility(Document):
     """The table of accuracies, with sentences on the measurements.
 
     Attributes:
-        rows: Its rows.
+        rows: Rows of the table.
         notes: The sentences.
-        measure: `ACCURACY`, or `MICRO_F1`, which then stands in place of each row's accuracy, without a macro-F1.
+        measure: `ACCURACY`, or `MICRO_F1`, which then replaces each row's accuracy; the rows then have no macro-F1.
     """
 
     rows: tuple[UtilityRow, ...]
@@ -99,7 +100,7 @@ class Utility(Document):
 
 
 def accuracies(metrics: Metrics) -> Accuracies:
-    """Return the accuracies that were measured or, of texts with several labels, the micro F1."""
+    """Return the accuracies that were measured or, for texts with several labels, the micro F1."""
     if sets := metrics.label_sets:
         return Accuracies(
             measure=MICRO_F1,
@@ -128,7 +129,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Return the share of the parties' records that a classifier labels correctly, by a noised count, if asked for."""
+    """Return the fraction of the parties' records that a classifier labels correctly, by a noised count, if any."""
     return _accuracy(metrics.federated).value
 
 
@@ -183,7 +184,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _of_sets(metrics: Metrics, sets: LabelSets) -> Iterator[UtilityRow]:
-    """Yield the rows of texts with several labels."""
+    """Yield the rows for texts with several labels."""
     tested, without = metrics.test_records, sets.gain and sets.gain.texts
 
     def row(name: str, texts: int | None, micro_f1: Estimate, *, simulation_only: bool = False) -> UtilityRow:
@@ -229,7 +230,7 @@ def _row(
     *classifiers: Classifier | None,
     simulation_only: bool = False,
 ) -> UtilityRow:
-    """Make a row: each figure comes from the first classifier that has it, and a reason from the first of all."""
+    """Make a row: each figure comes from the first classifier that has it, and the reason from the very first one."""
     known = [classifier for classifier in classifiers if classifier]
     accuracy = _first(*(classifier.accuracy for classifier in known))
     return UtilityRow(

@@ -1,11 +1,12 @@
-"""Two or three short sentences on a run: its texts against the same models without the hospitals, and the references.
+"""Two or three short sentences on a run: its texts compared with the same models without the hospitals, and references.
 
 The first says what the hospitals' answers add: the accuracy with and without them, from equally many texts. The second
-has the 95 % interval of the difference between these two, and the third the accuracy with all texts beside real records
-and guessing: even texts that are half-way between these may be no better than those that the same models wrote before
-any answer. Without labels nothing is learned: then the sentences are about the distance of the texts from real ones.
+has the 95 % interval of the difference between these two accuracies. The third compares the accuracy with all texts to
+those with real records and by guessing, because even texts half-way between real records and guessing may be no better
+than those that the same models wrote before any answer. Without labels no classifier is trained, and the sentences
+state the distance of the texts from real ones.
 
-If a run has no guarantee, they are preceded by the advice to treat its texts as private data.
+If a run has no guarantee, the sentences are preceded by the advice to treat its texts as private data.
 """
 
 from dataclasses import dataclass
@@ -26,10 +27,10 @@ class Verdict(Document):
 
     Attributes:
         sentence: The verdict: sentences, the first of which says whether the hospitals' answers help.
-        short: The same without the sentences on all texts and on the references, for where bars show these.
+        short: The same without the sentences on all texts and on the references, for pages on which bars show them.
         guarantee: Title of the guarantee.
-        accuracy: The accuracies behind it.
-        simulation_only: Whether it has a figure of private records.
+        accuracy: The accuracies behind the verdict.
+        simulation_only: Whether the verdict has a figure that was computed from private records.
     """
 
     sentence: str
@@ -87,7 +88,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
-    """Return accuracies, each before its training texts in words: `first`, with real records and by guessing."""
+    """Return a list of accuracies in words: those of `first`, with real records and by guessing."""
     shown = (*first, ("with real records", measured.real), ("by guessing", measured.majority))
     parts = [f"{_percent(value)} {what}" for what, value in shown if value is not None]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
@@ -107,7 +108,7 @@ def _doubt(measured: Accuracies, synthetic: float) -> str | None:
 
 
 def _compared(gain: Gain, without: float, measure: str) -> str:
-    """Return a sentence that has the answer first, then the two figures whose difference is the gain."""
+    """Return a sentence that states the answer first, and then the two figures that the gain compares."""
     return (
         f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measure} is "
         f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}"
@@ -171,7 +172,7 @@ def gained(gain: Gain, trained_on: int | None) -> str:
 
 
 def _against_real(measured: Accuracies, synthetic: float) -> str | None:
-    """Return a remark on real records; None if their accuracy says all."""
+    """Return a remark on real records; None if their accuracy needs no remark."""
     real, majority = measured.real, measured.majority
     if real is None or majority is None:
         return None
@@ -196,6 +197,6 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a share as text, in percentage points, with one decimal unless that is 0."""
+    """Return a fraction as text, in percentage points, with one decimal unless that decimal is 0."""
     shown = f"{100 * share:.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown.replace("-", "−")

@@ -1,4 +1,4 @@
-"""Distribution of the noised votes over the candidates, by query, from the answers in a run folder.
+"""Distribution of the noised votes over the candidates, for each query, from the answers in a run folder.
 
 Only noised sums over parties are read. Nothing is shown for sums without noise, which are exact counts of private
 records.
@@ -44,12 +44,12 @@ class Votes(Document):
         direction: Direction of the votes: "nearest" or "furthest".
         round: The round.
         candidates: Number of candidates.
-        mechanism: The mechanism that noises them.
+        mechanism: The mechanism that adds noise to the votes.
         scale: Scale of the noise, in votes.
-        spread: Standard deviation over the candidates.
+        spread: Standard deviation of the votes over the candidates.
         noise: Standard deviation of the noise; None in a folder that does not state it.
         quantiles: Minimum, 10 % quantile, median, 90 % quantile and maximum.
-        beyond_noise: Share of the candidates with more votes than twice `scale`.
+        beyond_noise: Fraction of the candidates with more votes than twice `scale`.
         edges: (bins + 1,) edges of the bins, as in `Histogram`.
         counts: (bins,) number of candidates in each bin.
         open_end: Always False: the last bin has an upper edge.
@@ -114,8 +114,8 @@ def histogram_of(values: Sequence[float], *, whole: bool = False) -> Histogram:
 
     Args:
         values: The values to count.
-        whole: Whether the values are integers. The edges of the bins then are integers too and start at 0, and the last
-            bin is open if up to a hundredth of the values lies far beyond the rest.
+        whole: Whether the values are integers. If so, the edges of the bins are integers too and start at 0, and the
+            last bin is open if up to a hundredth of the values lies far beyond the rest.
     """
     sample = np.asarray(values, dtype=np.float64)
     low, high = sample.min(), sample.max()
@@ -129,7 +129,7 @@ def histogram_of(values: Sequence[float], *, whole: bool = False) -> Histogram:
 
 
 def _nice(width: float, *, whole: bool) -> float:
-    """Return the first of 1, 2, 5, 10, 20, ... (or tenths of these) that is not below `width`."""
+    """Return the smallest of 1, 2 and 5 times a power of ten that is not below `width`; at least 1 for `whole`."""
     if width <= 0:
         return 1.0
     unit = 10.0 ** np.floor(np.log10(width))

@@ -4,17 +4,17 @@ They follow from the content of a run folder, which is public or released: texts
 Only a simulation has the records' own labels (`simulations/private_evaluation`), and results from these are marked as
 such.
 
-    accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
+    accuracy     lower end of the 95 % interval not above the fraction of the most frequent label
     gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
                  accuracies or, without labels, of distances from real texts
     gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
-    labels       shares of texts and records that differ by more than a quarter; labels without any text
-    pairs        of labels in the texts further from those of the test texts than pairs of independent labels are
-    crowded      a label with far more of the texts than its share of the records supports, noise allowed for
+    labels       fractions of texts and records that differ by more than a quarter; labels without any text
+    pairs        pairs of labels further from those of the test texts than pairs of independent labels are
+    crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
     lost texts   more than half of the requested ones
-    disclosures  records are disclosed more often than test texts, by the test that nothing was learned
+    disclosures  records are disclosed more often than test texts, according to the test that nothing was learned
 
 Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
 warning is also a weakness, until the votes are available: then the measurement replaces the expectation.
@@ -88,7 +88,7 @@ def weaknesses(
     votes: Sequence[Votes],
     share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
-    """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
+    """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
     return (
         *_accuracy(run, rounds, metrics, texts),
         *_gain(run, privacy, metrics),
@@ -144,7 +144,7 @@ def _accuracy(
 
 
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
-    """Yield a weakness if the hospitals' answers have added nothing that the test texts show."""
+    """Yield a weakness if the test texts show no benefit of the hospitals' answers."""
     measured, near = accuracies(metrics), metrics.nearness
     gain = near.gain if near else measured.gain
     if gain is None or gain.clear:
@@ -281,10 +281,11 @@ def _pairs(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterat
 def _crowded(
     run: RunSummary, texts: Sequence[Candidate], shares: tuple[Mapping[str, float], bool], share_noise: float
 ) -> Iterator[Weakness]:
-    """Yield labels that attract texts of other labels or of none, as a description that fits everything does.
+    """Yield a weakness for each label that attracts texts of other labels or of none, such as one that fits everything.
 
-    A method may request equally many texts of each label, so an equal share is always supported. Released shares may be
-    wrong by twice their noise, and a number of texts by twice its standard deviation if the labels were drawn.
+    A method may request equally many texts of each label, so an equal proportion is always supported. Released
+    proportions may be wrong by twice their noise. Numbers of texts may deviate by twice the standard deviation that
+    they would have if the labels were drawn at random.
     """
     records, exact = shares
     if not records or not texts:

@@ -82,7 +82,7 @@ def render(template: str, **view: object) -> str:
 
 
 def drawn(plot: Frame) -> Markup:
-    """Return a plot for another page, as it stands in a report; all text in it is escaped."""
+    """Return a plot as it appears in a report, for use on another page; all text in it is escaped."""
     drawing: Markup = _environment().get_template("plots.html").make_module().draw(plot)  # type: ignore[attr-defined]
     return drawing
 
@@ -143,7 +143,7 @@ def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
 
 
 def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
-    """Return the number of texts of each label and a few of them, at even distances over the run."""
+    """Return the number of texts of each label and a few of them, evenly spaced over the run."""
     by_label: dict[str, list[Candidate]] = {}
     for text in texts:
         by_label.setdefault(text.named, []).append(text)
@@ -170,17 +170,17 @@ def _percent(share: float | None) -> str:
 
 
 def _figure(value: float, share: bool) -> str:
-    """Return a figure as a verdict writes it: a share in percent, or a distance."""
+    """Return a figure as a verdict writes it: a fraction as a percentage, or a distance as it is."""
     return _whole(f"{points(value)} %") if share else f"{value:.3g}"
 
 
 def _whole(text: str) -> str:
-    """Return a text in which no line parts a number from its percent sign or from its ε."""
+    """Return a text in which no line break can separate a number from its percent sign or from its ε."""
     return text.replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def show_duration(seconds: float) -> str:
-    """Return a time in the two largest units that it has."""
+    """Return a duration in its two largest units."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,8 +1,9 @@
-"""The demo of long texts: invented discharge letters in sections, by the findings of the demo notes. No real patient.
+"""The demo of long texts: invented discharge letters in sections, with the findings of the demo notes.
 
-A letter has six or seven of seven sections and 300 to 1,500 words. Hospitals differ in wording, in the order of their
-sections, in which of them they leave out, and in how much they say about each finding. The public text is other wards'
-letters: the same headings in another order, other complaints, and often one of the same conditions.
+The letters describe no real patient. A letter has six or seven of seven sections and 300 to 1,500 words. Hospitals
+differ in wording, in the order of their sections, in which of them they leave out, and in how much they say about each
+finding. The public text is other wards' letters: the same headings in another order, other complaints, and often one of
+the same conditions.
 """
 
 from functools import lru_cache
@@ -159,7 +160,7 @@ def _sentences(rng: np.random.Generator, heading: str, phrase: str, hospital: in
 
 
 def _some(rng: np.random.Generator, ways: tuple[str, ...], hospital: int) -> list[str]:
-    """Return some of these sentences in any order, more of them from a hospital that says more."""
+    """Return some of these sentences in random order; a hospital that says more gets more of them."""
     number = max(1, round(_MENTIONED[hospital] * len(ways)))
     return [_filled(rng, (ways[place],)) for place in rng.permutation(len(ways))[:number]]
 

@@ -119,7 +119,7 @@ def private_messages(hospital: int, count: int, experiment_seed: int) -> list[Re
     """Return `count` messages to one hospital, in its patients' style, with all six desks about equally often.
 
     Args:
-        hospital: Number from 0; its patients' style is the remainder by three.
+        hospital: Number from 0; the remainder modulo 3 determines its patients' style.
         count: Number of messages.
         experiment_seed: Seed. The messages of each hospital and the test messages are independent samples.
     """

@@ -6,7 +6,7 @@ text never shows these diagnoses in the way that a hospital writes them: it cons
 style, and of textbooks, leaflets and pocket cards on the four conditions. The frequencies were chosen to make the task
 learnable and not trivial; they are not a medical reference.
 
-The words are a language's own (`grammar_english.py` and so on), all else is the same in every language.
+Each language has its own words (`grammar_english.py` and so on); all else is the same in every language.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def private_notes(
         experiment_seed: Seed. The notes of each hospital and the test notes are independent samples.
         language: Name of the grammar.
         diagnoses: Largest number of diagnoses of a patient. Above 1, pneumonia often comes with COPD, and heart failure
-            with an embolism; a finding is then as frequent as under the one of them that has it most often.
+            with an embolism; a finding is then as frequent as under the patient's diagnosis that has it most often.
     """
     rng = experiment(experiment_seed, "private notes", hospital)
     notes = (_marked_record(rng, _style(hospital), GRAMMARS[language], diagnoses) for _ in range(count))
@@ -146,7 +146,7 @@ def _marked_record(
 
 
 def _read(note: str, topic: str | None = None) -> Example:
-    """Take the marks out of what the grammar wrote."""
+    """Take the marks out of a note that the grammar wrote; return its text and spans."""
     marked = read(note, SPANS)
     assert isinstance(marked, Marked), "the grammar marks whole phrases"
     return Example(text=marked.text, topic=topic, spans=marked.spans)

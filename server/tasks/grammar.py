@@ -66,7 +66,8 @@ Three = tuple[str, str, str]
 class Grammar:
     """What a language says in demo notes.
 
-    A pair of texts on a patient is about a man and about a woman. Tuples of three are by the way of writing.
+    Of a pair of texts on a patient, the first is about a man and the second about a woman. A tuple of three has one
+    entry for each way of writing.
 
     Attributes:
         task: Public description of the notes; its labels are in the order of the frequencies.
@@ -78,10 +79,10 @@ class Grammar:
         openings: Pairs of first sentences with {age}, {complaint} and {days}.
         measurements: What was measured: {rate}, {saturation}, {pressure} and {heat}.
         subjects: A pronoun and a noun, for a man and for a woman, with capital letters.
-        leads: By section and way, two beginnings of a section in running text, with {She}, {she} and {Patient}.
-        heads: By way, the headings of the five sections.
+        leads: For each section and way, two beginnings of a section in running text, with {She}, {she} and {Patient}.
+        heads: For each way, the headings of the five sections.
         conditions: The labels' conditions, in the words of a sentence.
-        usual: By way, three sentences of a finding {0} and a condition {1} that often has it.
+        usual: For each way, three sentences about a finding {0} and a condition {1} that often has it.
         unusual: The same where the condition hardly ever has it.
         conjunction: Word between the last two of a list, with its white space.
         marks: Colon after a heading, and separator of a block's items, with their white space.

@@ -1,4 +1,4 @@
-"""Demo notes in French: the words of a service d'urgences's notes on breathlessness. They describe no real patient."""
+"""Demo notes in French: the words of a service d'urgences on breathlessness. The notes describe no real patient."""
 
 # ruff: noqa: E501 — a finding is one line of the table
 from server.domain import Task, Wording

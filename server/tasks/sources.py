@@ -38,7 +38,7 @@ class Source(Protocol):
         """Return real texts that do not belong to any party; may be empty."""
 
     def held_out_spans(self) -> list[Example]:
-        """Return those of the held-out texts that have spans; read only if the task has types of spans."""
+        """Return the held-out texts that have spans; read only if the task has types of spans."""
 
 
 def _as_set(task: Task, labels: str | None) -> Task:
@@ -154,7 +154,7 @@ class LabelledFiles(LabelledFilesSettings):
     """Files with the columns `text,label`, or `text` alone (CSV, JSON Lines or Parquet); or FHIR."""
 
     def __post_init__(self) -> None:
-        """Refuse private records as public text: models learn from it, and prompts show it word for word."""
+        """Raise `ConfigError` if the public text is the private records: prompts show public text word for word."""
         LabelledFilesSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
             raise ConfigError(
@@ -246,7 +246,7 @@ class LabelledFiles(LabelledFilesSettings):
             return self.read(self.test)
 
     def held_out_spans(self) -> list[Example]:
-        """Return those rows of the file of test texts that have spans; none if `test` is not set."""
+        """Return the rows of the file of test texts that have spans; none if `test` is not set."""
         if not self.test:
             return []
         with named_by("task.test"):
@@ -265,7 +265,7 @@ class LabelledFiles(LabelledFilesSettings):
         """Return the records of a file of this task.
 
         Raises:
-            DataError: Their texts do not have the task's structure.
+            DataError: A text does not have the task's structure.
         """
         if structure := self.task().structure:
             check_records(records, structure, path)
@@ -279,10 +279,10 @@ class LabelledFiles(LabelledFilesSettings):
 
 
 def check_sections(records: Sequence[Record], task: Task, path: object) -> None:
-    """Refuse a text without any of the task's headings, by the number of its record.
+    """Raise `DataError` if a text has none of the task's headings.
 
     Raises:
-        DataError: There is one; the message has its number, and no word of it.
+        DataError: A text has none of the headings; the message has the number of its record, and no word of it.
     """
     for number, record in enumerate(records, start=1):
         if not sections(record.text, task.labels):

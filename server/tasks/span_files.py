@@ -3,7 +3,7 @@
     {"text": "took aspirin", "spans": [{"start": 5, "end": 12, "type": "drug"}]}
 
 Such files are public texts or held-out ones. No hospital's file has spans: its records are embedded as they are. Files
-in other formats, and rows without the field, have none.
+in other formats, and rows without the field, have no spans.
 """
 
 import json
@@ -29,7 +29,8 @@ def read_spans(path: str | Path, types: Collection[str]) -> list[Spans | None]:
         types: The planned types. Spans of other types are left out: a corpus may have more than the task wants.
 
     Returns:
-        One entry for each row, in the file's order: None without the field. An empty list for another format.
+        One entry for each row, in the file's order, or None for a row without the field. The list is empty for another
+        format.
 
     Raises:
         DataError: Spans are malformed, or do not fit their text; the message has path and line, the number of the
@@ -44,7 +45,7 @@ def read_types(path: str | Path) -> set[str]:
 
 
 def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
-    """Return those texts of a file that have spans; none without types.
+    """Return the texts of a file that have spans; none if there are no types.
 
     Raises:
         DataError: As in `read_spans`, or the file cannot be read.
@@ -56,7 +57,7 @@ def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
 
 
 def _rows(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a JSON Lines file, each with its place; of another format none."""
+    """Yield the rows of a JSON Lines file, each with its place; yield none of another format."""
     file = Path(path)
     if file.suffix.lower() != ".jsonl":
         return

@@ -9,10 +9,10 @@
 
 Tables in memory are written to a new folder that only this account can enter, outside the run folder. It is removed
 when the call ends, except after `kill -9`, or a signal outside the main thread. So a run folder contains no more of the
-records than that of the command, and `resume` needs the same tables again. Files given by their paths are read in
-place, as by the command.
+records than a run folder of the command, and `resume` needs the same tables again. Files given by their paths are read
+in place, as by the command.
 
-Every error is a `common.errors.CaucusError`, including the error about a setting that Hydra refuses. A call leaves the
+Every error is a `common.errors.CaucusError`, including the error about a setting that Hydra rejects. A call leaves the
 working directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and
 the logger "caucus" passes it on to the existing handlers.
 """
@@ -76,7 +76,7 @@ def simulate(
 
     Args:
         train: Private records, dealt out to the parties; None takes the task of `overrides`, by default the demo's.
-            Without labels, they may be texts alone.
+            Records without labels may be plain texts.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
         labels: The task's labels. None takes them from `train`, which only a simulation may do.
@@ -92,7 +92,7 @@ def simulate(
         The complete result. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
 
     Raises:
-        CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
+        CaucusError: ConfigError or DataError before any private data is queried; other errors if the run fails.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
@@ -185,7 +185,7 @@ def plan(
 def _files(
     tables: Mapping[str, Table | Texts | None], folder: Path, *, unread: Sequence[str] = (), labelled: bool = True
 ) -> dict[str, Path]:
-    """Return each given table's path by name. A table in memory is written to `folder`, unless it is in `unread`."""
+    """Return the paths of the given tables, keyed by name. Write tables in memory to `folder` unless in `unread`."""
     columns = _COLUMNS if labelled else {"train": ALONE, "test": ALONE, "public_text": PUBLIC}
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
@@ -235,7 +235,7 @@ def _settings(
 
 
 def _quoted(text: str) -> str:
-    """Return the text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
+    """Return the text quoted for Hydra's grammar, in which a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 

@@ -74,7 +74,7 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Result":
-        """Return the result in the folder of a run, however that run was started.
+        """Return the result of the run in this folder, however the run was started.
 
         Raises:
             CheckpointError: The folder is not a run folder.
@@ -98,7 +98,7 @@ class Result:
 
     @property
     def classifier(self) -> TextClassifier:
-        """The classifier that consists of a census's released numbers; it has scikit-learn's `predict` and `score`.
+        """The classifier made of the numbers that a census released; it has scikit-learn's `predict` and `score`.
 
         Raises:
             ConfigError: The method's released numbers are not a classifier, or the run is partial.

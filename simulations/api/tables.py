@@ -1,7 +1,7 @@
-"""Files of the texts of a run, which are given in memory (a data frame, a list of records) or as the path of a file.
+"""The texts of a run as files: callers give texts in memory (a data frame, a list of records) or as the path of a file.
 
-Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show names
-of columns only if all look like names: in a file without a header, the first record takes their place.
+Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show column
+names only if all of them look like names, since a file without a header has its first record there.
 """
 
 import json
@@ -28,7 +28,7 @@ Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 
 
 class Columns(NamedTuple):
-    """Columns of a kind of table: those that it must have, and those that are taken where it has them."""
+    """Required and optional columns of a kind of table; optional columns are used if the table has them."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
@@ -49,7 +49,7 @@ def as_file(name: str, table: object, columns: Columns, folder: Path) -> Path:
         folder: An existing folder that is closed to other accounts.
 
     Raises:
-        DataError: A row is wrong; the message has the position of the first one.
+        DataError: A row is wrong; the message has the position of the first wrong row.
     """
     if is_path(table):
         return Path(table).resolve()
@@ -65,7 +65,7 @@ def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
 
 
 def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table, after a check that each value is a text that is not empty."""
+    """Yield the rows of a table, after checking that each value is a non-empty text."""
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
@@ -127,7 +127,7 @@ def _row(where: str, row: object, columns: Columns) -> dict[str, Any]:
 
 
 def _as_there(columns: Columns, names: Sequence[str]) -> Columns:
-    """Return the columns, with `labels` for `label` where a table or row has only the former."""
+    """Return the columns, with `labels` in place of `label` if the table or row has only `labels`."""
     return columns._replace(needed=label_columns(columns.needed, names))
 
 
@@ -143,7 +143,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Return a phrase with the names of the columns, or with their number unless all look like names."""
+    """Return a phrase with the column names, or with their number unless all of them look like names."""
     if not names:
         return "no column"
     if not look_like_names(names):

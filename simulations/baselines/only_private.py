@@ -53,7 +53,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
 
 
 def check_labels(task: Task) -> None:
-    """Refuse a task without labels, as nothing is measured but a classifier of the records.
+    """Reject a task without labels, since only a classifier of the records is measured.
 
     Raises:
         ConfigError: The task has no labels.
@@ -62,7 +62,7 @@ def check_labels(task: Task) -> None:
 
 
 def measured(settings: SimulationSettings, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Train the small model on private records; return the content of `metrics.json`, with its accuracy and time.
+    """Train the small model on private records; return the content of `metrics.json`, with accuracy and time.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.

@@ -2,7 +2,7 @@
 
 It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes are
 expected between this baseline and a run without votes. A prompt has as many records as a prompt of WASP has texts. With
-`method.texts=false` nothing is written, and the exemplars alone train the small model. It exists only in a simulation
+`method.texts=false` no text is written, and the exemplars alone train the small model. It exists only in a simulation
 (`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """
 
@@ -79,7 +79,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw `count` records of each label at random, or all if there are fewer; return their texts by label."""
+    """Draw `count` records of each label at random, or all if there are fewer; return their texts, keyed by label."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]

@@ -1,7 +1,7 @@
 """The run folder of a baseline that uses private records without any protection; it exists only in a simulation.
 
 The configuration of such a method names no class (`_target_`) that a coordinator could build, and `server/app.py`
-refuses it. The first sentence of its `privacy.json` says that epsilon is infinite, and why.
+rejects it. The first sentence of its `privacy.json` says that epsilon is infinite, and why.
 """
 
 import math

@@ -17,7 +17,7 @@ from simulations.federation.parties import parties, prepared
 
 
 def main() -> None:
-    """Serve the parties until SIGTERM or SIGINT. Print the line "ready" when they can be asked."""
+    """Serve the parties until SIGTERM or SIGINT. Print the line "ready" when they accept requests."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
         store(prepared(simulated(composed(overrides)), folder), folder)

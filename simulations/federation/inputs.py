@@ -30,11 +30,11 @@ _SHOWN = 5
 
 
 def check(settings: SimulationSettings) -> None:
-    """Warn about data that make a result worse or misleading, and refuse private records as public text.
+    """Warn about data that make a result worse or misleading, and reject public text that contains private records.
 
     Raises:
-        ConfigError: More than a tenth of the private texts are in the public text, from which models learn and which
-            prompts show word for word; or the records cannot be dealt out as configured.
+        ConfigError: More than a tenth of the private texts are in the public text (models learn from public text, and
+            prompts show it word for word), or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
     source: Source = build(settings.task)

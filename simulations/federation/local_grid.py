@@ -1,9 +1,9 @@
 """Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
 
 Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here works on
-the wire. A bulk array for several nodes is converted once: with a thousand parties, copies would take most of a round.
-`workers` is the number of threads that serve nodes. A test can script faults: a fault sees each message and may drop,
-alter or repeat it.
+the wire. A bulk array for several nodes is converted once, since with a thousand parties, copies would take most of a
+round. `workers` is the number of threads that serve nodes. A test can script faults: a fault sees each message and may
+drop, alter or repeat it.
 """
 
 import uuid
@@ -40,7 +40,7 @@ def deliver(_: int, message: Message) -> Iterable[Message]:
 
 
 class LocalGrid(Grid):
-    """A Grid with one node for each party, whose client app runs when a message is pushed.
+    """A Grid with one node for each party. Pushing a message to a node runs the node's client app.
 
     Args:
         client_app: The ClientApp of every node.
@@ -106,7 +106,7 @@ class LocalGrid(Grid):
         return [message_id for message_id, *_ in delivered]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Return the replies to these messages; a reply that was lost or pulled before is left out."""
+        """Return the replies to these messages; omit replies that were lost or already pulled."""
         return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
@@ -143,7 +143,7 @@ class LocalGrid(Grid):
 
 
 class _SharedBulk:
-    """Transport of messages that serialises a bulk array once, if consecutive messages contain the same one."""
+    """Transport of messages that serialises a bulk array once if consecutive messages contain the same array."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Deal private records to simulated parties and build their services: the same code that a hospital runs."""
+"""Deal private records to simulated parties and build their services, with the same code that a hospital runs."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """Return the settings with labels; missing ones are those of the training file, as only a simulation may do."""
+    """Return the settings with labels; take missing labels from the training file, which only a simulation may do."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels") or setting(settings, "task.sections"):
         return settings
@@ -75,7 +75,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """Return the settings with an expected number of records, by default that of the training file."""
+    """Return the settings with an expected number of records, by default the number in the training file."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))
@@ -111,7 +111,7 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
     """Return the settings that all simulated parties share.
 
     Raises:
-        ConfigError: An unknown key, or a limit out of range.
+        ConfigError: A key is unknown, or a limit is out of range.
     """
     return PartySettings.read(client, lambda key: f"client.{key} (configs/client.yaml)")
 
@@ -121,7 +121,7 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
 
     Raises:
         ConfigError: There are no private records, or fewer than the settings ask for.
-        DataError: A file has a wrong row, or canaries are to begin like held-out texts, and a label has none.
+        DataError: A file has a wrong row; or canaries are to begin like held-out texts, and a label has no such text.
     """
     source: Source = build(settings.task)
     task, why = source.task(), "as neither a planted record nor its style has sections"
@@ -142,7 +142,7 @@ def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
     """Return all canaries, inserted or not.
 
     Raises:
-        DataError: They are to begin like held-out texts, and a label has none.
+        DataError: Canaries are to begin like held-out texts, and a label has no such text.
     """
     federation, labels = settings.federation, list(source.task().labels)
     held_out = source.held_out() if federation.canaries and federation.canary_form == canaries.BEGINNING else None
@@ -170,7 +170,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move all records of a user to the first party that has one of them, since several parties protect a user less."""
+    """Move all records of a user to the first party that has one, since a user at several parties is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

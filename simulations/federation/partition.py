@@ -17,16 +17,17 @@ T = TypeVar("T")
 
 
 def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Split the records of each class among the parties, in shares from a symmetric Dirichlet distribution.
+    """Split the records of each class among the parties, in proportions from a symmetric Dirichlet distribution.
 
     This is the partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw
-    shares of classes for each party instead, with parties of equal size.)
+    class proportions for each party instead, with parties of equal size.)
 
     Args:
         labels: Label of each record.
         parties: Number of parties, at least 1.
-        alpha: Concentration, above 0. If it is small, few parties have a class; if it is large, all are similar.
-        rng: Generator of the shares and of the assignment of records.
+        alpha: Concentration, above 0. If alpha is small, few parties have a class; if it is large, all parties are
+            similar.
+        rng: Generator of the proportions and of the assignment of records.
 
     Returns:
         For each party the indices of its records, ascending.

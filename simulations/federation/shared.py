@@ -21,7 +21,7 @@ class Shared(Compute):
     def __call__(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Return the function's value for these arguments; compute it unless the last value was for equal ones."""
+        """Return the function's value for these arguments; compute it unless the last call had equal arguments."""
         computed_for, value = self._last.get(function, (None, None))
         if computed_for != (arguments, named):
             value = function(*arguments, **named)

@@ -1,1 +1,1 @@
-"""The project's own measurements: benchmarks, results, audit, nodes, peers. The package is installed without them."""
+"""The project's own measurements: benchmarks, results, audit, nodes, peers. It is not part of the installed package."""

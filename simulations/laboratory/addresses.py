@@ -4,8 +4,8 @@
     python -m simulations.laboratory.addresses training/labeled.xml FOLDER
 
 usaddress (https://github.com/datamade/usaddress, MIT licence) has 1,513 addresses of the United States, each word
-labelled by hand, in `training/labeled.xml` of its source distribution. This module writes `public.jsonl`,
-`train.jsonl` and `test.jsonl`, a fifth, a half and the rest of the addresses, in an order that does not change.
+labelled by hand, in `training/labeled.xml` of its source distribution. This module writes `public.jsonl`, `train.jsonl`
+and `test.jsonl`, which have a fifth, a half and the rest of the addresses, in an order that does not change.
 Neighbouring words of one part of the address are one span, without the comma after it.
 """
 
@@ -38,7 +38,7 @@ def rows(xml: str) -> list[dict[str, Any]]:
     """Return the addresses of a file as rows with `text` and `spans`, each text once.
 
     Raises:
-        DataError: It is not XML, or without addresses.
+        DataError: The file is not XML, or has no addresses.
     """
     try:
         strings = list(ET.fromstring(xml).iter("AddressString"))  # noqa: S314 — a file of the user

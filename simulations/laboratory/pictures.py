@@ -31,7 +31,7 @@ def by_epsilon(
         key: Identifier, unique in the picture.
         title: Title of the plot.
         epsilons: Values of epsilon, in the order of the plot; "inf" is shown as ∞.
-        values: Name of each line to its values, one per epsilon; None for a missing value.
+        values: Values of each line, one per epsilon, keyed by the line's name; None for a missing value.
         intervals: Intervals of these values, in the same form.
         including: Values that the vertical axis covers, so that the plots of a row have the same axis.
     """

@@ -4,7 +4,8 @@ Attacks and distances use private records without any query, so they are only fo
 
 A membership attack decides whether a record was among those from which the texts were made. A language model is trained
 on the synthetic texts; members are records of the parties, and non-members are a random part of the same source that no
-party had, so that no difference of time or style separates them (RPSG, appendix E). Scores, higher for a member:
+party had, so that no difference of time or style separates them (RPSG, appendix E). Scores of a record x, higher for a
+member:
 
     PPL    -nll(x), the likelihood of the record under the model (Carlini et al. 2021)
     REFER  nll_reference(x) / nll(x): relative to a model that was trained on other texts of the source (ibid.)
@@ -49,7 +50,7 @@ _ROWS = 1024
 
 
 class Likelihood(Protocol):
-    """A model that gives texts a likelihood, such as `LanguageModel`."""
+    """A model that assigns likelihoods to texts, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return each text's mean negative log likelihood per token, (texts,), in nats."""
@@ -75,7 +76,7 @@ class Distances:
     Attributes:
         members: Median distance of a record to the nearest synthetic text.
         others: Median distance of a held-out text to the nearest synthetic text.
-        closer: Share of records whose distance is below the 5 % quantile of that of held-out texts.
+        closer: Fraction of records whose distance is below the 5 % quantile of that of held-out texts.
         rows: Number of members, and of others.
     """
 
@@ -151,7 +152,7 @@ def scored(
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
-    """Return the exposure of a canary in bits (Carlini et al. 2019): log2 of (number of candidates / its rank).
+    """Return the exposure of a canary in bits (Carlini et al. 2019): log2(number of candidates / rank of the canary).
 
     Args:
         model: Model trained on texts that may contain the canary.

@@ -1,12 +1,12 @@
 """Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
-All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of the
-record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of all
-others, even for methods that show no record to a language model. Each canary is inserted on the toss of a coin; an
-attack on membership compares them with those left out.
+All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of
+that record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of
+all others, even for methods that show no record to a language model. Each canary is inserted on the toss of a coin; a
+membership attack compares the inserted canaries with those left out.
 
 Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end
-in what nobody expects, subject and code. A model takes up such a record, whereas one that is unlikely throughout may
+unexpectedly, in a subject and a code. A model learns such a record, whereas a record that is unlikely throughout may
 leave no trace (arXiv 2502.14921).
 """
 
@@ -78,7 +78,7 @@ class Canary:
 def canaries(
     count: int, labels: Sequence[str], experiment_seed: int, *, held_out: Sequence[Record] | None = None
 ) -> list[Canary]:
-    """Make `count` canaries, which get the labels in turn. Each is inserted or not by an independent fair coin toss.
+    """Make `count` canaries, cycling through the labels. Independent fair coin tosses decide which are inserted.
 
     The settings bound their number by `MOST_CANARIES`, the number of subjects.
 

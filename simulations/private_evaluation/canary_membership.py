@@ -1,15 +1,17 @@
 """Membership of canaries: how well the released texts reveal the inserted canaries, and the ε that follows from that.
 
 Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
-The score of a canary is 1 if its code is in a released text, plus the approach of its label's texts to it: the mean
-cosine to the nearest `NEAREST` of them, minus that to the same number of the texts to compare with (`change.py`). Even
-methods that show no record to a model can affect the second part, since a canary votes for texts near to it.
+The score of a canary is 1 if its code is in a released text, plus a measure of how closely its label's texts approach
+it: the mean cosine to the `NEAREST` nearest of them, minus the mean cosine to the same number of the texts to compare
+with (`change.py`). Even methods that show no record to a model can affect the second part, since a canary votes for
+texts near to it.
 
-A lower bound of ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
+A lower bound on ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
 is at most binomial with probability e^ε / (1 + e^ε), except for δ (`_probability`). The bound is the largest ε at which
-as many right guesses have a probability of at most 5 % for any attack: a weak attack makes it small, never false. A
-strong attack cannot make it large either: 50 right guesses of 50, for 100 canaries, show no more than 2.8.
+as many right guesses have a probability of at most 5 % for any attack: a weak attack makes the bound small, never
+false. Even a strong attack cannot make the bound large: 50 right guesses of 50, for 100 canaries, show no more than
+2.8.
 """
 
 import math
@@ -51,7 +53,7 @@ def scores(
         canaries: All canaries, inserted or not.
         vectors: (canaries, d) vectors of their texts.
         texts: The released texts.
-        before: Texts that no private answer has steered, to compare with.
+        before: Texts to compare with, which no private answer has steered.
         after: Texts that the private answers may have steered.
     """
     quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]
@@ -65,7 +67,7 @@ def scores(
 def figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float, times: int = 1
 ) -> dict[str, Figure]:
-    """Return the figures of `DEFINITION`: auc, rates of true positives, a lower bound of epsilon, the stated epsilon.
+    """Return the figures of `DEFINITION`: auc, true-positive rates, a lower bound on epsilon, the stated epsilon.
 
     Args:
         scored: (canaries,) scores.
@@ -150,7 +152,7 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
     e^ε p_other, whose integral over y is at most δ by (ε, δ)-DP. So a guess is right because of that part with
     probability at most δ; the paper's bound 2 δ, which is larger, is used here. Let F be the number of guesses that are
     right for that reason; its expectation is at most 2 δ m for m canaries (`of`). The number of other right guesses has
-    at most the upper tail f(v) = P[B >= v] of a binomial variable B. However F depends on it,
+    at most the upper tail f(v) = P[B >= v] of a binomial variable B. However F depends on that number,
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
     """

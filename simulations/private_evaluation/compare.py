@@ -1,7 +1,7 @@
 """Figures and a map of the private records, which a simulation adds to a finished run folder.
 
 They have no noise, are marked "simulation_only" and must not leave the machine. `metrics.json` gets the scores of the
-same small model trained on the private records, the shares of their labels and the groups of `of_records`.
+same small model trained on the private records, the proportions of their labels and the groups of `of_records`.
 `map_private.json` gets the coordinates of the records.
 """
 
@@ -67,7 +67,7 @@ def real_private(
 
 
 def _several_labels(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return what the private records teach where they have several labels each; empty without test texts."""
+    """Return the figures of a model trained on records with several labels each; empty without test texts."""
     if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
         return {}
     about = {"definition": multilabel.DEFINITION, "trained_on": len(measured.private), "simulation_only": True}

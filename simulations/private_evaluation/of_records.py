@@ -48,7 +48,7 @@ class MeasuredWithRecords(Measured):
         epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.
-        whole_records: Texts of the records; of structured ones, with all of their fields.
+        whole_records: Texts of the records; texts of structured records contain all of their fields.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -73,7 +73,7 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return the groups of figures from private records that `evaluation.metrics` names, by the group's name."""
+    """Return the groups of figures from private records that `evaluation.metrics` names, keyed by group name."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -110,7 +110,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the fidelity of as many private records as texts, since the figures' bias depends on the number."""
+    """Measure the fidelity of as many private records as texts, since the figures' bias depends on the sample size."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)

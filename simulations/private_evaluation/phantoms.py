@@ -35,9 +35,10 @@ def figures(
     texts: Sequence[str],
     embedded: Callable[[Sequence[str]], NDArray[np.float32]],
 ) -> dict[str, Any]:
-    """Return the figures by name: each feature's two shares and p-value, and the number of features that reject.
+    """Return the figures, keyed by name: each feature's two fractions and p-value, and how many features reject.
 
-    `note` has the smallest number of disclosed records that can be found. `features` names those that reject, if any.
+    `note` has the smallest number of disclosed records that can be found. `features` names the features that reject, if
+    any.
 
     Args:
         records: Texts of the parties' records.
@@ -46,7 +47,7 @@ def figures(
         embedded: Function that returns the vectors of texts, (texts, dim).
 
     Raises:
-        DataError: Too few records or test texts are left when those whose text occurs more than once are removed.
+        DataError: Too few records or test texts are left after the removal of those whose text occurs more than once.
     """
     kept, kept_control = learning.pooled(records, control)
     pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]

@@ -1,18 +1,19 @@
 """Site inference: whether the released texts reveal the hospital from which a record, or a style, came.
 
-The released texts name no hospital, so that an attacker needs knowledge from elsewhere. Here it is the strongest of its
-kind: a random half of each hospital's records, with its name. There are two attacks.
+The released texts name no hospital, so that an attacker needs knowledge from elsewhere. Here this knowledge is the
+strongest of its kind: a random half of each hospital's records, with its name. There are two attacks.
 
 Attack on a record: from which hospital does a held-back record come? The attacker fits a classifier of hospitals to the
-known records, labels the released texts with it, and fits another classifier to both. The texts reveal the gain: the
-number of records that the second classifier labels correctly, minus that of the first. The halves are then exchanged,
-so that each record is held back once. Texts that do not depend on records can also give a gain or a loss, as any
-unlabelled text can: compare a gain with that of a run without votes.
+known records, labels the released texts with it, and fits another classifier to both. What the texts reveal is the
+gain: the number of records that the second classifier labels correctly, minus that of the first. The halves are then
+exchanged, so that each record is held back once. Texts that do not depend on records can also give a gain or a loss, as
+any unlabelled text can: compare a gain with that of a run without votes.
 
 Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
 cosine between a label's change and the hospital's direction, the mean difference of its known records from their
-label's mean. The figure is the share of labels for which the right hospital comes first: that with most records of the
-label, or that with a planted style. A change that does not depend on hospitals finds it for about 1 of L labels.
+label's mean. The figure is the proportion of labels for which the right hospital comes first: the one with most records
+of the label, or the one with a planted style. With L labels, a change that does not depend on hospitals finds it for
+about 1 of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,7 +102,7 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """Return the number of the hospital to which each label's change points, if the label has texts before and after.
+    """Return for each label with texts before and after the number of the hospital to which its change points.
 
     Args:
         private: The records of all hospitals.
@@ -111,7 +112,7 @@ def of_change(
         experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
 
     Raises:
-        DataError: As in `of_records`; or no label has texts before and after.
+        DataError: As in `of_records`; or no label has texts both before and after.
     """
     known = ~halves(sites, experiment_seed)
     vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]
@@ -137,11 +138,11 @@ def figures(
     *,
     style_site: int | None,
 ) -> dict[str, Figure]:
-    """Return the figures of `DEFINITION`; "planted" only with a planted style.
+    """Return the figures of `DEFINITION`; include "planted" only if there is a planted style.
 
     Args:
         attribution: Success of the attribution of records to their hospitals.
-        pointed: Number of the hospital to which the change of each label points, by label.
+        pointed: Number of the hospital to which the change of each label points, keyed by label.
         private: The records of all hospitals.
         sites: (records,) numbers of their hospitals.
         style_site: Number of the hospital with a planted style; None if there is none.
@@ -166,7 +167,7 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """Return for each label the hospital with most of its records, the first in a tie; -1 if none has any."""
+    """Return for each label the hospital with most of its records, the first in a tie; -1 if no hospital has any."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 

@@ -1,4 +1,4 @@
-"""Write table and page of a sweep again, for instance after a run was resumed, and print the table.
+"""Write the table and the page of a sweep again, for instance after a run was resumed, and print the table.
 
 python -m simulations.sweeps SWEEP_FOLDER
 """

@@ -130,15 +130,15 @@ def complete(folder: Path) -> bool:
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
-    """Return what names the row of a run without an experiment: its overrides except for the seed."""
+    """Return the overrides that name the row of a run without an experiment: all except for the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
 def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
-    """Write the reason of a failure into the folder of the run, with its settings if none are there.
+    """Write the reason for a failure into the folder of the run, with its settings if none are there.
 
     Args:
-        settings: Settings of the run's row, or the ones that Hydra composed if building them failed.
+        settings: Settings of the run's row; if building them failed, the settings that Hydra composed.
         overrides: Overrides of the run.
         folder: The run folder.
         error: The reason.

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """Return a figure's values as tuples with one value for each run, by row of the sweep and by round, from 1.
+    """Return tuples of a figure's values, one value per run, indexed by row of the sweep and round (from 1).
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.

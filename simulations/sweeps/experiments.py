@@ -23,10 +23,10 @@ from common.errors import ConfigError
 
 
 def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Return all rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
+    """Return all rows, keyed by name, in the order of the table, with their `set`, `paper` and `against`, if any.
 
     Raises:
-        ConfigError: Two lists of `each` differ in length, or `paper` does not have as many lists of figures.
+        ConfigError: Two lists of `each` differ in length, or `paper` has a different number of lists of figures.
     """
     experiment = experiment or {}
     return dict(
@@ -57,7 +57,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a list of repetitions, each a dictionary of values by name; without `each`, one that is empty."""
+    """Return a list of repetitions, each a dictionary of values; without `each`, a list of one empty dictionary."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:

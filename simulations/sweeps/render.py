@@ -127,7 +127,7 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _difference(other: Difference | None) -> str:
-    """Return the mean difference and half the width of its 95 % interval, in percentage points."""
+    """Return the mean difference and the half-width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
     mean = f"{100 * other.mean:+.1f}"
@@ -157,7 +157,7 @@ def as_page(folder: Path, table: Table) -> str:
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Plot mean accuracies against a setting, with a line for all rows that differ in it alone; None without lines."""
+    """Plot mean accuracies against a setting, with a line for rows that differ only in it; None without lines."""
     setting, name, title = _AXES[axis]
     by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")

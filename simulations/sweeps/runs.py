@@ -47,7 +47,7 @@ BY_ROUND = ("fid", "self_similarity", "tau")
 
 
 def runs_of(sweep: Path) -> pd.DataFrame:
-    """Return all runs of a sweep, including failed ones, by the names of their folders, with the columns `FACTS`.
+    """Return all runs of a sweep, including failed ones, indexed by folder name, with the columns `FACTS`.
 
     `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
     are those of `read_run`; for a failed run they are missing.
@@ -81,10 +81,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     """Return the facts about a run from its folder. A run without a result has only the reason, as `error`.
 
     Bytes are means for each party and answer, including the exchange of keys. `accuracy`, 0 to 1, is that of the small
-    model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, and `gain` the
-    difference for equally many texts. `tokens` counts those that all models read or wrote; `seconds` is wall time.
-    `figures` has every measured figure by its name in the report, and `figures_of_records` the names of those that were
-    computed from private records.
+    model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, and `gain` is
+    the difference for equally many texts. `tokens` counts those that all models read or wrote; `seconds` is wall time.
+    `figures` has every measured figure, keyed by its name in the report, and `figures_of_records` has the names of the
+    figures that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:

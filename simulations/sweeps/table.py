@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def mean(self) -> float:
-        """Mean of the differences, of which there is at least one."""
+        """Mean of the differences; there is at least one."""
         return statistics.fmean(self.differences)
 
 
@@ -61,10 +61,10 @@ class Row:
         fid: Mean FID by round, over the runs that reached the round.
         tokens: Mean number of tokens read and written by all models.
         seconds: Mean wall time.
-        figures: Mean of each figure over the runs that have it.
+        figures: Mean of each figure over the runs that have the figure.
         deviations: Sample standard deviation of each figure that at least two runs have.
-        paper: The paper's figures, by data set.
-        against: Difference from other rows, by the row's short names for them.
+        paper: The paper's figures, keyed by data set.
+        against: Difference from other rows, keyed by the row's short names for them.
     """
 
     row: str
@@ -109,7 +109,7 @@ class Table:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Reason of each failed run, by the name of its folder."""
+        """Reason for the failure of each failed run, keyed by folder name."""
         return dict(self.runs["error"].dropna())
 
     @property
@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """Return a figure of a row's runs by their seed. Runs with the same seed cannot be paired and are left out."""
+    """Return a figure of a row's runs, keyed by seed. Omit runs with the same seed, which cannot be paired."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
@@ -203,7 +203,7 @@ def _mean(values: pd.Series) -> float | None:
 
 
 def _deviation(values: pd.Series) -> float | None:
-    """Return the sample standard deviation of the values, without missing ones; None for fewer than two."""
+    """Return the sample standard deviation of the values that are not missing; None for fewer than two."""
     there = values.dropna()
     return None if len(there) < 2 else statistics.stdev(there)
 

@@ -57,7 +57,7 @@ class TextComposer:
         terms: Rare words of each label's name and description, as runs of tokens.
         common: Words that occur in many texts.
         focus: Inverse temperature of the cosine similarities.
-        noise: Share of words that depend on the preceding word only.
+        noise: Fraction of words that depend on the preceding word only.
         seed: Seed of the request's random numbers.
     """
 
@@ -222,7 +222,7 @@ class TextComposer:
         return local_weights
 
     def _refill(self, parts: Sequence[Sentence], share: float, *, strict: bool) -> list[Sentence]:
-        """Replace a share of the words of sentences by others that fit."""
+        """Replace a fraction `share` of the words of sentences by others that fit."""
         sentences = []
         for part in parts:
             words = [at for at, token in enumerate(part) if bare(token)[:1].isalnum()]

@@ -38,8 +38,9 @@ class Sense:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to that under the other labels.
         terms: Rare words of the label's description, as runs of tokens, whether the model has read them or not; if
-            there is only a name, its words that consist of letters. None of a heading under which it has read texts.
-        own: (n,) places of the texts that the model may write from: those that stand under the heading or, where none
+            there is only a name, its words that consist of letters. Empty for a heading under which the model has read
+            texts.
+        own: (n,) indices of the texts that the model may write from: those that stand under the heading or, where none
             does, all that it has read.
     """
 
@@ -55,10 +56,10 @@ class Library:
     Args:
         texts: All texts that the model may read.
         encoder: Encoder of the texts.
-        share: Share of the texts that is read; below 1, the texts nearest to a few random ones.
+        share: Fraction of the texts that is read; below 1, only the texts nearest to a few random ones are read.
         seed: Experiment seed by which the random texts are drawn.
-        name: The model's name, so that models of one experiment read different shares.
-        headings: Headings under which each text stands, in `common.sections.normal`'s form; empty: of no text is one
+        name: The model's name, so that models of one experiment read different parts.
+        headings: Headings under which each text stands, in `common.sections.normal`'s form; if empty, no headings are
             known.
 
     Attributes:
@@ -109,7 +110,7 @@ class Library:
 
         The vector and the words are taken from the passages nearest to the label's description, relative to the
         passages of the other labels (relevance feedback: Rocchio 1971 for the vector, Lavrenko and Croft 2001 for the
-        words). Of a heading under which texts stand, these are the passages, and its description says nothing more.
+        words). For a heading under which texts stand, these texts are the passages, and the description adds nothing.
         """
         if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
@@ -131,7 +132,7 @@ class Library:
         return self._senses[labels]
 
     def _under(self, heading: str) -> NDArray[np.intp]:
-        """Return the places of the texts that stand under a heading."""
+        """Return the indices of the texts that stand under a heading."""
         name = sections.normal(heading)
         return np.array([at for at, names in enumerate(self._headings) if name in names], dtype=np.intp)
 
@@ -180,7 +181,7 @@ class Library:
 
 
 def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[frozenset[str], ...]:
-    """Return the headings under which each text stands in the examples, as a library reads them; empty without any."""
+    """Return the headings under which each text stands in the examples, in a library's form; empty without examples."""
     named = defaultdict[str, set[str]](set)
     for example in examples:
         if example.topic:

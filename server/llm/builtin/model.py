@@ -2,9 +2,9 @@
 
 It has read public text and nothing else. For each request it finds the passages among its texts that are nearest to the
 request (its label and description against those of the other labels, the good exemplars away from the bad ones, source
-texts, keyphrases), of a section among those under its heading, and writes from a local n-gram model of those passages
-and the exemplars (`composer`). Its texts follow from the fields of the request; no task is built in.
-`Request.wording`, which is for chat models, has no effect here.
+texts, keyphrases). For a section it looks only among the texts under its heading. Then it writes from a local n-gram
+model of those passages and the exemplars (`composer`). Its texts follow from the fields of the request; no task is
+built in. `Request.wording`, which is for chat models, has no effect here.
 """
 
 import hashlib
@@ -52,11 +52,11 @@ class BuiltinModel:
         name: Name in reports and candidates.
         public_texts: All texts that it may read.
         encoder: Encoder for the similarity of texts.
-        public_spans: Public texts with spans, by which it marks those of its own texts.
+        public_spans: Public texts with spans, from which it learns to mark its own texts.
         public_sections: Public texts with their headings: a section is written from those under its heading.
-        share: Share of the public text that it has read; below 1, the part on topics drawn at random.
+        share: Fraction of the public text that it has read; below 1, only text on topics drawn at random.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
-        noise: Share of words that depend on the preceding word only, in [0, 1].
+        noise: Fraction of words that depend on the preceding word only, in [0, 1].
         experiment_seed: Determines the texts that it has read and, with a request's own seed, its draws.
 
     Raises:

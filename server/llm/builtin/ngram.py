@@ -47,7 +47,7 @@ def normal(text: str) -> str:
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts.
 
-    A single letter with its full stop is an abbreviation and ends none: "Z. n. Appendektomie".
+    A single letter with a full stop is an abbreviation and does not end a sentence: "Z. n. Appendektomie".
     """
     runs: list[list[str]] = [[]]
     before = previous = ""
@@ -140,7 +140,7 @@ class Walk:
         Args:
             begin: Tokens written already, in writing direction; empty at the start of a sentence.
             weights: A positive weight for each sentence of the pool.
-            looseness: Share of steps with a context of only one token; most others use two tokens, the rest three.
+            looseness: Fraction of steps with a context of only one token; most others use two tokens, the rest three.
             rng: The text's own random numbers.
 
         Returns:

@@ -49,13 +49,13 @@ class Phrases:
         temperature: float,
         rng: np.random.Generator,
     ) -> tuple[str, ...]:
-        """Return up to `count` phrases, the likeliest first, none of which contains the words of another.
+        """Return up to `count` phrases, the likeliest first; no phrase contains all words of another.
 
         Args:
             near: Indices of the passages to characterise.
             others: Indices of the passages to compare them with; may be empty.
             count: Number of phrases requested.
-            temperature: Spread of the draw among the best; 0 takes the best.
+            temperature: Temperature of the draw among the best phrases; 0 takes the best.
             rng: The request's own random numbers.
         """
         counts, rest = self._counted(near), self._counted(others)

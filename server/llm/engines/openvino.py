@@ -1,6 +1,6 @@
 """OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and reuses common prefixes.
 
-It reads GGUF files of a few architectures alone (Llama, Qwen). A model of any other architecture has to be exported by
+It reads GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture has to be exported by
 optimum-intel first; ../README.md has an example.
 
 Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
@@ -40,7 +40,7 @@ class OpenVino:
     """A GGUF file or an exported model, loaded by OpenVINO GenAI.
 
     Args:
-        folder: The checkpoint, with one GGUF file, or as optimum-intel exported it.
+        folder: The checkpoint: a folder with one GGUF file, or an export by optimum-intel.
         name: Name of the model, for errors.
 
     Raises:

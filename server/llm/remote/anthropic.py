@@ -78,7 +78,7 @@ class Messages:
     prompt_caching: bool
 
     def __post_init__(self) -> None:
-        """Refuse a length of answers that the SDK would refuse later."""
+        """Reject an answer length that the SDK would reject later (raises `ConfigError`)."""
         in_range(1, _MOST_TOKENS, max_tokens=self.settings.max_tokens)
 
     @property

@@ -24,7 +24,7 @@ class RemoteSettings:
         base_url: Another address of the same protocol, such as a company's gateway; None: the provider's own.
         timeout: Seconds for one answer.
         key_variable: Environment variable with the key; None for a server without keys.
-        concurrency: Requests under way at once.
+        concurrency: Largest number of concurrent requests.
         requests_per_minute: Limit of the account, paced evenly; None for no limit.
         tokens_per_minute: Limit of the account on tokens read and written, paced evenly; None for no limit.
         retries: Number of further attempts at a request that failed temporarily.
@@ -46,7 +46,7 @@ class RemoteSettings:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        """Refuse wrong settings and a missing key, before the run touches private data."""
+        """Reject wrong settings (raises `ConfigError`) and a missing key before the run accesses private data."""
         not_empty(name=self.name, model=self.model)
         at_least(1, max_tokens=self.max_tokens)
         positive(timeout=self.timeout)

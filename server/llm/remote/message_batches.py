@@ -44,7 +44,7 @@ class MessageBatches:
             clock matter here.
         one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes; None writes none.
+        folder: Folder of the notes; None writes no notes.
         spending: Account of the run; None: a separate one, without cap.
     """
 

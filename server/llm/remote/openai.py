@@ -57,7 +57,7 @@ class ChatCompletions:
     Attributes:
         settings: Settings of the model.
         length_field: "max_completion_tokens", or "max_tokens" for older servers.
-        temperature: Send `Request.temperature`; reasoning models refuse it.
+        temperature: Send `Request.temperature`; reasoning models reject it.
         seed: Send a seed, for servers that sample by it.
     """
 
@@ -69,7 +69,7 @@ class ChatCompletions:
     seed: bool
 
     def __post_init__(self) -> None:
-        """Refuse an unknown name of the length field."""
+        """Reject an unknown name of the length field (raises `ConfigError`)."""
         one_of("length_field", self.length_field, among=("max_completion_tokens", "max_tokens"))
 
     @property
@@ -100,7 +100,10 @@ class ChatCompletions:
         return completion(await client.chat.completions.create(**body))
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Return whether a 404 means an unknown model: it then names the model. A server without a list names none."""
+        """Return whether a 404 means an unknown model.
+
+        The error then names the model; the error of a server without a list of models names none.
+        """
         return bool(error.code == "model_not_found")
 
 

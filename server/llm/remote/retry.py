@@ -179,7 +179,7 @@ class Retries:
         raise AssertionError
 
     def _backoff(self, attempt: int) -> float:
-        """Return the seconds to wait before retry `attempt`, counted from 0: 50 to 100 % of a span that doubles."""
+        """Return the seconds to wait before retry `attempt`, counted from 0: 50 to 100 % of a delay that doubles."""
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
 
 
@@ -214,7 +214,7 @@ class RateLimiter:
             await self._clock.sleep(wait)
 
     def used(self, tokens: int) -> None:
-        """Correct the pace by the difference of used and expected tokens, which may be negative."""
+        """Correct the pace by the difference between used and expected tokens, which may be negative."""
         self._free_at += tokens * self._seconds_per_token
 
     def pause(self, seconds: float) -> None:

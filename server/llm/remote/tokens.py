@@ -29,7 +29,7 @@ def read(completion: Completion, request: Request) -> Reply:
 
 
 def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
-    """Estimate input tokens, one for four characters, and output tokens, 1.4 for each word.
+    """Estimate input tokens, one per four characters, and output tokens, 1.4 per word.
 
     A text has as many words as requested, or else as the texts shown have on average, or else 60 (a phrase 3).
     """
@@ -50,8 +50,9 @@ def counted(completion: Completion, request: Request, max_tokens: int) -> Comple
 
 
 def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
-    """Return a bound on a request's usage.
+    """Return an upper bound on a request's usage.
 
-    Input tokens are at most the prompt's bytes and 64 of a chat template, and may all be written to a prompt cache.
+    Input tokens are at most the number of the prompt's bytes plus 64 for a chat template, and all of them may be
+    written to a prompt cache.
     """
     return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

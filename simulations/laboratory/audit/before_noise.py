@@ -5,13 +5,13 @@ subsample, the same sample of choosers and the same coins. A mechanism inside a 
 to which it would add noise are recorded.
 
     sums             (1, coordinates): counts, bounded as in a real answer
-    length range     (2, cap): numbers of records longer than x, and of records shorter than x
+    length range     (2, cap): for each length, the numbers of longer and of shorter records
     seed choice      (choices, candidates): each chooser's utilities
     fine-tuning      (steps, weights): each step's sum of clipped gradients
 
-DP-SGD's steps depend on the noised steps before them, as later queries do on earlier answers. A replay therefore gives
-each step the weights that the first replay had there. A record's coins are drawn from its own gradient, so that an
-additional record does not change those of others.
+DP-SGD's steps depend on the noised steps before them, as later queries depend on earlier answers. A replay therefore
+gives each step the weights that the first replay had at that step. A record's coins are drawn from its own gradient, so
+that an additional record does not change those of others.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Replays of one query, as `simulations/laboratory/audit/replay.py` does for random data sets.
+    """Replays of one query; `simulations/laboratory/audit/replay.py` makes them for random data sets.
 
     Args:
         query: The query as it was broadcast.
@@ -61,8 +61,8 @@ class Replay:
 
         Args:
             private: The records.
-            max_records_per_party: Bound in place of the plan's, which forces the party to leave out records; None keeps
-                the plan's.
+            max_records_per_party: Bound that replaces the plan's, so that the party has to leave out records; None
+                keeps the plan's bound.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()
@@ -134,7 +134,7 @@ class Replay:
 
 
 class _Silent:
-    """A trained model that writes no text. A replay needs none, as texts depend on records by the weights alone."""
+    """A trained model that writes no text. A replay needs no text, as only the model's weights depend on records."""
 
     def write(self, *_: object, **__: object) -> list[str]:
         return []
@@ -175,7 +175,7 @@ def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
 
 
 def _bound(ours: Any, real: Any) -> Any:
-    """Return a method for the place of `real`, which calls `ours` with `real` as its first argument."""
+    """Return a replacement of the method `real` that calls `ours` with `real` as its first argument."""
 
     def method(tuner: Any, *arguments: Any, **how: Any) -> Any:
         return ours(real, tuner, *arguments, **how)

@@ -1,8 +1,9 @@
-"""Change of an answer by one unit, as a share of the bound in the query's module: more than 1 is a violation.
+"""Change of an answer by one unit, as a fraction of the bound in the query's module; more than 1 is a violation.
 
-Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the share refers to
-the norm that determines the noise, l2 for Gaussian and l1 for Laplace. The proof of a mechanism inside a party is in
-other terms (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`):
+Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the fraction refers
+to the norm that determines the noise, l2 for Gaussian and l1 for Laplace. The proof of a mechanism inside a party is in
+other terms (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`). In these terms, m is the largest
+number of records of one unit, b the scale of the noise, and B the bound on the norm of a record's rounded gradient:
 
     sparse vector       every count moves by at most m
     noisy max           at most m choosers are replaced, whose utilities stay in [0, 1]; with `nearest` = n these are 1
@@ -34,7 +35,7 @@ class Change(NamedTuple):
     """Change of an answer when the data set changes by one unit.
 
     Attributes:
-        share: Size of the change, as a share of the bound for which the noise is made.
+        share: Size of the change, as a fraction of the bound for which the noise is made.
         within: Whether all stated bounds hold.
     """
 
@@ -92,7 +93,7 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Return whether utilities are 1 for `nearest` candidates and else 0, or all equal, as without a record."""
+    """Return whether utilities are 1 for `nearest` candidates and 0 for others, or all equal, as without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))

@@ -91,7 +91,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """Ask new parties with these records a plan's questions, each with its query's name; return the answers."""
+    """Ask new parties with these records the questions, each given with its query's name; return the answers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(
@@ -130,7 +130,7 @@ def ask(
 
 @contextmanager
 def half_of_the_noise() -> Iterator[None]:
-    """Make each party draw its Gaussian share at half of the scale, a fault that the audit has to find."""
+    """Make each party draw its Gaussian share at half the scale, a fault that the audit has to find."""
     with mock.patch.object(
         answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
     ):
@@ -139,7 +139,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Replace samplers, which then return 1 for each coordinate; yield lists of their calls and of drawn entropy."""
+    """Make the samplers return 1 for each coordinate; yield lists of their calls and of the entropy drawn."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled; 0: without a liar."""
+    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled (0: it does not lie)."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
@@ -121,7 +121,7 @@ def mislabelled(records: Sequence[Record]) -> list[Record]:
 
 
 def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
-    """Return the mean share of a label's exemplars that the liar chose beforehand, if others vote at random."""
+    """Return the mean fraction of a label's exemplars that the liar chose beforehand, if others vote at random."""
     spec = VotesSpec(top=8, furthest=False)
     noise = _noise(PlannedQuery(name="votes", spec=spec), epsilon)
     generator, weights = np.random.default_rng(0), spec.grid / 2.0 ** np.arange(spec.top)
@@ -138,7 +138,7 @@ def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300
 
 
 def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple[float, float]:
-    """Return how far the liar moves the estimated mean of one label, in radii, and the label's estimated share."""
+    """Return how far the liar moves one label's estimated mean, in radii, and the label's estimated proportion."""
     spec = ClassSumsSpec(labels=LABELS, directions=DIRECTIONS, count=256)
     noise = _noise(PlannedQuery(name="class sums", spec=spec), epsilon)
     generator = np.random.default_rng(0)

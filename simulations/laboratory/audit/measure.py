@@ -80,7 +80,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Yield findings on the noise that five parties draw, of whom one may drop out and one collude."""
+    """Yield findings on the noise of five parties, one of which may drop out and another may collude."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Yield findings on whether two answers use the same subsample, and different ones if it is redrawn."""
+    """Yield findings on whether two answers use the same subsample, or different subsamples if these are redrawn."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)

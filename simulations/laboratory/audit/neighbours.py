@@ -1,10 +1,10 @@
 """Walks over neighbouring data sets of one party: each data set has one unit more or less than the previous one.
 
 A walk begins at the records that a party had in the recorded run, and drifts to more or fewer of them, down to none.
-Added units are ordinary, or copies of present ones, or unusual: texts that are empty, long or in odd scripts; texts of
-the run's own data set; texts of a query's terms; vectors that are a query's own, opposite to these or halfway between
-two; labels that no plan knows. At user level a unit is a user of up to two records more than the m that count, often
-the same record again and again, spread among the other records.
+Added units are ordinary, or copies of units that are present, or unusual: texts that are empty, long or in odd scripts;
+texts of the run's own data set; texts of a query's terms; vectors of a query, their opposites and vectors halfway
+between two of them; labels that no plan knows. At user level a unit is a user with up to m + 2 records, where m is the
+largest number that counts. These records are often copies of one record, and are spread among the other records.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Neighbourhood:
 
     Attributes:
         starts: The records of each party of the run.
-        sources: Records to add, by kind.
+        sources: Records to add, keyed by kind.
         plan: The run's plan, whose labels and unit are used.
         max_records: m, the largest number of records of one unit that count.
         encoder: The agreed encoder.
@@ -130,7 +130,7 @@ class Neighbourhood:
 def sources(
     query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[EmbeddedRecord], released: Sequence[str]
 ) -> dict[str, Sequence[EmbeddedRecord]]:
-    """Return the records to add, by kind.
+    """Return the records to add, keyed by kind.
 
     Args:
         query: The query; its arrays are public, and some records are made from them.
@@ -166,7 +166,7 @@ def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedR
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Return a function that makes a record of a text and a vector, and gives the records the labels in turn."""
+    """Return a function that makes a record of a text and a vector, cycling through the labels."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 

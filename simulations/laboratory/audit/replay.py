@@ -131,7 +131,7 @@ class Question:
         query: The query.
         index: The query's index in the plan.
         plan: The plan of its run.
-        party: The party that answered it last, except for its records.
+        party: The party that answered the query last, without its records.
         starts: The records of each party.
         released: The texts that the run released.
     """

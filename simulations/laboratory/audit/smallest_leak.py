@@ -112,7 +112,7 @@ class Run:
         return any(test.rejected for test in learning.promise(flags, _SIDE, epsilon=EPSILON, delta=DELTA))
 
     def alarms(self) -> float:
-        """Return the rate of false alarms: the share of `SPLITS` other splits in which a leak is found without one."""
+        """Return the rate of false alarms: the fraction of `SPLITS` other splits in which a false leak is found."""
         flags, found = self._independent.flags(), 0
         for _ in range(SPLITS):
             split = self._generator.permutation(2 * _SIDE)
@@ -163,7 +163,7 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
 
 
 def quantile(found: Sequence[float], texts: int) -> str:
-    """Return a cell: the number of copies that is found in a share `POWER` of the runs, its share of M, its interval.
+    """Return a cell: the number of copies found in a fraction `POWER` of the runs, its ratio to M, and its interval.
 
     Args:
         found: Smallest number of copies that is found in each run.

@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Yield each kind of question, and the share of its scheduled time that its answer takes.
+    """Yield each kind of question, and the fraction of its scheduled time that its answer takes.
 
     The party has the declared number of records, `records`. Neither the ledger nor the noise is included.
     """
@@ -183,13 +183,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Return the share of pairs in which the second is larger, with ties as half: the area under the ROC curve."""
+    """Return the fraction of pairs in which the second is larger, with ties as half: the area under the ROC curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Return the seconds of each answer, of a service without the record and of one with it, asked alternately."""
+    """Ask a service without the record and a service with it alternately; return the seconds of each answer."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])

@@ -82,7 +82,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """Return what is recorded of a benchmark: the machine, the date, the machine's load and the ratios."""
+    """Return the record of a benchmark: the machine, the date, the machine's load and the ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -102,7 +102,7 @@ def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
 
 
 def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> str:
-    """Return a table of ratios in Markdown, with a column of recorded ones if these are given."""
+    """Return a table of ratios in Markdown, with a column of recorded ratios if `recorded` is given."""
     before = _values(recorded or {})
     beside = "" if recorded is None else " recorded |"
     lines = [f"| benchmark | figure | to | ratio | goal |{beside} machine, date, load |"]

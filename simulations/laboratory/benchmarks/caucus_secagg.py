@@ -21,7 +21,7 @@ class Group:
         parties: Number of parties.
         degree: Number of neighbours of each party.
         threshold: Number of shares that recover a secret.
-        malicious: Whether to use identities and signatures, against a share of 30 % of corrupt parties.
+        malicious: Whether to use identities and signatures, against corrupt parties that are 30 % of all parties.
     """
 
     parties: int

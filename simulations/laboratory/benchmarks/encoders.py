@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def nearest_agreement(
     train: NDArray[np.float32], train_labels: Sequence[str], test: NDArray[np.float32], test_labels: Sequence[str]
 ) -> float:
-    """Return the share of test vectors whose nearest training vector has the same label. Rows have unit norm."""
+    """Return the fraction of test vectors whose nearest training vector has the same label. Rows have unit norm."""
     nearest = (test @ train.T).argmax(axis=1)
     return float(np.mean(np.asarray(train_labels)[nearest] == np.asarray(test_labels)))
 

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _extraction(terms: int, documents: int, bound: float) -> None:
-    """Time the extraction of the first 10 terms and of all, with the construction of the trie; print the lines."""
+    """Time the extraction of the first 10 terms and of all terms, including the trie's construction; print lines."""
     vocabulary, texts = _texts(terms, documents)
     extractor, seconds = _timed(lambda: Extractor(vocabulary))
     for first, name in ((10, "first 10 terms"), (10**6, "all terms")):

@@ -145,7 +145,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """Print the idle CPU seconds per second, of the coordinator and of a hospital; return those of all processes."""
+    """Print the CPU seconds per second of an idle coordinator and an idle hospital; return those of all processes."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

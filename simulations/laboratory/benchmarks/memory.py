@@ -52,7 +52,7 @@ def of_numpy() -> int:
 
 
 def idle(records: int) -> dict[str, int]:
-    """Return the bytes of memory, by name, of a hospital with `records` records, its processes, its coordinator."""
+    """Return the bytes of memory of a hospital with `records` records, its processes and coordinator, keyed by name."""
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
         deployment.make([demo_notes.private_notes(0, records, 0)])
         deployment.up()

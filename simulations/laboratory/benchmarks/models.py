@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """Sample a batch; return its numbers of tokens, including those that end texts, and its CPU seconds."""
+    """Sample a batch; return its numbers of tokens, including end-of-text tokens, and its CPU seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]

@@ -32,7 +32,7 @@ COORDINATOR = ("superlink", "executor", "front_door")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """The part of a run whose queries go over a line of one delay and rate, and its measured cost.
+    """A part of a run, over a line with one delay and rate, and the measured cost of that part.
 
     Attributes:
         delay: Duration of a round trip, in seconds.
@@ -163,7 +163,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
 
 
 def _time_of_answer(nodes: Nodes, number: int) -> float:
-    """Wait until the first hospital has answered the query of this number, from 0; return `time.monotonic()` then.
+    """Wait until the first hospital has answered query `number` (from 0); return `time.monotonic()` at that moment.
 
     Raises:
         RuntimeError: The run has already ended; the message has its output.

@@ -202,7 +202,7 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Return `seconds` in all as milliseconds per party; None without a measurement."""
+    """Convert the total `seconds` to milliseconds per party; return None without a measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 

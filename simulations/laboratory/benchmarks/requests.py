@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def serve(delay: float) -> None:
-    """Answer every request after `delay` seconds, on a free port, whose number is printed."""
+    """Answer every request on a free port after `delay` seconds; print the port's number."""
     body = json.dumps(_ANSWER).encode()
 
     async def app(_: object, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:

@@ -172,7 +172,7 @@ def _spent(charges: tuple[Release, ...]) -> None:
 
 
 class _Writer:
-    """A language model in this process whose replies take no time. Each has five texts of 300 characters."""
+    """A language model in this process whose replies take no time. Each reply has five texts of 300 characters."""
 
     name = identity = "benchmark"
     remote = False
@@ -233,7 +233,7 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
     """Fill a cache to both sizes; return the ratios of the times of insertions, and of look-ups, at these sizes.
 
-    Only the last insertions are timed, and look-ups of as many entries all over the cache.
+    Only the last insertions are timed, and look-ups of equally many entries from the whole cache.
     """
     costs: list[tuple[float, float]] = []
     size_before = 0
@@ -267,7 +267,7 @@ def _unit(rows: int, dimensions: int, seed: int) -> NDArray[np.float32]:
 
 
 def _peak(action: Callable[[], object]) -> int:
-    """Return the bytes that Python and numpy allocate at most during the call, beyond those before it."""
+    """Return the peak bytes that Python and numpy allocate during the call, beyond those allocated before."""
     tracemalloc.start()
     try:
         action()

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int, Signal]:
-    """Return the expected signal of a plan's weakest answer, by number of records; without those that have none."""
+    """Return the expected signal of a plan's weakest answer, keyed by number of records; omit missing signals."""
     task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
     plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
     by_records = {records: weakest(signals(plan, compared, records)) for records in RECORDS}

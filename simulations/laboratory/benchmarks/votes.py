@@ -74,7 +74,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent if it is None."""
+    """Return unit vectors, (rows, dimensions): around common centres with this spread; None: independent."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def votes(
 
 
 def turns(product: Callable[[], object], ways: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the smallest CPU time of each function, relative to the smallest of `product`, measured alternately."""
+    """Return each function's smallest CPU time, relative to that of `product`; the two are measured alternately."""
     ratios = {}
     for name, way in ways.items():
         times = [(timed(product)[1], timed(way)[1]) for _ in range(_TURNS)]

@@ -84,7 +84,8 @@ class Deployment:
         host: The host.
         port: Port that hospitals connect to.
         count: Number of hospitals that `make` has enrolled.
-        running: Processes that were started and not stopped, by name: "coordinator", "hN" for a hospital, "run-NAME".
+        running: Processes that were started and not stopped, keyed by name: "coordinator", "hN" for a hospital,
+            "run-NAME".
     """
 
     def __init__(self, folder: Path, *, host: str = LOOPBACK, listen: str | None = None) -> None:
@@ -156,7 +157,7 @@ class Deployment:
         path.write_text(content, encoding="utf-8")
 
     def audit(self, number: int) -> list[dict[str, Any]]:
-        """Return the lines of a hospital's audit log about requests, in order, without those about decisions."""
+        """Return the lines about requests in a hospital's audit log, in order; omit lines about decisions."""
         lines = map(json.loads, text(self.at(number) / "private" / "audit.jsonl").splitlines())
         return [line for line in lines if "request" in line]
 
@@ -208,7 +209,7 @@ class Deployment:
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all without numbers, and wait until the nodes of all started ones are online."""
+        """Start these hospitals (all if no numbers are given); wait until all started hospitals' nodes are online."""
         wanted = {number: self._starts(number) + 1 for number in numbers or range(self.count)}
         for number in wanted:
             self.launch(number, options)
@@ -221,7 +222,7 @@ class Deployment:
         self.start(f"h{number}", "caucus-party", "start", self.at(number), *options)
 
     def started(self) -> Collection[int]:
-        """Return the hospitals that were started and not stopped."""
+        """Return the numbers of the hospitals that were started and not stopped."""
         return {number for number in range(self.count) if f"h{number}" in self.running}
 
     def _starts(self, number: int) -> int:
@@ -274,7 +275,7 @@ def free_port() -> int:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file, which may be half written; an empty text if there is no file."""
+    """Return the text of a file, which may be incomplete; return an empty text if there is no file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Return the share of complete runs, and their mean numbers of waits and of repeated phases, as text."""
+    """Return the fraction of complete runs, and their mean numbers of waits and of repeated phases, as text."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:

@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def failing_relay() -> int:
-    """Run a relay that fails as `faults.json` in the parent folder says; `Nodes` starts it in place of its own."""
+    """Run a relay that fails as `faults.json` in the parent folder says; `Nodes` starts it instead of its own relay."""
     folder = Path.cwd()
     draws: dict[str, random.Random] = {}
 
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
-    """Return a line's shares of complete runs and mean lost seconds, measured and predicted, and mean failures."""
+    """Return a line's fractions of complete runs and mean lost seconds, measured and predicted, and mean failures."""
     lost = [run.seconds - calm for run in runs if run.whole]
     expected = [
         ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole

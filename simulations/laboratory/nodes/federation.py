@@ -1,7 +1,8 @@
 """Many hospitals on this machine: `Deployment` with forked processes, so that a hundred hospitals fit into memory.
 
-The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three of `caucus-party start`
-(party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive` starts them again.
+The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three processes of
+`caucus-party start` (party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive`
+starts them again.
 """
 
 import contextlib
@@ -87,7 +88,7 @@ class Nodes(Deployment):
         store(CoordinatorSettings.load(self.here), parties)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all without numbers, group by group, and wait until their nodes are online."""
+        """Start these hospitals (all if no numbers are given), group by group; wait until their nodes are online."""
         wanted = numbers or range(self.count)
         for first in range(0, len(wanted), GROUP):
             super().up(*wanted[first : first + GROUP], options=options)
@@ -112,7 +113,7 @@ class Nodes(Deployment):
         return len(ended)
 
     def started(self) -> Collection[int]:
-        """Return the hospitals that were started and not killed."""
+        """Return the numbers of the hospitals that were started and not killed."""
         return {number for number, _ in self.forked}
 
     def _start(self, number: int, name: str) -> None:
@@ -126,14 +127,14 @@ class Nodes(Deployment):
         )
 
     def kill(self, number: int) -> None:
-        """Let a hospital's machine fail, by killing all of its processes."""
+        """Simulate the failure of a hospital's machine by killing all of its processes."""
         for key in [key for key in self.forked if key[0] == number]:
             process = self.forked.pop(key)
             os.kill(process, signal.SIGKILL)
             self.forks.wait(process)
 
     def stopped(self) -> list[int]:
-        """Return the hospitals whose relay has stopped itself (SIGSTOP)."""
+        """Return the numbers of the hospitals whose relay has stopped itself (SIGSTOP)."""
         relays = [(number, process) for (number, name), process in self.forked.items() if name == "relay"]
         return [number for number, process in relays if stat(process)[0] == "T"]
 
@@ -156,7 +157,7 @@ class Nodes(Deployment):
         ]
 
     def processes(self) -> dict[str, list[int]]:
-        """Return the IDs of all processes, by kind of process, such as "relay"."""
+        """Return the IDs of all processes, keyed by kind of process, such as "relay"."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.forked.items():
             by_name.setdefault(name, []).append(process)

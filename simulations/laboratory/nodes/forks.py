@@ -1,10 +1,10 @@
-"""Commands that run as forks of one process, which has imported their modules, so that these are in memory once.
+"""Commands that run as forks of one process. It has imported their modules, so that these are in memory only once.
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
 A Python process that imports Flower takes a second of CPU time and 100 MB before it does anything. A fork of a process
-that has imported it takes milliseconds, and only the memory that it writes to. The process reads one request per line
-(JSON, from its standard input) and answers each with a line. When the input ends, it kills its children.
+that has imported it takes milliseconds, and uses only the memory that it writes to. The process reads one request per
+line (JSON, from its standard input) and answers each with a line. When the input ends, it kills its children.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Forks:
-    """A forking process, as a child of this process, to which requests are sent.
+    """A child process that forks commands on request.
 
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.

@@ -16,10 +16,10 @@ class Line:
 
     Args:
         delay: Initial value of the attribute.
-        spoil: Each `spoil`-th piece of data has a bit changed; 0: none.
+        spoil: Every `spoil`-th chunk of data is corrupted by one flipped bit; 0: none.
 
     Attributes:
-        delay: Duration of a round trip in seconds, half of it in each direction. To connect takes another one.
+        delay: Duration of a round trip in seconds, half of it in each direction. Connecting takes another round trip.
         rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
             limit.
         passed: Bytes so far, "up" to the coordinator and "down" from it.
@@ -79,7 +79,7 @@ class Line:
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
-        """Return the time at which the last of these bytes has been sent, after all earlier ones in this direction."""
+        """Return the time at which the last of these bytes has been sent, after all earlier bytes in this direction."""
         if self.rate is None:
             return now
         self._free[direction] = max(now, self._free[direction]) + size / self.rate

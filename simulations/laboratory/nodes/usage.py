@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stat(process: int) -> list[str]:
-    """Return the fields of /proc/PID/stat, from the state on; zeros if there is no process with this ID."""
+    """Return the fields of /proc/PID/stat from the state on; return zeros if there is no process with this ID."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:

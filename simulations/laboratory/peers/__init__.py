@@ -1,1 +1,1 @@
-"""Comparison with programs of others, which get the input or the texts of our runs; none of their code is here."""
+"""Comparison with other projects' programs, which get the input or the texts of our runs; their code is not here."""

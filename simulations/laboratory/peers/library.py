@@ -49,7 +49,7 @@ class Library:
         return data
 
     def random_api(self, label_info: Any, num_samples: int) -> Any:
-        """Write the first texts of one label, by the requests of our run, as the library's interface `API` demands."""
+        """Write the first texts of one label, with the requests of our run (the library's interface `API`)."""
         orders = [
             order
             for order in even_orders(num_samples * len(self.labels), self.run.tools.task, self.run.tools.models)
@@ -125,7 +125,7 @@ class Library:
         return chosen
 
     def texts(self, backend: str = "sklearn") -> tuple[list[Candidate], list[Candidate]]:
-        """Run the library from first to last text; return all of its texts, and those that the last votes chose."""
+        """Run the library from start to end; return all of its texts, and the texts that the last votes chose."""
         runner = self.modules("pe.runner").PE(
             priv_data=self.data(self.run.private),
             population=self._population(self),

@@ -64,7 +64,7 @@ class Run:
         return np.array([places[text.label] for text in texts], dtype=np.int32)
 
     def accuracy(self, texts: Sequence[Candidate]) -> float:
-        """Return the accuracy on the test texts of a logistic regression that these texts train, on encoder vectors."""
+        """Return the accuracy, on the test texts, of a logistic regression trained on the vectors of these texts."""
         evaluation = small_model.by_encoder(self.parts.evaluation)
         encoder = cast("Encoder", self.tools.encoder)  # which remembers the vectors of texts
         return float(small_model.score(texts, self.test, evaluation=evaluation, encoder=encoder)["accuracy"])

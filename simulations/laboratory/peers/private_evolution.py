@@ -28,7 +28,7 @@ from simulations.laboratory.peers.our_run import Counts, Run, finished, our_choi
 
 
 def of_draws(run: Run, votes: Counts, draws: int, choose: Callable[[int], list[int]]) -> dict[str, NDArray[np.float64]]:
-    """Return arrays with a value per draw: the number of survivors, their share of votes, and their accuracy."""
+    """Return arrays with a value per draw: the number of survivors, their fraction of votes, and their accuracy."""
     rows = []
     for draw in range(draws):
         chosen = choose(draw)
@@ -38,7 +38,7 @@ def of_draws(run: Run, votes: Counts, draws: int, choose: Callable[[int], list[i
 
 
 def difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[str, float]:
-    """Return both means, second minus first, and half the width of this difference's 95 % interval."""
+    """Return both means, second minus first, and the half-width of this difference's 95 % interval."""
     half = 1.96 * np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
     return {
         "ours": float(first.mean()),
@@ -49,7 +49,7 @@ def difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[
 
 
 def compared(run: Run, *, draws: int, texts: bool) -> dict[str, Any]:
-    """Compare the library with the run, in the four steps of the module; return the figures, ready for JSON."""
+    """Compare the library with the run, in the four steps of the module; return JSON-serialisable figures."""
     library, votes = Library(run), our_votes(run, run.candidates)
     figures: dict[str, Any] = {"records": len(run.private), "population": len(votes), "votes": float(votes.sum())}
     figures["votes elsewhere"] = {

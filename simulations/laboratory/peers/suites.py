@@ -30,7 +30,7 @@ from simulations.laboratory.results.data_sets import write_csv
 
 
 def write(run: Path, out: Path) -> dict[str, float | None]:
-    """Write the files that the module lists into `out`; return our figures by name.
+    """Write the files that the module lists into `out`; return our figures, keyed by name.
 
     Raises:
         DataError: The run has no held-out texts.

@@ -11,7 +11,7 @@ execution.py       runs what is missing, in two processes
 runs.py            what the runs measured: runs.jsonl
 computed.py        figures of claims that need no run
 findings.py        differences, intervals and verdicts: findings.json
-correction.py      which verdicts stand among so many
+correction.py      which verdicts stand after a correction for their number
 page.py            README.md: one row for each claim
 picture.py         the page's picture: accuracy.svg
 contamination.py   whether a model has seen the records of a set: CONTAMINATION.md

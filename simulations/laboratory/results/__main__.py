@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def results(options: argparse.Namespace) -> int:
-    """Make the missing runs and write the page; return the number of different reasons of failures."""
+    """Make the missing runs and write the page; return the number of distinct reasons for failures."""
     chosen = _on_this_machine(cells.preset(options.preset))
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
@@ -143,7 +143,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
 
 
 def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
-    """Return a run's overrides without its seed and those that all runs of its data set have."""
+    """Return a run's overrides, except for its seed and the overrides that all runs of its data set have."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]
 

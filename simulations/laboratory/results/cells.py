@@ -1,7 +1,7 @@
 """Cells: the runs that claims need, each made once even if several claims share it.
 
 A cell is a data set, overrides and an experiment seed. Its key is a digest of these, so a changed setting is a new
-cell, and a result whose cell no claim needs any more is left out of the published file.
+cell, and the published file omits results that no claim needs any more.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ class Preset:
         name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides of each data set.
-        seeds: Largest number of seeds of each claim, and only claims that are `small` or computed are measured. None:
-            all claims are measured, with their own numbers of seeds.
+        seeds: Largest number of seeds of each claim; with a number, only claims that are `small` or computed are
+            measured. None: all claims are measured, with their own numbers of seeds.
         data: Data sets that replace the claims' own; None keeps the claims' own.
     """
 
@@ -82,7 +82,7 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """Return all overrides of a cell, without those of the base that an override with `~` removes.
+        """Return all overrides of a cell, except for overrides of the base that an override with `~` removes.
 
         The placeholders {data}, {work} and {here} stand for folders.
         """
@@ -116,7 +116,7 @@ def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
 
 
 def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, ...]:
-    """Return a row's overrides with this epsilon; unchanged if the row sets its own epsilon or has no use for it."""
+    """Return a row's overrides with this epsilon, or unchanged if the row sets its own epsilon or needs none."""
     fixed = any(override in WITHOUT_EPSILON or override.startswith("privacy.epsilon=") for override in overrides)
     if epsilon is None or fixed:
         return tuple(overrides)

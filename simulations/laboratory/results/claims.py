@@ -1,8 +1,8 @@
 """Claims: statements of papers, each with the difference between two settings of this program that tests it.
 
-The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. A claim's
-fields are those of `Claim`; any other field is refused. A row that claims of several papers share has `shared` in place
-of overrides, which are in `rows.yaml` under the row's name.
+The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims`, keyed by name. A
+claim's fields are those of `Claim`; any other field is rejected. A row that claims of several papers share has `shared`
+in place of its overrides. Its overrides are in `rows.yaml` under the row's name.
 """
 
 import math
@@ -36,7 +36,7 @@ class Claim:
         claim: The claim, in one sentence.
         where: Table, figure or section of the paper.
         published: The paper's figures.
-        rows: Overrides of each row, by its name, in the order of the page; empty if the figures are computed.
+        rows: Overrides of each row, keyed by its name, in the order of the page; empty if the figures are computed.
         computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
         compare: The row that the claim favours, and the row that it is compared with.
         expects: The claim about the figure of the favoured row: "higher" or "lower" than the other's, or "within" a
@@ -47,7 +47,7 @@ class Claim:
         data: Names of the data sets.
         seeds: Number of experiment seeds.
         small: Whether the small preset has the claim.
-        why: Explanations, by the verdict to which they belong.
+        why: Explanations, keyed by the verdict to which they belong.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Claim:
         """Check the values.
 
         Raises:
-            ConfigError: A value is not possible.
+            ConfigError: A value is not allowed.
         """
         section = f"claims.{self.name}"
         if bool(self.rows) == bool(self.computed):
@@ -135,7 +135,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
-    """Return the effective overrides: a later one replaces an earlier one of the same setting.
+    """Return the effective overrides: a later override replaces an earlier one of the same setting.
 
     If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
     """

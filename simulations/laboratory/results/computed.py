@@ -1,6 +1,6 @@
 """Figures of claims that need no run, since formulas give them exactly.
 
-Each function returns the figures of the claim's rows, by the row's name.
+Each function returns the figures of the claim's rows, keyed by row name.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ _TIMES = 4
 
 
 def wasp_sigma() -> dict[str, float]:
-    """Return the noise's standard deviation in votes: by the paper's formula, and the least for each epsilon."""
+    """Return the noise's standard deviation in votes for each epsilon: by the paper's formula, and the least needed."""
     return {f"paper's at ε {epsilon}": _papers(epsilon) for epsilon in _EPSILONS} | {
         f"needed at ε {epsilon}": accountant.continuous_sigma(_VOTES.sensitivity, _TIMES, epsilon, _DELTA) / _VOTES.grid
         for epsilon in _EPSILONS

@@ -53,8 +53,8 @@ class Measured:
     """What a model knows of the second halves of some records; the arrays have a row for each record.
 
     Attributes:
-        completed: (records,) words in a row that greedy completion gets right.
-        recalled: (records, 2) share of the words of the true and of the other second half that the completion has.
+        completed: (records,) number of consecutive words that greedy completion gets right.
+        recalled: (records, 2) fraction of the words of the true and of the other second half that the completion has.
         likelihood: (records, 2) mean log likelihood of a token of the true and of the other second half, in nats.
     """
 
@@ -134,7 +134,7 @@ def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
 
 
 def _completions(causal: Causal, cut: Sequence[Halves]) -> Iterator[list[int]]:
-    """Yield for each first half the ids of `HALF` tokens after it, each of which is the likeliest (greedy)."""
+    """Yield, for each first half, the ids of `HALF` tokens that continue it, chosen greedily as the likeliest."""
     import torch
     from transformers import GenerationConfig
 

@@ -69,7 +69,7 @@ def _write_public_texts(work: Path) -> None:
 
 
 def _write_vocabulary(work: Path) -> None:
-    """Write English words, the most frequent first, without the `COMMONEST` most frequent ones."""
+    """Write English words by descending frequency, omitting the `COMMONEST` most frequent words."""
     source = data_folder() / "vocab_english" / "words.tsv"
     if not source.is_file():
         return

@@ -1,7 +1,7 @@
 """Execution of the missing runs in two processes, each run in a separate folder; a stopped run continues.
 
-All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
-once. A failed run is recorded with its reason, and is tried again by the next `make results`.
+All runs share a cache of replies and one of embeddings, so that runs that differ only after the first round write the
+texts of that round once. A failed run is recorded with its reason, and is tried again by the next `make results`.
 """
 
 import functools
@@ -96,7 +96,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 
 
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
-    """Make one run in this process; return `blank` with the run's measurements, or with the reason of its failure.
+    """Make one run in this process; return `blank` with the run's measurements, or with the reason for its failure.
 
     A run that cannot continue since the program has changed starts anew, with its replies from the cache.
     """

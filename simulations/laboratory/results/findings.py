@@ -1,4 +1,4 @@
-"""Findings, which `findings.json` has: figures of each claim's rows, paired differences, and a verdict.
+"""The findings in `findings.json`: figures of each claim's rows, paired differences, and a verdict.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
 pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: at
@@ -43,7 +43,7 @@ class Figure:
         mean: Mean over the runs; None if there are none.
         deviation: Sample standard deviation over the runs; None for fewer than two.
         runs: Number of runs that have the figure.
-        planned: Number of runs that the preset wants.
+        planned: Number of runs that the preset requires.
     """
 
     row: str
@@ -83,7 +83,7 @@ class Finding:
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
         from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
-        failures: Reasons of failed runs.
+        failures: Reasons why runs failed.
     """
 
     claim: Claim
@@ -96,7 +96,7 @@ class Finding:
     failures: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-ready form; an infinite epsilon is "inf"."""
+        """Return the JSON-serialisable form; an infinite epsilon is "inf"."""
         return to_json(self)
 
 

@@ -22,11 +22,12 @@ class Result:
         data: The run's data set.
         seed: The run's experiment seed.
         overrides: All overrides, with placeholders such as {data} in place of paths.
-        figures: Figures of `metrics.json` by dotted name; also "accuracy", "fid" (of the last round) and "seconds".
+        figures: Figures of `metrics.json`, keyed by dotted name; also "accuracy", "fid" (of the last round) and
+            "seconds".
         epsilon: Epsilon of the run's guarantee; None if it failed.
         seconds: Wall time.
         cpu_seconds: CPU time.
-        error: Reason of the run's failure, in one line; None if it did not fail.
+        error: Reason for the run's failure, in one line; None if it did not fail.
     """
 
     key: str
@@ -41,7 +42,7 @@ class Result:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Return the results by key; if a cell has several, the last one counts.
+    """Return the results, keyed by the key of their cell; if a cell has several results, the last one counts.
 
     Raises:
         DataError: A line is not a result.
@@ -64,7 +65,7 @@ def read(path: Path) -> dict[str, Result]:
 
 
 def append(path: Path, result: Result) -> None:
-    """Append a result to the file, and return when it is on disk."""
+    """Append a result to the file, and return once it is on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_plain(result), ensure_ascii=False) + "\n")

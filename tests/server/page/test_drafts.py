@@ -48,7 +48,7 @@ def test_each_method_of_a_coordinator_can_be_chosen():
 
 
 def test_each_method_and_field_is_described_by_its_own_docstring():
-    assert methods()["census"].startswith("Census: one noised question on where the records' vectors lie, whose answer")
+    assert methods()["census"].startswith("Census: the answer to one noised question on where the records' vectors")
     assert all(sentence.endswith(").") for sentence in methods().values())
     assert len(set(methods().values())) == len(methods())
     for method in MADE:

@@ -61,8 +61,8 @@ def test_both_sides_are_told_their_own_epsilon():
         in (card.insiders)
     )
     assert "who knows all records but one, ε is 1: " in card.reader
-    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether a record took part. ")
-    assert ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
+    assert card.safe.startswith("Moderate protection (ε = 1). Somebody who ")
+    assert ", the coordinator, helped by 1 hospital (ε = 4, weak protection) in at most 98.21 %; " in card.safe
     assert (
         "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding"
         in card.insiders
@@ -76,7 +76,7 @@ def test_both_sides_are_told_their_own_epsilon():
 )
 def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
     said = guarantee(privacy(epsilon=epsilon, released_epsilon=epsilon, party_epsilon=epsilon)).safe
-    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether a record took ")
+    assert said.startswith(f"{worth.capitalize()} protection (ε = {epsilon:g}). Somebody who ")
     assert sentences("client.page")["en"].plans.guess_texts.format(right) in said
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
     assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
@@ -84,14 +84,14 @@ def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(eps
 
 def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
     small = {"epsilon": 0.1, "released_epsilon": 0.1, "party_epsilon": 0.1}
-    assert guarantee(privacy(**small)).safe.startswith("ε = 0.1 is a strong promise")
-    assert guarantee(privacy(**small, delta=0.1)).safe.startswith("ε = 0.1 is a weak promise")
-    assert "took part. Which labels occur is not covered. " in guarantee(privacy(labels_from_records=True)).safe
+    assert guarantee(privacy(**small)).safe.startswith("Strong protection (ε = 0.1). ")
+    assert guarantee(privacy(**small, delta=0.1)).safe.startswith("Weak protection (ε = 0.1). ")
+    assert guarantee(privacy(labels_from_records=True)).safe.endswith(" Which labels occur is not covered.")
     nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
     assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
     helped = guarantee(privacy(epsilon=1.0, released_epsilon=0.9, party_epsilon=2.5, assumed_colluders=2)).safe
     assert "knows all other records guesses rightly in at most 71.1 % of cases" in helped
-    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, a weak promise) in at most 92.42 %;" in helped
+    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, weak protection) in at most 92.42 %;" in helped
 
 
 @pytest.mark.parametrize(
