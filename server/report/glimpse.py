@@ -22,13 +22,13 @@ def glimpse(texts: Sequence[Candidate]) -> tuple[Candidate, ...]:
     Returns:
         Three texts, the rarest last; all texts if there are fewer than three.
     """
-    words = [_WORD.findall(text.text.casefold()) for text in texts]
-    counts = Counter(word for spoken in words for word in spoken)
-    rarity = [
-        -sum(math.log(counts[word] / counts.total()) for word in spoken) / max(1, len(spoken)) for spoken in words
-    ]
     if len(texts) < 3:
         return tuple(texts)
+    words = [_WORD.findall(text.text.casefold()) for text in texts]
+    counts = Counter(word for spoken in words for word in spoken)
+    total = counts.total()
+    cost = {word: math.log(total / count) for word, count in counts.items()}
+    rarity = [math.fsum(cost[word] for word in spoken) / max(1, len(spoken)) for spoken in words]
     *usual, rarest = (texts[at] for at in sorted(range(len(texts)), key=rarity.__getitem__))
     first, *others = usual[len(usual) // 2 :] + usual[: len(usual) // 2]
     second = next((text for text in others if text.label != first.label), others[0])
