@@ -178,7 +178,7 @@ class Door:
         await answer(scope, receive, headed)
 
     async def _refusal(self, request: Request) -> Response | None:
-        """Check a request. Return the response to one that no route may see; None for any other."""
+        """Return the error response to a request that must not reach any route; None if the request is allowed."""
         access, path = self._access, request.url.path
         if request.headers.getlist("host") != [access.host]:
             return self._page(request, HTTPStatus.MISDIRECTED_REQUEST)

@@ -68,7 +68,7 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def before_amplification(epsilon: float, rate: float) -> float:
-    """Return the epsilon that amplification by Poisson subsampling at `rate` turns into this one."""
+    """Return the epsilon before amplification, which Poisson subsampling at `rate` reduces to `epsilon`."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(math.expm1(epsilon) / rate)

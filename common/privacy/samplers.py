@@ -163,5 +163,5 @@ def _exp(exponent: Fraction) -> int:
 
 
 def _reach(times: int, scale: float) -> int:
-    """Return the largest absolute value that a table returns."""
+    """Return the largest absolute value of a table that reaches this number of scales."""
     return math.ceil(times * scale)

@@ -49,10 +49,10 @@ class LabelHistogramSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthHistogramSpec(Spec):
-    """Number of records with a length, in words, in each bin (DPGA-TextSyn, section 3.2).
+    """Histogram of the records' lengths in words: the number of records in each bin (DPGA-TextSyn, section 3.2).
 
     The bins are public and disjoint and cover all lengths: the first and the last bin are open-ended. A record adds 1
-    to one bin. l1 = l2 = 1.
+    to one bin, so one record has the sensitivities l1 = l2 = 1.
 
     Attributes:
         bins: Number of bins.

@@ -55,11 +55,11 @@ class Child:
     """A child process to keep running.
 
     Attributes:
-        name: Name for the operator and of the log file.
+        name: Name shown to the operator and used for the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: All variables of the process (`environment`); it inherits none.
-        user: Account that it runs as if we are root; None for our own.
-        ends_all: Whether all children end once this one has ended with code 0; otherwise it is started again.
+        environment: The complete environment of the process, built by `environment`; it inherits no variable.
+        user: Account to run the process under when we are root; None means our own account.
+        ends_all: Whether an exit with code 0 ends all children. Any other exit restarts the process.
     """
 
     name: str

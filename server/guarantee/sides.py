@@ -27,6 +27,7 @@ class Guarantee(Document):
         insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
         safe: Sentences for those who ask whether the texts are safe; the other fields state the conditions.
+        right_guesses: Largest percentage of right guesses of a reader of the texts, as in `safe`; 100 without a bound.
     """
 
     kind: Kind
@@ -36,6 +37,7 @@ class Guarantee(Document):
     insiders: str
     assumes: str = ""
     safe: str = ""
+    right_guesses: float = 100
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
@@ -77,6 +79,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             + ": no hospital was asked about its records.",
             insiders="The coordinator saw no answer of any hospital.",
             assumes=assumes,
+            right_guesses=50,
             safe="No hospital was asked about its records, so the texts tell nothing of them"
             + (", but which labels occur." if privacy.labels_from_records else "."),
         )
@@ -89,6 +92,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
         safe=_safe(privacy, epsilon),
+        right_guesses=right_guesses(privacy.released_epsilon, privacy.delta),
     )
 
 

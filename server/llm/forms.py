@@ -61,7 +61,7 @@ class Form:
         )
 
     def item(self, request: Request, text: str) -> str:
-        """Return a text as an item of the list, with its opening but without its closing."""
+        """Return a text as a list item, with the opening delimiter before it but no closing one."""
         opening = self.opening.format(noun="Subtopic" if request.phrases else "Text")
         return opening + (text.replace(self.closing, "'") if self.closing else text)
 

@@ -111,7 +111,7 @@ class AugPe(AugPeSettings):
         return State(memory=AugPeMemory())
 
     def step(self, state: State[AugPeMemory], tools: Tools) -> State[AugPeMemory]:
-        """Run one round."""
+        """Run one round of Augmented Private Evolution and return the new state."""
         first = self._first(tools) if state.round == 0 else Generated()
         population = (*state.candidates, *first.candidates)
         with_label = self.vocabulary is None

@@ -88,7 +88,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan one query, or none with the census of a finished run; one more where texts have several labels."""
+        """Plan one query, or none if the census of a finished run is reused. Several labels a text take one more."""
         del membership
         census_question.check(self, task)
         return census_question.queries(self, task, target.max_records)

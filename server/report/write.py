@@ -22,6 +22,7 @@ from server.guarantee.rounding import show_delta, show_epsilon
 from server.report import release, run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables
+from server.report.glimpse import glimpse
 from server.report.plots import Frame
 from server.report.verdict import points
 
@@ -58,6 +59,7 @@ def write_report(run: Path) -> Path:
         labelled=facts.labelled,
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
+        glimpse=glimpse(facts.texts),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
