@@ -102,7 +102,7 @@ def _safe(privacy: Privacy, epsilon: float) -> str:
     released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
     if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
-        helped = f", helped by {_hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
+        helped = f", helped by {hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
         others = (
             f", the coordinator{helped} (ε = {show_epsilon(own)}, {strength(own, delta)} protection) in at most "
             f"{right_guesses(own, delta):g} %"
@@ -145,7 +145,7 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             f"them: the same holds against them, with {bound}."
         )
     helped = privacy.assumed_colluders
-    alone = f"with {_hospitals(helped)} telling it all they know" if helped else "alone"
+    alone = f"with {hospitals(helped)} telling it all they know" if helped else "alone"
     unsummed = privacy.unsummed
     return (
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
@@ -185,5 +185,6 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."
 
 
-def _hospitals(number: int) -> str:
+def hospitals(number: int) -> str:
+    """Return a number of hospitals in words."""
     return f"{number} hospital{'s' if number != 1 else ''}"

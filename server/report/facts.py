@@ -20,7 +20,7 @@ from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
 from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
-from server.guarantee.sides import Guarantee, guarantee
+from server.guarantee.sides import Guarantee, guarantee, hospitals
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
@@ -87,22 +87,22 @@ class Facts:
         privacy = self.privacy
         if privacy is None:
             return made
-        hospitals = f"{privacy.parties} hospital{'s' if privacy.parties != 1 else ''}"
+        asked = hospitals(privacy.parties)
         match self.guarantee.kind:
             case Kind.NOT_ASKED:
                 return f"{made}, made without asking any hospital"
             case Kind.NONE:
-                return f"{made}, made from records of {hospitals} without a guarantee"
+                return f"{made}, made from records of {asked} without a guarantee"
             case _ if not (privacy.spent.queries_asked or privacy.earlier):
                 return f"{made}, written by language models before any hospital answered"
             case _ if self._written_from_records:
-                return f"{made}, written by noised models of {hospitals}"
+                return f"{made}, written by noised models of {asked}"
             case _:
-                return f"{made}, written by language models that {hospitals} guided"
+                return f"{made}, written by language models that {asked} guided"
 
     @property
     def lead(self) -> str:
-        """Sentences below the title: whether it is a trial, and what the models and the hospitals did."""
+        """Sentences below the title: whether it is a simulation, and what the models and the hospitals did."""
         privacy, sentences = self.privacy, []
         if privacy is None:
             return ""
