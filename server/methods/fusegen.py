@@ -118,8 +118,7 @@ class FuseGen(FuseGenSettings):
 
     def _writer(self, state: State[FuseGenMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            pool = state.memory.pool[order.label]
-            shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
+            shown = selection.drawn(state.memory.pool[order.label], self.shots, generator)
             return prompts.by_example(
                 tools.task,
                 order.label,

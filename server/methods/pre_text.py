@@ -157,13 +157,12 @@ class PreText(PreTextSettings):
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]
-            shown = [label_seeds[i] for i in generator.permutation(len(label_seeds))[: self.shots]]
             return prompts.by_example(
                 tools.task,
                 order.label,
                 texts=texts,
                 rng=generator,
-                good=shown,
+                good=selection.drawn(label_seeds, self.shots, generator),
                 temperature=self.temperature,
                 words=self.words,
             )

@@ -24,7 +24,7 @@ from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
-from server.operators import label_sets, section_texts
+from server.operators import label_sets, section_texts, selection
 from server.operators.questionnaire import Aims, length
 from server.settings.methods import CensusSettings
 
@@ -116,7 +116,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
         reliable = order.model in state.memory.reliable
         pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
-        shown = [pool[place] for place in generator.permutation(len(pool))[: settings.shots]]
+        shown = selection.drawn(pool, settings.shots, generator)
         return prompts.by_example(
             tools.task,
             order.label,

@@ -86,8 +86,9 @@ def exemplars(
     Returns:
         Good and bad exemplars; a pool with fewer than its share is used in full.
     """
-    return _draw(good_pool, size - size // 2, rng), _draw(bad_pool, size // 2, rng)
+    return drawn(good_pool, size - size // 2, rng), drawn(bad_pool, size // 2, rng)
 
 
-def _draw(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:
+def drawn(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:
+    """Draw up to `count` members of a pool without replacement, in random order."""
     return [pool[position] for position in rng.permutation(len(pool))[:count]]
