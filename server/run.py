@@ -25,6 +25,7 @@ from server.evaluation import (
     fields,
     figures,
     label_sets,
+    nearest_texts,
     nearness,
     of_texts,
     projection,
@@ -138,6 +139,7 @@ def run(
     real = spanned() if task.spans else ()
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
+        | nearest_texts.nearest_texts(measured)
         | count
         | of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)

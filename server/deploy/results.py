@@ -15,6 +15,7 @@ from server.documents.run import RunSummary
 from server.evaluation import (
     figures,
     label_sets,
+    nearest_texts,
     nearness,
     of_texts,
     released_classifier,
@@ -146,6 +147,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
+    small |= nearest_texts.nearest_texts(measured)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
         small.pop("real_private", None)  # stays as a simulation has measured it on these texts

@@ -16,7 +16,7 @@ from server.documents.files import Document
 
 GENERAL = "in general"
 """Title of the group for figures outside any group."""
-_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "recall_by_label"}
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "confusion"}
 
 Interval = tuple[float, float]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
 
-from server.documents.codec import ABSENT, OTHERS, from_json, is_number
+from server.documents.codec import ABSENT, OTHERS, from_json
 from server.documents.figure_groups import Figure, FigureGroup, Interval, finite, groups_of, simulation_only
 from server.documents.files import Document
 
@@ -39,8 +39,8 @@ class Classifier(Document):
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
         trained_on: Number of texts that it was trained on, in groups such as `utility` that do not use `records`.
-        recall_by_label: Fraction of each label's test texts that are classified correctly, keyed by label; empty in
-            earlier versions.
+        confusion: Number of test texts for each right label and each predicted one, without zeros; empty in earlier
+            versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
         definition: The classifier's definition.
@@ -53,7 +53,7 @@ class Classifier(Document):
     macro_f1: Estimate = field(default_factory=Estimate)
     records: int | None = None
     trained_on: int | None = None
-    recall_by_label: Mapping[str, float] = field(default_factory=dict)
+    confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: int | None = None
     test: str | None = None
     definition: str | None = None
@@ -166,7 +166,7 @@ class Metrics(Document):
     def from_json(cls, value: object) -> Self:
         """Read the document back, as `Document.from_json` does."""
         metrics = from_json(cls, value)
-        _ = metrics.groups, metrics.label_shares  # are in this format
+        _ = metrics.groups, metrics.label_shares, metrics.nearest_texts  # are in this format
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
@@ -203,6 +203,13 @@ class Metrics(Document):
     def test(self) -> str | None:
         """Name of the file of test texts; None if the run's own test texts were used."""
         return _text(self.content.get("test"))
+
+    @property
+    def nearest_texts(self) -> tuple[tuple[int, int], ...]:
+        """Line (from 0) of each text that is nearest to many held-out texts, and the number of these, most first."""
+        pairs = self.content.get("nearest_texts")
+        whole = pairs if isinstance(pairs, list) else []
+        return tuple((line, votes) for line, votes in whole if isinstance(line, int) and isinstance(votes, int))
 
     @property
     def synthetic(self) -> Classifier | None:
@@ -356,7 +363,7 @@ def _classifier(group: object) -> Classifier | None:
         macro_f1=_estimate(group.get("macro_f1")),
         records=_whole(group.get("records")),
         trained_on=_whole(group.get("trained_on")),
-        recall_by_label=_by_label(group.get("recall_by_label")),
+        confusion=_matrix(group.get("confusion")),
         rows=_whole(detailed.get("rows")),
         test=_text(group.get("test")),
         definition=_text(group.get("definition")),
@@ -376,8 +383,12 @@ def _estimate(figure: object) -> Estimate:
     return Estimate(value, None if low is None or high is None else (low, high))
 
 
-def _by_label(shares: object) -> dict[str, float]:
-    return {label: share for label, share in shares.items() if is_number(share)} if isinstance(shares, Mapping) else {}
+def _matrix(rows: object) -> dict[str, dict[str, int]]:
+    """Return a matrix of counts without rows that are empty; none of it if a row is not one of counts."""
+    whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
+    if not all(isinstance(count, int) and count > 0 for row in whole.values() for count in row.values()):
+        return {}
+    return {label: dict(row) for label, row in whole.items() if row}
 
 
 def _whole(value: object) -> int | None:

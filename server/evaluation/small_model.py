@@ -136,7 +136,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Measure accuracy, macro-F1 and the recall of each label on `test`, after training on `train`; see `predictions`.
+    """Measure accuracy, macro-F1 and the confusion matrix on `test`, after training on `train`; see `predictions`.
 
     Raises:
         DataError: An unlabelled text to adapt to is a test text.
@@ -147,7 +147,7 @@ def score(
         "records": len(train),
         "accuracy": accuracy.accuracy(predicted, right),
         "macro_f1": accuracy.macro_f1(predicted, right),
-        "recall_by_label": accuracy.recall_by_label(predicted, right),
+        "confusion": accuracy.confusion(predicted, right),
     }
 
 

@@ -158,10 +158,13 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
     return float((2 * hits[present] / (predicted_counts + true_counts)[present]).mean())
 
 
-def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """Return the fraction of each label's texts that get this label as prediction; labels without texts are absent."""
-    given, true = np.asarray(predicted), np.asarray(right)
-    return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
+def confusion(predicted: Sequence[str], right: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the confusion matrix, sparse: the number of texts for each right label and each predicted one."""
+    counts = Counter(zip(right, predicted, strict=True))
+    matrix: dict[str, dict[str, int]] = {label: {} for label in sorted(set(right))}
+    for (label, prediction), number in sorted(counts.items()):
+        matrix[label][prediction] = number
+    return matrix
 
 
 def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:

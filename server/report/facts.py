@@ -24,6 +24,7 @@ from server.guarantee.sides import Guarantee, guarantee, hospitals
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
+from server.report.confusion import confusion
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -192,6 +193,7 @@ class Facts:
             "config": self.config,
             "weaknesses": self.weaknesses,
             "labels": self.labels,
+            "confusion": confusion(self.metrics.synthetic.confusion if self.metrics.synthetic else {}),
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),

@@ -59,7 +59,7 @@ def write_report(run: Path) -> Path:
         labelled=facts.labelled,
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
-        glimpse=glimpse(facts.texts),
+        glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.test_records),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -148,12 +148,20 @@ def as_page(folder: Path, table: Table) -> str:
         rows=[asdict(row) for row in table.rows],
         runs=[{"folder": name, **run} for name, run in runs.to_dict(orient="index").items()],
         plots=[plot for plot in (*(_by_setting(table.runs, axis) for axis in _AXES), _by_round(table.rows)) if plot],
-        figures={name: _missing_as_none(values) for name, values in by_row.items()},
+        figures=_by_group({str(name): _missing_as_none(values) for name, values in by_row.items()}),
         marked=frozenset().union(*table.runs["figures_of_records"].dropna()),
         data_sets=list(table.data_sets),
         no_guarantee=NO_GUARANTEE,
         has_page={name: (folder / name / "report.html").is_file() for name in table.runs.index},
     )
+
+
+def _by_group(figures: Mapping[str, list[float | None]]) -> dict[str, dict[str, list[float | None]]]:
+    """Return the figures of each group, keyed by the group's title: the part of a name before its first colon."""
+    groups: dict[str, dict[str, list[float | None]]] = {}
+    for name, values in figures.items():
+        groups.setdefault(name.partition(": ")[0], {})[name] = values
+    return groups
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
@@ -163,16 +171,17 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
     if means.empty or means.count(axis="columns").max() < 2:
         return None
-    grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"]
-    spans = {place: _interval(list(accuracies)) for place, accuracies in grouped}
+    grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"].agg(list)
     return plots.lines(
         axis,
         title,
-        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
+        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t). "
+        "Small dots: the single runs.",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={str(row): _missing_as_none(line) for row, line in means.iterrows()},
-        intervals={row: [spans.get((row, place)) for place in means.columns] for row in means.index},
+        intervals={row: [_interval(grouped.get((row, place), [])) for place in means.columns] for row in means.index},
+        singles={row: [grouped.get((row, place), []) for place in means.columns] for row in means.index},
     )
 
 
