@@ -19,7 +19,7 @@ from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
-from common.plan.words import right_guesses
+from common.plan.words import right_guesses, strength
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
@@ -170,6 +170,11 @@ class PlanFacts:
     def right_guesses(self, epsilon: float) -> float:
         """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
         return right_guesses(epsilon, self.plan.delta)
+
+    @property
+    def strength(self) -> str:
+        """How strong the protection against a reader of the texts is: "strong", "moderate" or "weak"."""
+        return strength(self.epsilon_released, self.plan.delta)
 
     @property
     def trust(self) -> str:
