@@ -154,7 +154,8 @@ def run(
         metrics = metrics.adding({"paid": paid})
     metrics.save(folder.path)
     track(tracking, folder.path, state.round + 1, metrics)
-    projection.synthetic_map(measured.vectors).save(folder.path)
+    vectors = measured.embedded(measured.whole_texts) if measured.in_sections else measured.vectors
+    projection.synthetic_map(vectors).save(folder.path)
     folder.save(state, COMPLETE)
     _report(folder)
     return state

@@ -73,6 +73,11 @@ class Measured:
         """Texts of the candidates with all of their fields."""
         return self.texts if self.released is None else self.released
 
+    @property
+    def in_sections(self) -> bool:
+        """Whether the candidates are sections of the released texts, of which each may have several."""
+        return len(self.candidates) != len(self.whole_texts)
+
     @cached_property
     def texts(self) -> list[str]:
         """Texts of the candidates."""

@@ -27,7 +27,7 @@ def nearest_texts(measured: Measured) -> dict[str, Any]:
         number of held-out texts whose nearest synthetic text it is, by cosine similarity. The result is empty without
         held-out or synthetic texts, and for texts in sections, which are embedded section by section.
     """
-    if not measured.test or not measured.candidates or len(measured.candidates) != len(measured.whole_texts):
+    if not measured.test or not measured.candidates or measured.in_sections:
         return {}
     # A zero vector, of an empty text, has similarity 0 to all others.
     norms = np.linalg.norm(measured.vectors, axis=1, keepdims=True)

@@ -85,9 +85,12 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 
 def _map(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map."""
+    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map.
+
+    There are none for texts in sections, because the map is of whole texts and `measured` has the records' sections.
+    """
     plane = projection.Projection.of(TextMap.load(folder))
-    if plane is None:
+    if plane is None or measured.in_sections:
         return
     sample = projection.evenly(measured.private, MOST_MAPPED)
     places = plane.place(measured.embedded([record.text for record in sample]))
