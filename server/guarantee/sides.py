@@ -1,7 +1,7 @@
-"""The report's card on what a run's guarantee means for its two sides.
+"""The report's card that explains what a run's guarantee means for its two sides.
 
-On one side are readers of the texts; on the other are the coordinator and the parties, who see the answers that the
-texts were made with.
+On one side are the readers of the texts; on the other are the coordinator and the parties, who see the answers from
+which the texts were made.
 """
 
 import math
@@ -20,14 +20,14 @@ class Guarantee(Document):
     """The guarantee of a run, in words for its readers.
 
     Attributes:
-        kind: The case.
-        epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
+        kind: The case of the guarantee.
+        epsilon: ε for one protected unit; 0 if no query was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" if there is none.
-        reader: Sentences on what a reader of the texts can tell about one protected unit.
-        insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
-        assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
-        safe: Sentences for those who ask whether the texts are safe; the other fields state the conditions.
-        right_guesses: Largest percentage of right guesses of a reader of the texts, as in `safe`; 100 without a bound.
+        reader: Sentences on what a reader of the texts can infer about one protected unit.
+        insiders: Sentences on what the coordinator and the parties can infer about one protected unit.
+        assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
+        safe: Sentences that answer whether the texts are safe; the other fields state the conditions.
+        right_guesses: Upper bound on a reader's percentage of right guesses, as in `safe`; 100 without a bound.
     """
 
     kind: Kind
@@ -41,10 +41,10 @@ class Guarantee(Document):
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
-    """Return the guarantee of a run, in words.
+    """Return the guarantee of a run in words.
 
     Args:
-        privacy: None if `privacy.json` is missing or cannot be read.
+        privacy: The run's `privacy.json`; None if it is missing or cannot be read.
     """
     kind = guarantee_kind(privacy)
     if privacy is None:
@@ -97,7 +97,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
-    """Return sentences on what ε promises and whose data it protects, in the words of a hospital's page."""
+    """Return sentences on what ε promises and whose data are protected, in the same words as a hospital's page."""
     whose = "a user's records" if privacy.by_user else "a record"
     released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
@@ -186,5 +186,5 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
 
 
 def hospitals(number: int) -> str:
-    """Return a number of hospitals in words."""
+    """Return a phrase for this number of hospitals."""
     return f"{number} hospital{'s' if number != 1 else ''}"
