@@ -14,7 +14,7 @@ from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
-from server.documents.metrics import Metrics
+from server.documents.metrics import Classifier, Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
@@ -24,7 +24,7 @@ from server.guarantee.sides import Guarantee, guarantee, hospitals
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
-from server.report.confusion import confusion
+from server.report.confusion import Confusion, confusion
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -108,9 +108,12 @@ class Facts:
         if privacy is None:
             return ""
         if privacy.simulation:
-            sentences.append("A simulation: one machine had all hospitals' records.")
+            sentences.append(
+                "A simulation: one machine had all hospitals' records. Do not publish figures marked “simulation only”: "
+                "they were computed from private records without noise."
+            )
         if self.texts and not self._written_from_records:
-            sentences.append("No language model was shown a private text, as long as the public texts are public.")
+            sentences.append("No language model was shown a private text, if those that the task calls public are.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
             questions = f"{asked} question{'s' if asked != 1 else ''}"
             sentences.append(f"The hospitals answered {questions}, with random noise added.")
@@ -154,6 +157,11 @@ class Facts:
         return by_label(self.run, self.privacy, self.rounds, self.metrics, self.texts)
 
     @property
+    def _confusion(self) -> Confusion:
+        measured = self.metrics.synthetic or Classifier()
+        return confusion(measured.confusion, [row.label for row in self.labels.rows], trained_on=measured.records)
+
+    @property
     def share_noise(self) -> float:
         """Standard deviation of the noise in a label's released proportion; 0 without a census."""
         return self.census.count_noise / max(1.0, math.fsum(self.census.counts)) if self.census else 0.0
@@ -193,7 +201,7 @@ class Facts:
             "config": self.config,
             "weaknesses": self.weaknesses,
             "labels": self.labels,
-            "confusion": confusion(self.metrics.synthetic.confusion if self.metrics.synthetic else {}),
+            "confusion": self._confusion,
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),

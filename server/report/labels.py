@@ -45,11 +45,13 @@ class LabelTable(Document):
         records: "counted" for exact numbers of private records, only in a simulation; "noised" for proportions that the
             method's answers released; None for neither.
         simulation_only: Whether the records are counted.
+        weighed: Whether the texts have different weights.
         rows: The labels.
     """
 
     records: str | None
     simulation_only: bool
+    weighed: bool = False
     rows: tuple[LabelRow, ...]
 
 
@@ -80,7 +82,7 @@ def by_label(
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )
     source = ("counted" if exact else "noised") if shares else None
-    return LabelTable(records=source, simulation_only=exact, rows=rows)
+    return LabelTable(records=source, simulation_only=exact, weighed=len({text.weight for text in texts}) > 1, rows=rows)
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
