@@ -70,8 +70,8 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             "private data.",
             insiders=_without_bound(privacy),
             assumes=assumes,
-            worth="Not safe to pass on",
-            safe="Nothing limits what the texts give away.",
+            worth="No guarantee (ε = ∞)",
+            safe="Nothing limits what the texts give away: treat them as private data.",
         )
     if kind is Kind.NOT_ASKED:
         return Guarantee(
@@ -155,9 +155,9 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
         "hospitals"
         + (f", and of {unsummed} each hospital's own answer with the whole noise in it" if unsummed else "")
-        + f". {alone}, it guesses rightly {bound}. With the help of more hospitals it can subtract their noise and learn "
-        f"more; with that of {several} or more, it may see the single answers of each other hospital, which then have that "
-        "hospital's own part of the noise alone."
+        + f". {alone}, it guesses rightly {bound}. With the help of more hospitals it can subtract their noise and "
+        f"learn more; with that of {several} or more, it may see the single answers of each other hospital, which then "
+        "have that hospital's own part of the noise alone."
     )
 
 
@@ -187,7 +187,10 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
     if privacy.labels_from_records:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
     if privacy.simulation and kind is not Kind.NONE:
-        yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."
+        yield (
+            "Whoever ran this simulation had all records: what is said of coordinator and hospitals holds in a real "
+            "deployment."
+        )
 
 
 def hospitals(number: int) -> str:

@@ -109,8 +109,7 @@ class Facts:
             return ""
         if privacy.simulation:
             sentences.append(
-                "A simulation: one machine had all hospitals' records. Do not publish figures marked “simulation only”: "
-                "they were computed from private records without noise."
+                "A simulation: one machine had all hospitals' records; do not publish figures marked “simulation only”."
             )
         if self.texts and not self._written_from_records:
             sentences.append("No language model was shown a private text, if those that the task calls public are.")

@@ -51,7 +51,14 @@ def glimpse(
     *usual, rarest = sorted(range(len(texts)), key=rarity.__getitem__)
     middle, of_all = len(usual) // 2, f"of {tested:,} real test texts, " if tested else "of the real test texts, "
     typical = dict.fromkeys(usual[middle:] + usual[:middle], "Usual words")
-    chosen = {line: f"Most typical: {of_all}{votes:,} are nearer to it than to any other synthetic text" for line, votes in nearest if line in typical}
+    chosen = {
+        line: f"Most typical: {of_all}{votes:,} are nearer to it than to any other synthetic text"
+        for line, votes in nearest
+        if line in typical
+    }
     first, *others = (chosen | {line: why for line, why in typical.items() if line not in chosen}).items()
     second = next((one for one in others if texts[one[0]].label != texts[first[0]].label), others[0])
-    return tuple(Glimpsed(text=texts[line], why=why) for line, why in (first, second, (rarest, "The rarest words: look here for names and odd details")))
+    return tuple(
+        Glimpsed(text=texts[line], why=why)
+        for line, why in (first, second, (rarest, "The rarest words: look here for names and odd details"))
+    )

@@ -82,7 +82,9 @@ def by_label(
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )
     source = ("counted" if exact else "noised") if shares else None
-    return LabelTable(records=source, simulation_only=exact, weighed=len({text.weight for text in texts}) > 1, rows=rows)
+    return LabelTable(
+        records=source, simulation_only=exact, weighed=len({text.weight for text in texts}) > 1, rows=rows
+    )
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:

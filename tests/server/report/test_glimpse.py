@@ -19,7 +19,7 @@ def test_two_usual_texts_of_two_labels_and_the_one_with_the_rarest_words():
         ("a cough", "a"), ("a cough", "a"), ("a cough", "a"), ("a fever", "b"), ("zebra quartz", "a"), ("", "b")
     )
     first, second, rarest = glimpse(of_run)
-    assert (rarest.text.text, rarest.why) == ("zebra quartz", "The rarest words")
+    assert (rarest.text.text, rarest.why) == ("zebra quartz", "The rarest words: look here for names and odd details")
     assert {first.text.label, second.text.label} == {"a", "b"}
     assert first.why == second.why == "Usual words"
 
@@ -32,8 +32,11 @@ def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
     shown = glimpse(of_run, [(4, 9), (77, 8), (1, 7), (0, 6), (3, 5)], 1200)
     assert [one.text.text for one in shown] == ["a cough two", "a cough two", "zebra quartz"]
     assert [one.text.label for one in shown] == ["a", "b", "a"]
-    assert [one.why for one in shown[:2]] == ["Nearest to 7 of 1,200 real texts", "Nearest to 5 of 1,200 real texts"]
-    assert glimpse(of_run, [(1, 7)])[0].why == "Nearest to 7 real texts"
+    assert [one.why for one in shown[:2]] == [
+        f"Most typical: of 1,200 real test texts, {votes} are nearer to it than to any other synthetic text"
+        for votes in (7, 5)
+    ]
+    assert glimpse(of_run, [(1, 7)])[0].why.startswith("Most typical: of the real test texts, 7 are")
     assert glimpse(of_run, [(1, 7)])[1].why == "Usual words"
 
 
@@ -48,9 +51,9 @@ def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     metrics = json.loads((run / "metrics.json").read_text())
     (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[4, 11]]}))
     page = report(run).text
-    assert "Nearest to 11 of 400 real texts" in page
+    assert "of 400 real test texts, 11 are nearer" in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
     (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": "refused"}))
     page = report(run).text
     assert "Three of the texts" not in page
-    assert "Is it safe? No: they disclose records, or this could not be tested." in page
+    assert "disclose records, or this could not be tested" in page.partition("Is it safe?")[2]
