@@ -1,4 +1,4 @@
-"""The table of a sweep in its output formats: text for a terminal, Markdown, JSON, and a page with curves."""
+"""The output formats of a sweep's table: text for a terminal, Markdown, JSON, and a page with curves."""
 
 import math
 import sys
@@ -16,16 +16,16 @@ from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
-"""Name in `Metrics.named` of the gain in accuracy over the same models without the hospitals."""
+"""Name, in `Metrics.named`, of the gain in accuracy over the same models without the hospitals."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""Setting, name of the axis, and title of each plot, by the setting's column in `runs_of`."""
+"""Setting, name of the axis, and title of each plot, keyed by the setting's column in `runs_of`."""
 
 
 def write_table(folder: Path) -> Table:
-    """Print a sweep's table, write it as `table.md`, `table.json` and a page, `report.html`, and return it.
+    """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -39,7 +39,7 @@ def write_table(folder: Path) -> Table:
 
 
 def as_markdown(table: Table) -> str:
-    """Return the table in Markdown, with an explanation of its figures and with the failed runs."""
+    """Return the table in Markdown, with an explanation of its figures and a list of the failed runs."""
     head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Return the heading and rows of the table, as texts."""
+    """Return the heading and the rows of the table, with each cell as text."""
     gains = any(GAIN in row.figures for row in table.rows)
     head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
@@ -120,7 +120,7 @@ def _epsilon(value: float) -> str:
 
 
 def _figure(row: Row, name: str) -> str:
-    """Return the mean of a figure and, for two or more runs that have it, its standard deviation, as text."""
+    """Return the mean of a figure and, if two or more runs have it, its standard deviation, as text."""
     if name not in row.figures:
         return "–"
     return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
@@ -165,7 +165,10 @@ def _by_group(figures: Mapping[str, list[float | None]]) -> dict[str, dict[str, 
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Plot mean accuracies against a setting, with a line for rows that differ only in it; None without lines."""
+    """Return a plot of mean accuracies against a setting; None without lines.
+
+    Rows that differ only in this setting form a line.
+    """
     setting, name, title = _AXES[axis]
     by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
@@ -186,7 +189,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean, limited to [0, 1]; None for one run."""
+    """Return the 95 % interval of the mean, limited to [0, 1]; None if there is only one run."""
     interval = over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 
