@@ -108,14 +108,12 @@ class Facts:
         if privacy is None:
             return ""
         if privacy.simulation:
-            sentences.append(
-                "A simulation: one machine had all hospitals' records; do not publish figures marked “simulation only”."
-            )
-        if self.texts and not self._written_from_records:
-            sentences.append("No language model was shown a private text, if those that the task calls public are.")
+            sentences.append("A trial on one computer, which had all hospitals' records: a simulation.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
-            questions = f"{asked} question{'s' if asked != 1 else ''}"
-            sentences.append(f"The hospitals answered {questions}, with random noise added.")
+            questions = f"{asked} question{'s' if asked != 1 else ''} about their records"
+            sentences.append(f"The hospitals answered {questions}, in numbers with random noise.")
+        if self.texts and not self._written_from_records:
+            sentences.append("The language models saw no private text, only those that the task declares public.")
         return " ".join(sentences)
 
     @property

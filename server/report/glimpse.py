@@ -52,7 +52,7 @@ def glimpse(
     middle, of_all = len(usual) // 2, f"of {tested:,} real test texts, " if tested else "of the real test texts, "
     typical = dict.fromkeys(usual[middle:] + usual[:middle], "Usual words")
     chosen = {
-        line: f"Most typical: {of_all}{votes:,} are nearer to it than to any other synthetic text"
+        line: f"Closest to real texts: {of_all}{votes:,} are closer to this one than to any other"
         for line, votes in nearest
         if line in typical
     }

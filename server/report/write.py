@@ -174,7 +174,7 @@ def _percent(share: float | None) -> str:
 
 def _figure(value: float, share: bool) -> str:
     """Return a figure as a verdict writes it: a fraction as a percentage, or a distance as it is."""
-    return _whole(f"{points(value)} %") if share else f"{value:.3g}"
+    return _percent(value) if share else f"{value:.3g}"
 
 
 def _whole(text: str) -> str:

@@ -28,7 +28,7 @@ def test_every_section_says_its_figures(run):
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     for words in (
         "40 synthetic texts, written by language models that 3 hospitals guided",
-        "No language model was shown a private text, if those that the task calls public are.",
+        "The language models saw no private text, only those that the task declares public.",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
         "3,000",  # tokens read, over three rounds
@@ -122,7 +122,7 @@ def test_banners(tmp_path):
     assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
-    assert "A simulation: one machine had all hospitals' records;" in open_run.text
+    assert "A trial on one computer, which had all hospitals' records: a simulation." in open_run.text
     assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 1
 
 
