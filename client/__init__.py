@@ -1,4 +1,4 @@
-"""The programs of a hospital: its own service, and the relay that Flower's messages pass through."""
+"""The programs that a hospital runs: its own party service, and the relay that carries Flower's messages to it."""
 
 import runpy
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""Admission of plans, decided at each opening and question by the hospital's `client.yaml` at that moment.
+"""Admission of plans, checked against the hospital's `client.yaml` at each opening of a run and at each question.
 
-1. The plan's encoder is this party's, and its parties are on this party's own roster.
-2. The limits allow it, on top of what other runs were charged.
-3. This party has a writer for each of its queries for texts.
-4. It is approved, and the file of records is the one that its run began with (`client/approvals.py`).
+1. The plan names this party's encoder, and its parties are those of this party's own roster.
+2. The limits allow the plan, added to what other runs were charged.
+3. This party has a writer for each of the plan's queries for texts.
+4. The plan is approved, and the file of records has not changed since its run began (`client/approvals.py`).
 
-Points 2 and 4 are checked again at each question: a lowered limit holds from the next question on, and so does a
-person's refusal. Encoder, roster and writers cannot change without a restart. A refusal charges nothing.
+Points 2 and 4 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
+question. The encoder, the roster and the writers cannot change without a restart. A refusal charges nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,10 +26,10 @@ from common.secagg.identity import Roster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The terms that the hospital's `client.yaml` states at one moment.
+    """The terms in the hospital's `client.yaml` at one moment.
 
     Attributes:
-        limits: Limits on the use of the records.
+        limits: The limits on the use of the records.
         approval: "manual" or "auto"; it has no effect in a simulation, which keeps no approvals.
     """
 
@@ -42,11 +42,11 @@ class Admission:
 
     Args:
         party: The party's number in the roster.
-        encoder: Digest of its encoder.
+        encoder: Digest of the party's encoder.
         terms: Function that reads the hospital's `client.yaml`; called at each opening and question. It may raise
             RefusalError.
         ledger: The party's ledger.
-        data_set: The ledger's name for its records; empty if all data sets count together.
+        data_set: The ledger's name for the party's records; empty if all data sets count together.
         writers: The party's writers of texts, keyed by kind of query.
         roster: See `client.service.PartyService`.
         approvals: See `client.service.PartyService`.
@@ -74,14 +74,14 @@ class Admission:
         self._approvals = approvals
 
     def at_opening(self, run: str, plan: Plan) -> Limits:
-        """Admit a run.
+        """Check a run's plan when the run is opened.
 
         Returns:
             The limits that the plan was checked with.
 
         Raises:
             RefusalError: The run is refused; the error has the reason.
-            CaucusError: A writer cannot do what is planned.
+            CaucusError: A writer cannot do what the plan requires.
         """
         terms = self._terms()  # first: what was mended in a file holds after a restart, and says so
         if plan.encoder != self._encoder:
@@ -99,9 +99,9 @@ class Admission:
         return terms.limits
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
-        """Admit the next question of a run; its plan was last checked against the limits `checked`.
+        """Check the plan again at the next question of its run.
 
-        The return value and the errors are those of `at_opening`.
+        `checked` are the limits that the plan was last checked against. Returns and raises the same as `at_opening`.
         """
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
@@ -110,12 +110,12 @@ class Admission:
         return terms.limits
 
     def ended(self, run: str) -> None:
-        """Note that the coordinator has ended a run."""
+        """Record that the coordinator has ended a run."""
         if self._approvals:
             self._approvals.ended(run)
 
     def data_set(self, plan: Plan) -> str:
-        """Return the ledger's name for the records' data set; empty at user level, as a user may be in any data set."""
+        """Return the ledger's name for the data set; empty at user level, as users may have records in several."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _approved(self, run: str, plan: Plan, terms: Terms) -> None:

@@ -1,28 +1,31 @@
-"""How a party answers a query, from its arrival to the sent answer; `server/federation/ask.py` is the other side.
+"""How a party answers a query, from the query's arrival to the sent answer.
+
+The coordinator's side is `server/federation/ask.py`.
 
 1. Check that the query is the planned one and fits the plan's labels and encoder.
 2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before any
-   private record is accessed, and close the answers before this one.
-3. Choose the records: at user level, at most m records of each user; under subsampling, those that a secret key draws.
-4. Answer, from these records alone and with noise from the operating system's entropy:
+   private record is accessed, and close all earlier answers.
+3. Choose the records: at user level, at most m records of each user; under subsampling, those drawn with a secret key.
+4. Compute the answer from these records alone, with noise from the operating system's entropy:
    - a sum (`_sum`): this party's integer counts, bounded as planned for the ring, plus its share of the noise;
    - inside the party (`_inside`): the output of a mechanism that adds all of the noise;
    - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A writer that
      fine-tunes draws a subsample for each of its training steps itself, so nothing is drawn in step 3.
-5. Store: write the noised answer to disk before it leaves.
+5. Store: write the noised answer to disk before it is sent.
 
-The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer without masks.
+The party then sends its answer, masked under secure aggregation (`client/secagg.py`) if it is part of a sum, and
+otherwise without masks.
 
-A coordinator may repeat an interrupted round under the same number. It then gets exactly the stored answer: it learns
-nothing new and nothing is paid, even if the records have changed since. Fresh noise would reveal more about the same
-records; the same noise over changed records would reveal the change.
+A coordinator may repeat an interrupted round under the same number. It then gets exactly the stored answer, so it
+learns nothing new and no budget is spent, even if the records have changed since. Fresh noise would reveal more about
+the same records; the same noise over changed records would reveal the change.
 
-A further attempt has its own number, fresh noise and its own charge, if the plan has paid for it.
+A further attempt has its own number, fresh noise and its own charge; the plan must provide for it.
 
-The answer is stored until the next query of the run, or the end of the run, is requested. An honest coordinator
-requests either only once this query's total is on its own disk; from then on it reads the total from there. So
-wherever it crashes, a query that it repeats is never closed here, and a query that is closed here is never repeated. A
-party that was away at the next query stores the answer until it answers another one, or until the end.
+The answer is stored until the coordinator requests the next query of the run or the end of the run. An honest
+coordinator requests either only once this query's total is on its own disk, and from then on reads the total from
+there. So wherever it crashes, a query that it repeats is never closed here, and a query that is closed here is never
+repeated. A party that missed the next query stores the answer until it answers another one, or until the run ends.
 """
 
 from collections.abc import Mapping
@@ -53,20 +56,21 @@ from common.queries.texts import Texts
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
-"""Scale that a mechanism inside a party uses if none is planned: it has an effect with probability below exp(-2^19)."""
+"""Scale for a mechanism inside a party if none is planned; it has an effect with probability below exp(-2^19)."""
 
 _WRITING = Lock()
-"""Lock of the writers, which seed the process's torch generators: simulated parties write one after another."""
+"""Lock of the writers, which seed torch's process-wide generators, so that simulated parties write one after another.
+"""
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
-"""Largest number of coordinates of an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`).
-A query must not keep a party busy for hours."""
+"""Largest number of coordinates in an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`),
+so that no query keeps a party busy for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Party:
-    """The parts of a party that stay the same in all answers of a run.
+    """The attributes of a party that are the same for all answers of a run.
 
     Attributes:
         ledger: The party's own ledger.
@@ -95,14 +99,14 @@ def answer(
         index: Number of the attempt in the plan.
         plan: The agreed plan.
         records: This party's private records.
-        party: The parts that stay the same in all answers of the run.
+        party: The attributes that are the same for all answers of the run.
 
     Returns:
         (length,): integer counts plus noise, in grid units; or the output of a mechanism or writer inside the party.
 
     Raises:
         RefusalError: The query is not the planned one, or the lifetime limits leave no room for it.
-        RefusedError: The ledger has another query at this place, or has closed it.
+        RefusedError: The ledger has another query under this number, or has closed it.
         LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)
@@ -170,7 +174,7 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
 
 
 def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords, party: Party) -> NDArray[np.int64]:
-    """Have this party's writer answer the query, and return its texts as integers."""
+    """Have this party's writer answer the query, and return the texts, encoded as integers."""
     with _WRITING:
         texts = party.writers[query.spec.kind].write(
             planned, units, labels=plan.labels, encoder=party.encoder, key=secure_bytes(32)
@@ -179,7 +183,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
-    """Raise a RefusalError if a query is not the planned one or does not fit; use only public facts, before any charge.
+    """Raise a RefusalError if a query differs from the planned one or does not fit; only public facts are used.
 
     Raises:
         RefusalError: The query is refused; the error has the reason.

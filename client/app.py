@@ -1,7 +1,7 @@
 """Flower's ClientApp: a thin relay between the coordinator and this party's own service.
 
-This is code that the coordinator pushes, so it is trusted with nothing: it sees the parcels that the coordinator may
-see and has no access to records, keys or ledger.
+The coordinator pushes this code, so it is not trusted: it sees only parcels that the coordinator may see, and cannot
+access records, keys or the ledger.
 """
 
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger("caucus.relay")
 
 
 def relay(connect: Callable[[Context], Party]) -> ClientApp:
-    """Return a ClientApp that hands every parcel to the party that `connect` finds for a node."""
+    """Return a ClientApp that passes each parcel to the party that `connect` returns for the node's context."""
     client_app = ClientApp()
 
     @client_app.query()
@@ -46,7 +46,7 @@ def _own_service(context: Context) -> Party:
 
 
 _channel = cache(Channel)
-"""The one lasting channel to a party's service."""
+"""Return the one long-lived channel to a party's service."""
 
 
 app = relay(_own_service)

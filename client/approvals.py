@@ -1,27 +1,27 @@
-"""The hospital's decisions: which runs it takes part in.
+"""The hospital's decisions on which runs it takes part in.
 
-A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: a
-refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves
-the decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and
-each question, so that a change takes effect at the next one. The coordinator learns that a decision is pending, or the
-decision itself, but never who made it or why.
+A decision applies to one run and the digest of its plan. A person makes it (`caucus-party approve`) and can change it:
+a refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves the
+decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and each
+question, so that a change takes effect at the next one. The coordinator learns the decision, or that it is pending, but
+never who made it or why.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
-A coordinator asks as often as it likes, so the number of files is bounded: at the bound the hospital refuses, and its
-log says so, until a person has moved old files away. An entry is removed here only to make room for a new one. It must
-be of a plan that nobody has decided about and of a run that the coordinator has ended; the one that ended first is
-removed. The service and a person's command each lock the folder while they read and write an entry, so that neither
-loses what the other wrote.
+A coordinator can ask any number of times, so the number of files is bounded. At the bound the hospital refuses further
+plans, and logs this, until a person has moved old files away. This module removes an entry only to make room for a new
+one, and only if nobody has decided about its plan and the coordinator has ended its run; the entry whose run ended
+first is removed. The service and a person's command each lock the folder while they read and write an entry, so that
+neither overwrites what the other wrote.
 
 A plan beyond the limits is stored as refused by the limits, so that people can look at it; it does not wait for a
 decision. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
-cancelled. So nothing more is known here about a plan that it no longer asks for (`client.deploy.quiet`).
+cancelled. So if it stops asking for a plan, the hospital cannot know whether the run is over (`client.deploy.quiet`).
 
-A file holds the last decision; each one, by a person or by the limits, is also a line of the audit log, written first.
+A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log.
 
-A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
-same run is refused, because its answers would be about different records.
+A keyed digest binds a run to the bytes of the file of records at its admission. If the file changes, the run is
+refused, because its answers would be about different records.
 """
 
 import fcntl
@@ -44,18 +44,19 @@ from common.validate import printable
 
 MODES = ("manual", "auto")
 LIMITS = "limits"
-"""Value of `by` for a decision that no person made."""
+"""Value of `by` if the limits, and not a person, decided."""
 MOST_AWAITING = 20
-"""Largest number of plans that wait for a person, of ended runs too, so that a coordinator cannot fill the disk."""
+"""Largest number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
+disk."""
 MOST_BEYOND = 20
-"""Largest number of plans that are kept though the limits refuse them; the audit log names any further ones."""
+"""Largest number of stored plans that the limits refuse; further ones appear only in the audit log."""
 MOST_APPROVALS = 1000
-"""Largest number of stored decisions: where the limits decide, each new name of a run adds one."""
+"""Largest number of stored decisions; where the limits decide, each new run name adds one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanApproval:
-    """One run and plan, and the hospital's decision about it.
+    """The hospital's decision about one run and its plan.
 
     Attributes:
         run: Identity of the run.
@@ -63,7 +64,7 @@ class PlanApproval:
         plan: The plan in canonical JSON.
         decision: "awaiting", "approved" or "refused".
         by: Who decided: `LIMITS` or a user of this machine; empty before a decision.
-        data: Keyed digest of the file of records that the run was admitted with; empty before.
+        data: Keyed digest of the file of records at the run's admission; empty before that.
         first_seen: Time of the first request, UTC.
         decided: Time of the decision, UTC; empty before, and for a decision that an earlier version stored.
         reason: The person's reason, for this hospital alone; may be empty.
@@ -84,7 +85,7 @@ class PlanApproval:
     ended: str = ""
 
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as after an upgrade, or does not match the digest."""
+        """Return the plan; None if it is of another version, as after an upgrade, or does not match its digest."""
         try:
             plan = Plan.from_dict(json.loads(self.plan))
         except (PlanError, ConfigError, ValueError):
@@ -93,15 +94,15 @@ class PlanApproval:
 
 
 class Approvals:
-    """The decisions of one hospital.
+    """The decisions of one hospital about runs.
 
     Args:
-        folder: Folder of the decisions, private; created if needed.
+        folder: Private folder of the decisions; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
-        labelled: Whether the file's labels are used. The digest includes this choice, so that a run that began with
-            another choice is refused.
-        headings: Headings of the records' sections; the digest includes them for the same reason.
+        labelled: Whether the file's labels are used. The digest includes this setting, so that a run that began with
+            the other value is refused.
+        headings: Headings of the records' sections, which the digest includes for the same reason.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Approvals:
         self._data = self.digest()
 
     def digest(self) -> str:
-        """Return the keyed digest of the file of records as it is now."""
+        """Return the keyed digest of the file of records in its present state."""
         return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
@@ -154,7 +155,7 @@ class Approvals:
             raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def beyond(self, run: str, plan: Plan) -> None:
-        """Store a plan that the limits refuse; a plan that is already stored only gets the time of this request."""
+        """Store a plan that the limits refuse; if it is already stored, only update the time of the last request."""
         with _locked(self._folder):
             known = find(self._folder, run, plan.digest().hex())
             if known:
@@ -167,7 +168,7 @@ class Approvals:
                 _store(self._folder, _noted(self._folder, entry, before="awaiting", by=LIMITS))
 
     def ended(self, run: str) -> None:
-        """Note that the coordinator has ended a run; it may open the run again all the same."""
+        """Record that the coordinator has ended a run, which it may still open again."""
         with _locked(self._folder):
             for entry in approvals(self._folder):
                 if entry.run == run:
@@ -191,7 +192,7 @@ class Approvals:
             )
 
     def _first_seen(self, run: str, plan: Plan, *, automatic: bool) -> PlanApproval:
-        """Return a new entry for a run and plan that this hospital has not been asked about before.
+        """Return a new entry for a run and plan that the hospital has not been asked about before.
 
         Raises:
             RefusalError: There is no room for another plan; the reason is FULL.
@@ -210,18 +211,18 @@ class Approvals:
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """Return all runs and plans that this hospital was asked about, oldest first."""
+    """Return the entries of all runs and plans that this hospital was asked about, oldest first."""
     entries = [PlanApproval(**json.loads(path.read_bytes())) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Return approvals that wait for a person's decision; omit those of runs that the coordinator has ended."""
+    """Return the entries that wait for a person's decision, except those of runs that the coordinator has ended."""
     return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.ended]
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
-    """Store and log a person's decision, replacing the one that was shown; return the updated approval.
+    """Store and log a person's decision, unless somebody else decided meanwhile; return the updated approval.
 
     Args:
         folder: The folder of `Approvals`.
@@ -251,7 +252,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
 
 
 def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
-    """Append a decision to the audit log, and return the approval with the time of the decision."""
+    """Append a decision to the audit log, and return the approval with the time of that decision."""
     decided = replace(approval, decided=now())
     AuditLog(folder).note_decision(
         run=approval.run,
@@ -266,19 +267,22 @@ def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> Pla
 
 
 def _entry(run: str, plan: Plan) -> PlanApproval:
-    """Return a new entry of a plan, without a decision."""
+    """Return a new entry for a plan, without a decision."""
     digest, seen = plan.digest().hex(), now()
     return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
 
 
 def _asked_for(approval: PlanApproval) -> PlanApproval:
-    """Return the entry after a request; the time is not stored for an approved plan, as each question is a request."""
+    """Return the entry, updated after a request.
+
+    The time is not stored for an approved plan, since each of its questions is a request.
+    """
     return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of the folder's decisions, against other processes too."""
+    """Hold a lock on the folder's decisions, also against other processes."""
     descriptor = os.open(folder / "runs", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -288,7 +292,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
-    """Return what this hospital has decided about a run and plan; None if it was not asked."""
+    """Return the entry of a run and plan; None if this hospital was not asked about them."""
     try:
         return PlanApproval(**json.loads(path_of(folder, run, plan_digest).read_bytes()))
     except FileNotFoundError:
@@ -301,5 +305,8 @@ def _store(folder: Path, approval: PlanApproval) -> None:
 
 
 def path_of(folder: Path, run: str, plan_digest: str) -> Path:
-    """Return the file of a run and plan; a run's name comes from the coordinator and never becomes part of a path."""
+    """Return the path of the file for a run and plan.
+
+    The run's name comes from the coordinator and never becomes part of the path.
+    """
     return folder / "runs" / f"{hashlib.sha256(f'{plan_digest}{run}'.encode()).hexdigest()[:32]}.json"

@@ -3,9 +3,9 @@
     request    when, run, plan, request, query, decision ("answered" or "refused"), reason, detail
     decision   when, run, plan, by, from, to, reason: a person, or the limits, changed whether the run is approved
 
-A coordinator asks as often and as much as it likes, so the log is bounded, and no line is ever removed: once it is full
-the hospital refuses every request, and its service log says so, until a person has moved the file away. To move
-`audit.jsonl`, rename it; the service begins a new one by itself. The ledger, which is the authoritative record, is not
+A coordinator can send any number of requests, so the log is bounded. No line is ever removed: once the log is full, the
+hospital refuses every request, and its service log says so, until a person has moved the file away. To do so, rename
+`audit.jsonl`; the service then begins a new file by itself. The ledger, which is the authoritative record, is not
 affected.
 """
 
@@ -22,24 +22,24 @@ from common.messages import Reason
 from common.system.files import SECRET
 
 LARGEST_AUDIT = 64 * 2**20
-"""Largest number of bytes of the audit log: some 250,000 honest requests, five for a run of one query. A coordinator
-that fills it with long names stops its own runs."""
+"""Largest size of the audit log in bytes. It has room for some 250,000 honest requests; a run of one query makes five.
+A coordinator that fills the log with long names stops its own runs."""
 LONGEST_DETAIL = 1000
-"""Largest number of characters of a line's detail, which may quote what the coordinator sent."""
+"""Largest number of characters of a line's `detail` field, which may quote what the coordinator sent."""
 
 
 class AuditLog:
     """The audit log of one hospital.
 
     Args:
-        folder: Folder of the log, private; it must exist when the first line is written.
+        folder: Private folder of the log; it must exist by the time the first line is written.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "audit.jsonl"
 
     def ready(self) -> None:
-        """Raise a RefusalError if the log has no room for a request, before any work on it.
+        """Raise a RefusalError if the log has no room for a request; called before any work on the request.
 
         Raises:
             RefusalError: The log is full; the reason is FULL.
@@ -55,11 +55,11 @@ class AuditLog:
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""
     ) -> None:
-        """Append the line of a request; it is on disk when this returns.
+        """Append the line of a request to the log and flush it to disk.
 
         Raises:
             RefusalError: The log is full.
-            OSError: The log cannot be written; no part of the line was.
+            OSError: The log cannot be written; no part of the line was written.
         """
         decision = "refused" if reason else "answered"
         line = {"request": request, "query": index, "decision": decision, "reason": reason}
@@ -68,7 +68,7 @@ class AuditLog:
     def note_decision(
         self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
     ) -> None:
-        """Append the line of a decision; it is on disk when this returns.
+        """Append the line of a decision to the log and flush it to disk.
 
         Args:
             run: Identity of the run.
@@ -81,7 +81,7 @@ class AuditLog:
 
         Raises:
             RefusalError: The log is full.
-            OSError: The log cannot be written; no part of the line was.
+            OSError: The log cannot be written; no part of the line was written.
         """
         line = {"by": by, "from": before, "to": after, "reason": reason}
         self._append(when or now(), run, plan_digest, line)
@@ -106,5 +106,5 @@ class AuditLog:
 
 
 def now() -> str:
-    """Return the time in UTC, ISO 8601 to the second, as in all of a hospital's files."""
+    """Return the time in UTC, in ISO 8601 format to the second, as in all files of a hospital."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,6 +1,6 @@
-"""The socket between a hospital's relay and its party service: gRPC, with one parcel in reply to each.
+"""The socket between a hospital's relay and its party service: gRPC, with one parcel in reply to each request.
 
-This module is separate so that the relay loads neither torch nor anything that reads records.
+This module is separate so that the relay loads neither torch nor any code that reads records.
 """
 
 import os
@@ -15,30 +15,31 @@ from common import wire
 from common.errors import ConfigError, ProtocolError
 
 SOCKET = "unix:run/party.sock"
-"""Address of a deployed service, relative to the hospital's folder: a Unix socket's path may have 107 characters."""
+"""Address of a deployed service, relative to the hospital's folder, as the path of a Unix socket is limited to 107
+characters."""
 SOCKET_NAME = "CAUCUS_PARTY_SOCKET"
-"""The relay's environment variable with the address of its own party's service, never taken from a message."""
+"""Environment variable from which the relay takes the address of its own party's service, never from a message."""
 PATIENCE = 60.0
-"""Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
+"""Seconds that a message waits for a service that is restarting or suspended, before the message counts as lost."""
 _RECONNECT = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
-"""Waits between attempts to reach a service that was down; by default a channel waits up to two minutes."""
+"""Waits between attempts to reach a service that was down; gRPC's default is up to two minutes."""
 
 _METHOD = "/caucus.Party/Handle"
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
 class Party(Protocol):
-    """Interface of an object that answers parcels: the service itself, or a channel to it."""
+    """Interface of an object that replies to parcels: the service itself, or a channel to it."""
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel. No message of a coordinator, however wrong, makes it raise an error."""
+        """Return the reply to one parcel; no message of a coordinator, however malformed, makes it raise an error."""
 
 
 class Channel:
     """A party service in another process.
 
     Args:
-        address: Address of its socket, `unix:PATH`.
+        address: Address of the service's socket, `unix:PATH`.
         partition: Number of a simulated party; 0 in a deployment.
         patience: Seconds to wait until the service is reachable; the time for an answer is not limited.
     """
@@ -50,10 +51,10 @@ class Channel:
         self._patience = patience
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Pass one parcel to the service and return its answer.
+        """Pass one parcel to the service and return its reply.
 
         Raises:
-            ProtocolError: No service answers, or it does not know this partition.
+            ProtocolError: No service answers, or it does not serve this partition.
         """
         ready = grpc.channel_ready_future(self._channel)
         try:
@@ -65,12 +66,12 @@ class Channel:
         return wire.unpack_parcel(reply)[0]
 
     def close(self) -> None:
-        """Close the connection; a process must not have one when it forks."""
+        """Close the connection; a process must not have one open when it forks."""
         self._channel.close()
 
 
 def answers(address: str, patience: float) -> bool:
-    """Return whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
+    """Return whether a party service responds on this socket (`unix:PATH`) within this number of seconds."""
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(timeout=patience)
@@ -83,8 +84,9 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
     """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
 
     Args:
-        parties: Parties by partition; a hospital has one, at 0.
-        address: Address to listen at. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
+        parties: The parties, keyed by partition; a hospital has one, with key 0.
+        address: Address to listen at. Any other than a Unix socket would need mutual TLS, which is not implemented
+            here.
         workers: Threads; a party answers one parcel at a time.
         shared: Whether the socket's group, which is the relay's, may connect too.
 

@@ -1,8 +1,8 @@
-"""`caucus-party`: what a hospital does from the command line.
+"""`caucus-party`: the commands of a hospital.
 
 caucus-party init FOLDER --name NAME --records FILE --invitation FILE   keys, settings, party.json for the coordinator
-caucus-party roster FOLDER FILE [--yes]  take the roster that the coordinator sent; shows what has changed, and asks
-caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it; what leaves and what never does
+caucus-party roster FOLDER FILE [--yes]  accept the coordinator's roster; shows what has changed, and asks first
+caucus-party check FOLDER [--offline] [--json]   problems and how to fix them; which data leave, and which never do
 caucus-party start FOLDER [--until-idle 30m]   party service, SuperNode and relay, until told to stop, or until idle
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: decide again
@@ -10,14 +10,14 @@ caucus-party page FOLDER [--port N]      a page in a browser on this machine: pl
 caucus-party stop FOLDER
 caucus-party models [NAME ...] [--from FOLDER]   fetch the encoder of real runs (minilm), or any model that is listed
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
-caucus-party invitation FOLDER FILE      take a new invitation: the coordinator's address, bundle and authority
+caucus-party invitation FOLDER FILE      accept a new invitation: the coordinator's address, bundle and authority
 caucus-party audit FOLDER TEXTS --control FILE   whether texts disclose records more often than held-back ones; --run
                                          NAME in place of TEXTS: those of a run that the coordinator sent
-caucus-party ledger show FILE [--delta D] [--json]     what was answered, run by run, and what it costs together
-caucus-party ledger verify FILE [--head HEX]           whether the file is whole; prints its head, to be noted elsewhere
+caucus-party ledger show FILE [--delta D] [--json]     what was answered in each run, and the total cost
+caucus-party ledger verify FILE [--head HEX]           whether the file is intact; prints its head, to note elsewhere
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it
-caucus-party ledger accept FOLDER --lost EPSILON       go on with an older ledger, and charge what it lacks
+caucus-party ledger accept FOLDER --lost EPSILON       continue with an older ledger, and charge what it lacks
 """
 
 import sys

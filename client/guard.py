@@ -1,4 +1,4 @@
-"""This party's own limits: they come from its own file, never from a message."""
+"""The party's own limits, which come from its own file and never from a message."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -30,16 +30,16 @@ UNNAMED = (
     "seed choice",
     "fine-tuned samples",
 )
-"""Kinds that a file without a line `queries` accepts. The list stays as it is: a hospital accepts a later kind, proven
-or not, only by writing it into its file, since nobody was asked about it when an older file was made."""
+"""Kinds of queries that a file without a line `queries` accepts. The list is fixed: a hospital accepts a later kind,
+proven or not, only by writing it into its file, since nobody was asked about that kind when an older file was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits on the use of a party's records.
 
-    The defaults are for a file that lacks a line. They are the values of `configs/client.yaml`, which `caucus-party
-    init` copies; a test compares the two. Only `queries` is shorter.
+    The defaults apply if the file lacks a line. They equal the values in `configs/client.yaml`, which `caucus-party
+    init` copies, except that the default of `queries` is shorter; a test compares the two.
 
     Attributes:
         max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
@@ -47,26 +47,28 @@ class Limits:
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
-            starting another run. A charge counts the coalition at its time: if `corrupt` is raised later, earlier
-            answers remain priced against the smaller coalition.
+            starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
+            later, earlier answers remain charged for the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
-            refusal then tells the coordinator whether they share any, which no noise covers; use it only for data sets
+            refusal then reveals to the coordinator, without noise, whether they share any; use this only for data sets
             for which the answer is known anyway.
         queries: Kinds of queries that are answered; by default `UNNAMED`.
         max_top: Largest number of votes of one record in each direction (Q).
         min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
-        min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
+        min_unit_records: Smallest number of one user's records that a plan must protect together; 1 accepts sample
+            level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         corrupt: Fraction of all parties, rounded up to a whole number of parties, that may help the coordinator in any
-            way: tell it their noise, their shares and everything else that they see, and sign anything. Secure
-            aggregation must hide this party's answer from them, and both limits of ε must hold without their noise. The
-            plan's own numbers are the coordinator's choice: if it assumes fewer colluders than there are, a malicious
-            coordinator can obtain two signed survivor sets, and from their shares this party's answer with its own
-            share of the noise alone.
-        security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
-            2^-(security_bits + 40) where the coordinator is not trusted, since it can try many graphs.
+            way: they may disclose to it their noise, their shares and everything else that they see, and sign anything.
+            Secure aggregation must hide this party's answer from them, and both limits of ε must hold without their
+            noise. The plan's own numbers are the coordinator's choice: if it assumes fewer colluders than there are, a
+            malicious coordinator can obtain two signed survivor sets and, from the shares for both, this party's answer
+            with only its own share of the noise.
+        security_bits: The probability that a mask can be lifted in a plan with a sparse graph must be below
+            2^-security_bits, or below 2^-(security_bits + 40) if the coordinator is not trusted, since it can try many
+            graphs.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
         unsafe_unproven: Also answers the kinds whose released texts have no privacy proof (`Spec.unproven`), at ε = ∞,
             if `queries` names them. Requires `lifetime_epsilon=None`.
@@ -114,8 +116,8 @@ class Limits:
             earlier: Charges of other runs.
 
         Raises:
-            RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the limit is named for this party's own
-                log.
+            RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the error names the limit for this party's
+                own log.
         """
         for _, refusal in self.refusals(plan, earlier):
             raise refusal
@@ -123,7 +125,8 @@ class Limits:
     def refusals(self, plan: Plan, earlier: Iterable[Release] = ()) -> Iterator[tuple[str, RefusalError]]:
         """Yield the name of each limit that a plan exceeds, with its RefusalError; `check` raises the first.
 
-        Noise that does not suffice for the epsilon that the plan claims exceeds `max_epsilon`, whatever its value.
+        A plan with too little noise for the epsilon that it claims counts as exceeding `max_epsilon`, whatever its
+        value.
         """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
@@ -163,16 +166,16 @@ class Limits:
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Return the number of shares of noise in a sum that are unknown to the assumed coalition.
+        """Return the number of noise shares in a sum that are unknown to the assumed coalition.
 
-        If the coalition could lift the masks of one party's answer, only that party's own share is unknown to it.
+        If the coalition could lift the masks from one party's answer, it lacks only that party's own share.
         """
         if self.coalition(plan) > plan.largest_coalition:
             return 1
         return max(1, min(plan.noise_parties, plan.survivors - self.coalition(plan))) if plan.secure else 1
 
     def allow(self, charges: Iterable[Release]) -> None:
-        """Raise a RefusalError if the charges exceed the lifetime limits of a record.
+        """Raise a RefusalError if the charges exceed a record's lifetime limits.
 
         Args:
             charges: All charges, the requested one included.

@@ -1,12 +1,13 @@
-"""The head of the ledger, noted outside it, to detect an older copy, which would restore budget already spent.
+"""The head of the ledger, noted outside the ledger to detect an older copy, which would restore budget already spent.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
     ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
 
-The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
-is never ahead of the ledger, and before an answer leaves, so it covers all that was answered: an answer whose note
-cannot be written is refused, and so is each answer over an older copy that takes the ledger's place while the service
-runs. After a crash between commit and note, the note lags behind, and is still accepted: the ledger contains its head.
+The note contains the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit,
+so it is never ahead of the ledger, and before an answer leaves, so it covers everything that was answered. If the note
+cannot be written, the answer is refused. It is also refused if an older copy has replaced the ledger while the service
+was running. After a crash between the commit and the note, the note is behind the ledger but still accepted, since the
+ledger contains the noted head.
 """
 
 import re
@@ -31,10 +32,10 @@ class NotedHead:
         self._written: str | None = None
 
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
-        """Return the ledger if it contains the noted head. Unless `read_only`, bring the note up to date.
+        """Return the ledger if it contains the noted head; unless `read_only`, also update the note.
 
         Raises:
-            LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
+            LedgerError: The ledger is missing, does not contain the head, or has events although there is no note.
             ConfigError: The note is invalid, or its folder is missing.
             OSError: The note cannot be read or written.
         """
@@ -66,18 +67,18 @@ class NotedHead:
         return noted
 
     def check(self, ledger: Ledger) -> None:
-        """Check, before anything is charged, that no older copy has taken the ledger's place since the last note.
+        """Check, before anything is charged, that no older copy has replaced the ledger since the last note.
 
         Raises:
-            LedgerError: An older copy took its place.
+            LedgerError: An older copy has replaced it.
         """
         ledger.head(after=self._written)
 
     def write(self, ledger: Ledger) -> None:
-        """Note the ledger's present head, which is on disk already.
+        """Note the ledger's present head, which must already be on disk.
 
         Raises:
-            LedgerError: An older copy took the ledger's place meanwhile; the note stays.
+            LedgerError: An older copy has replaced the ledger meanwhile; the note is unchanged.
             OSError: The note cannot be written; the previous one is intact.
         """
         head = ledger.head(after=self._written).chain

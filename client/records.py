@@ -1,4 +1,4 @@
-"""The only module that reads private files, and the only form in which the rest of the party sees private data."""
+"""The only module that reads private files, and the only form in which the rest of the party accesses private data."""
 
 import hmac
 import logging
@@ -23,23 +23,22 @@ from common.validate import in_range
 log = logging.getLogger("caucus.party")
 
 LARGEST_ENTRY = 1.001
-"""Bound on the entries of a vector of unit norm, with more room than any rounding takes."""
+"""Upper bound on the entries of a vector of unit norm, with more margin than any rounding needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbeddedRecords:
-    """One party's private records, ready to answer queries. No part of them has a repr.
+    """One party's private records, ready to answer queries. No attribute appears in the repr.
 
-    The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
-    products that integers can hold. So a vector with other values, which no encoder should return, is treated as zero
-    here.
+    The bounds on what a record adds to an answer are proved for finite numbers, and for products that fit into
+    integers. So a vector with other values, which no encoder should return, is replaced by zero here.
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
         labels: (records,) int32, index of each record's label among the plan's labels.
         texts: The records' texts.
-        owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
-            each record is a separate unit.
+        owners: The user that each record belongs to, by name or number; users with the same `repr` are the same user.
+            None if each record is a separate unit.
         parts: (records,) number of the record that each row belongs to, ascending: a record with several labels has one
             row for each of them, and no label twice. None if each record has one label.
 
@@ -68,10 +67,10 @@ class EmbeddedRecords:
         return np.arange(len(self.texts)) if self.parts is None else self.parts
 
     def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
-        """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
+        """Return the first `max_records` records of each owner, in their order; without owners, return all records.
 
-        Of a record with several labels, only the first `labels_per_record` are kept. The choice depends on that owner's
-        records alone, as the sensitivities require, and is always the same.
+        For a record with several labels, only the first `labels_per_record` labels are kept. As the sensitivities
+        require, the choice depends on that owner's records alone, and it is deterministic.
         """
         if self.owners is None and self.parts is None:
             return self
@@ -91,7 +90,7 @@ class EmbeddedRecords:
     def sampled(self, rate: float, key: bytes) -> Self:
         """Return a Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
-        A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down. If HMAC-SHA256 is taken as a
+        A unit takes part if its keyed 64-bit digest is below rate * 2^64, rounded down. If HMAC-SHA256 is regarded as a
         random function, units are independent, and the probability is at most 2^-64 below `rate` and never above it.
         The same key draws the same units, so one subsample can serve several queries.
 
@@ -113,7 +112,7 @@ class EmbeddedRecords:
     def digests(self, key: bytes) -> NDArray[np.uint64]:
         """Return each record's digest: the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
 
-        Removing a record removes the digest of the last of its equals; all other digests stay the same.
+        Removing a record removes the digest of the last record equal to it; all other digests stay the same.
         """
         seen: Counter[tuple[str, int]] = Counter()
         digests = np.empty(len(self.texts), dtype=np.uint64)
@@ -136,13 +135,13 @@ class EmbeddedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartyRecords:
-    """All private records of a party, embedded once, before any plan is known. No part of them has a repr.
+    """All private records of a party, embedded once, before any plan is known. No attribute appears in the repr.
 
     Attributes:
         records: The records.
         vectors: (records, dimensions) float32, unit norm.
-        encoder: The encoder that made them.
-        sections: Their sections, under the headings of this party's own file; None if it names none.
+        encoder: The encoder that made the vectors.
+        sections: The records' sections, under the headings named in this party's own file; None if it names none.
     """
 
     records: tuple[Record, ...] = field(repr=False)
@@ -158,18 +157,18 @@ class PartyRecords:
     ) -> EmbeddedRecords:
         """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
-        Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
-        which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
+        Records with other labels do not take part. Refusing the plan because of them would reveal to the coordinator,
+        without noise, which labels this party has. Omitting them depends on each record alone, so no sensitivity grows.
         Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
-        population, whatever their labels are here: each still adds to one label alone, so that no sensitivity grows.
+        population, whatever their labels are here. Each still adds to one label alone, so no sensitivity grows.
 
         In a plan with several labels per record (`labels_per_record`), a record has one row for each of its labels that
-        the plan knows, in its file's order; if there are more than that many, only for the first. In any other plan it
-        takes part under its first label alone, or not at all.
+        is in the plan, in the file's order, up to `labels_per_record` rows. In any other plan it takes part under its
+        first label alone, or not at all.
 
-        In a plan by sections the labels are headings. A record has one row for each of its own headings that the plan
-        knows, with the text and the vector of that section, in the order of its text; if there are more than that many,
-        only for the first. A record without such headings takes no part.
+        In a plan by sections the labels are headings. A record has one row for each of its own headings that is in the
+        plan, with the text and the vector of that section, in the order of the text, up to `labels_per_record` rows. A
+        record without such headings does not take part.
         """
         if by_section:
             return self._under_headings(labels, unit, labels_per_record)
@@ -229,11 +228,11 @@ class PartyRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordSections:
-    """The sections of a party's records, embedded. No part of them has a repr.
+    """The embedded sections of a party's records. No attribute appears in the repr.
 
     Attributes:
         numbers: The number of the record that each section belongs to, ascending.
-        headings: The sections' headings, in the form in which they are compared; none twice within a record.
+        headings: The sections' headings, in the form in which they are compared; no heading occurs twice in a record.
         texts: The sections' texts, without headings.
         vectors: (sections, dimensions) float32, unit norm.
     """
@@ -245,7 +244,7 @@ class RecordSections:
 
     @classmethod
     def of(cls, private: Sequence[Record], encoder: Encoder, headings: Sequence[str]) -> "RecordSections":
-        """Find and embed the sections of these records."""
+        """Return the sections of these records, with their embeddings."""
         found = [
             (number, sections.normal(part.heading), record.text[part.start : part.end])
             for number, record in enumerate(private)
@@ -258,15 +257,15 @@ class RecordSections:
 def read(
     path: Path, *, may_be_empty: bool = False, structure: Structure | None = None, labelled: bool = True
 ) -> list[Record]:
-    """Read a party's own file: `text`, `label` and, where records name their users, `user` (`common.labelled_files`).
+    """Read a party's own file: `text`, `label` and, if records name their users, `user` (`common.labelled_files`).
 
-    A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
-    embedded as they stand, structured or not; a structure is what this party itself expects of its file. If it expects
-    no labels (`labelled`), its records take part only in plans without labels.
+    A hospital's file may be empty: the hospital then contributes only noise, and nobody learns that it has no records.
+    Texts are embedded unchanged, structured or not; `structure` is only what this party itself expects of its file. If
+    it expects no labels (`labelled`), its records take part only in plans without labels.
 
     Raises:
-        DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of
-            the text.
+        DataError: The file is invalid; the message contains the path and the line, or the number of the record, and
+            never a word of the text.
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     with named_by("records"):
@@ -277,13 +276,13 @@ def read(
 
 
 def embed(private: Sequence[Record], encoder: Encoder, headings: Sequence[str] = ()) -> PartyRecords:
-    """Embed all of a party's records, needed or not: the time of an opening must not depend on them.
+    """Embed all of a party's records, needed or not, since the duration of an opening must not depend on them.
 
     For the same reason their sections are embedded here too, under all headings that this party's own file names.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
-        DataError: The encoder cannot embed a text, which is not shown.
+        DataError: The encoder cannot embed a text; the message does not show it.
     """
     if not encoder.runs_here:
         raise ConfigError(

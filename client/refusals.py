@@ -1,4 +1,4 @@
-"""Translation of an error at a party: a coarse reason for the coordinator, and details for the party's own log."""
+"""Translation of an error at a party into a coarse reason for the coordinator and details for the party's own log."""
 
 import errno
 import os
@@ -33,20 +33,20 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (PlanError, Reason.MALFORMED),
     (OverflowError, Reason.MALFORMED),
 )
-"""Reasons by class of error; the first class that fits applies."""
+"""Reasons, each with the class of errors that it is for; the first class that fits applies."""
 
 
 def reason(error: Exception) -> Reason:
-    """Return the reason that the coordinator may learn."""
+    """Return the reason for an error that the coordinator may learn."""
     if isinstance(error, RefusalError):
         return error.reason
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.INTERNAL)
 
 
 def detail(error: Exception, names: Sequence[str] = ()) -> str:
-    """Return the error for the party's own log, free of private text.
+    """Return a description of the error for the party's own log, free of private text.
 
-    Only our own messages are known to contain no private text: any other error is logged as its type, with the
+    Only our own messages are known to contain no private text. For any other error, only the type is logged, with the
     operating system's message if it has one.
 
     Args:

@@ -1,12 +1,12 @@
-"""The releases of runs that this hospital answered, as the coordinator sent them, for this hospital's own audit.
+"""The releases of runs that this hospital answered, as the coordinator sent them, to be audited by this hospital.
 
     FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is that of `runs/HEX.json` (`client/approvals.py`)
     FOLDER/releases/HEX.json     the run's name, when the texts came, and how many there are
 
 A coordinator may send anything. So a release is accepted only for a run and plan that this hospital approved and
 answered, only once, only within limits on size and number, only if the audit can read each line, and never in place of
-another release. The texts are stored and nothing more: nobody looks at them until a person at the hospital asks for
-that. The coordinator learns that they were accepted, or a coarse reason, and nothing about the records.
+another release. The texts are only stored, and not processed until a person at the hospital asks for it. The
+coordinator learns that they were accepted, or a coarse reason for a refusal, and nothing about the records.
 """
 
 import json
@@ -24,22 +24,22 @@ from common.messages import LARGEST_RELEASE, Reason
 from common.system.files import SECRET, write_atomic
 
 MOST_RELEASES = 20
-"""Largest number of releases that are kept, so that a coordinator cannot fill the disk."""
+"""Largest number of releases that are stored, so that a coordinator cannot fill the disk."""
 MOST_TEXTS = LONGEST_LINE = 1_000_000
-"""Largest number of texts of a release, and of bytes of a line: more short texts, or more values in one line, would
-fill the service's memory while they are checked."""
+"""Largest number of texts in a release, and of bytes in a line. More short texts, or more values in one line, could
+exhaust the service's memory during the check."""
 _COMING = "coming.jsonl"
-"""File of a release whose lines are being checked."""
+"""Name of the file of a release while its lines are being checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A release that came.
+    """A release that the coordinator sent.
 
     Attributes:
         path: File of the texts.
         run: The run's name.
-        received: Time at which it came, UTC.
+        received: Time at which it arrived, UTC.
         texts: Number of texts.
     """
 
@@ -54,7 +54,7 @@ class Releases:
 
     Args:
         folder: The hospital's private folder.
-        ledger: The hospital's ledger, which tells what it has answered.
+        ledger: The hospital's ledger, which records what the hospital has answered.
     """
 
     def __init__(self, folder: Path, ledger: Ledger) -> None:
@@ -62,17 +62,17 @@ class Releases:
         self._ledger = ledger
 
     def keep(self, run: str, plan_digest: bytes, texts: bytes) -> None:
-        """Store the texts of a run; texts that are stored already may arrive again.
+        """Store the texts of a run, unless the same texts are already stored.
 
         Args:
             run: Identity of the run.
-            plan_digest: Digest of its plan.
-            texts: JSON Lines, an object with `text` in each.
+            plan_digest: Digest of the run's plan.
+            texts: JSON Lines, each an object with the key `text`.
 
         Raises:
-            RefusalError: UNPLANNED if the run and plan were not answered here; DECLINED if they are not approved any
-                more; OVER_LIMIT if there are too many bytes or texts, or others are kept; FULL if there is no room for
-                another release; MALFORMED if the texts are not what the audit reads.
+            RefusalError: UNPLANNED if the run and plan were not answered here; DECLINED if they are no longer approved;
+                OVER_LIMIT if there are too many bytes or texts, or other texts are stored for the run; FULL if there is
+                no room for another release; MALFORMED if the audit cannot read the texts.
         """
         self._check_answered(run, plan_digest)
         size, lines = len(texts), texts.count(b"\n")
@@ -104,14 +104,14 @@ class Releases:
 
 
 def releases(folder: Path) -> list[Release]:
-    """Return the releases in a hospital's private folder whose texts are still there, newest first."""
+    """Return the releases in a hospital's private folder for which the texts are still there, newest first."""
     notes = [(path, json.loads(path.read_bytes())) for path in (folder / "releases").glob("*.json")]
     kept = [Release(path=path.with_suffix(".jsonl"), **note) for path, note in notes]
     return sorted((one for one in kept if one.path.exists()), key=lambda one: (one.received, one.run), reverse=True)
 
 
 def release(folder: Path, name: str) -> Release:
-    """Return the release of this file, or else the newest of the run of this name.
+    """Return the release with this file name or, if there is none, the newest release of the run of this name.
 
     Args:
         folder: The hospital's private folder.
@@ -119,7 +119,7 @@ def release(folder: Path, name: str) -> Release:
             run's file, so the file takes precedence.
 
     Raises:
-        ConfigError: No release of it is there.
+        ConfigError: There is no such release.
     """
     kept = releases(folder)
     named = [one for one in kept if one.path.stem == name] or [one for one in kept if one.run == name]
@@ -132,7 +132,7 @@ def release(folder: Path, name: str) -> Release:
 
 
 def _stored(texts: bytes, path: Path, *, by_way_of: Path) -> int:
-    """Check and store the texts; return their number."""
+    """Check and store the texts; return the number of texts."""
     try:
         write_atomic(by_way_of, texts, mode=SECRET)
         number = len(read_texts(by_way_of))

@@ -1,20 +1,20 @@
-"""A schedule for replies that depends on public numbers alone, so that their time reveals nothing about the records.
+"""A schedule for replies that depends on public numbers alone, so that their timing reveals nothing about the records.
 
-How long an answer takes depends on the records: on their number and, if candidates lie at equal distances from a record
-that somebody knows, on whether that record is present (votes are then computed exactly). So a reply to an opening or a
-question leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is
-computed from the question, the plan and the number of records that the hospital declares to all
+The time for an answer depends on the records: on their number and, if candidates are at equal distances from a record
+that somebody knows, on whether that record is present (its votes are then computed exactly). So a reply to an opening
+or a question is sent a time T after its message came or, if it is late, at the first of 2 T, 4 T, ... at which it is
+ready. T is computed from the question, the plan and the number of records that the hospital publicly declares
 ([common/schedule.py](../common/schedule.py)). The reply to a closing, which frees the run's records, follows the same
-schedule. A refusal leaves on the same schedule as an answer, but a refusal that public facts alone decide, such as that
-of a question not planned or out of order, leaves as soon as possible: nobody else has to wait for it.
+schedule. A refusal follows the same schedule as an answer, unless public facts alone decide it, as for a question that
+is unplanned or out of order. Such a refusal is sent as soon as possible, since nobody else has to wait for it.
 
-Remaining leaks. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
-log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how
-close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
-so the time of its reply tells roughly how many there are. The time for texts of a hospital's own model is not limited,
-but rounded up to T, 2 T, 4 T, ... Lengths of texts are counted to their end: where texts have tens of thousands of
-words, such an answer is late. Other users of the machine can measure that the processor works less while a reply waits.
-Other messages neither use records nor free them.
+Remaining leaks. A late reply reveals that the machine was slow or busy, and how long the answer took, up to the next
+doubling; it is logged. A coordinator may try to delay replies by giving other programs on the machine work, and then
+learns how close to T the hospital's own work is. A message that comes while a service starts waits until the records
+are embedded, so the time of its reply roughly reveals how many there are. The time for texts from a hospital's own
+model is not limited, but rounded up to T, 2 T, 4 T, ... Counting the length of a text takes time in proportion to it,
+so an answer about texts with tens of thousands of words is late. Other users of the machine can measure that the
+processor works less while a reply waits. All other kinds of messages neither use nor free records.
 """
 
 import logging
@@ -34,8 +34,8 @@ class Schedule:
 
     Args:
         records: Largest number of records that the party may have, which is public.
-        clock: Function that returns seconds that never decrease.
-        sleep: Function that waits for the given seconds; the default wait ends early at `stop`.
+        clock: Function that returns the time in seconds and never decreases.
+        sleep: Function that waits for the given number of seconds; the default wait ends early at `stop`.
     """
 
     def __init__(
@@ -51,16 +51,16 @@ class Schedule:
         self._sleep = sleep or self._stopped.wait
 
     def stop(self) -> None:
-        """End all waits, once no reply can leave any longer."""
+        """End all waits; called once no reply can be sent any longer."""
         self._stopped.set()
 
     def wait(self, came: float, body: m.Request | m.Reply, plan: Plan | None, index: int = 0) -> None:
-        """Wait until the reply to a message may leave.
+        """Wait until the reply to a message may be sent.
 
         Args:
-            came: Time of the message's arrival, as `clock` tells it, in seconds.
+            came: Time of the message's arrival by `clock`, in seconds.
             body: The message.
-            plan: The plan that it belongs to; None if public facts alone decide that it is refused.
+            plan: The plan that the message belongs to; None if public facts alone decide that the message is refused.
             index: Number of the query in the plan.
         """
         step = seconds(body, self._records, plan, index)

@@ -3,28 +3,28 @@
     once:            begin -> Advertised.share -> Shared.receive -> Ready
     for each round:  Ready.mask -> Masked.agree -> Agreed.unmask
 
-1. Advertise. For each round one X25519 pair that will agree on masks and one self-mask seed b; for the set-up one pair
-    that agrees on sealing keys. All public keys go out in one message, signed over the set-up and the keys.
-2. Share. Check the keys of all parties that advertised (U1). Their hash, the transcript, seeds the graph and binds
-   everything derived from now on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the
-   neighbours and oneself; all shares for one peer go out in one ciphertext. On arrival (U2: those that shared) open the
-   peers' ciphertexts and forget the sealing key.
+1. Advertise. For each round, make one X25519 key pair to agree on masks and one self-mask seed b; for the set-up, make
+    one pair to agree on sealing keys. Send all public keys in one message, signed over the set-up and the keys.
+2. Share. Check the keys of all parties that advertised (U1). The hash of the keys, the transcript, seeds the graph and
+   binds everything that is derived later. Split each round's b and private mask key by Shamir's scheme, threshold t,
+   among the neighbours and oneself; all shares for one peer are sent in one ciphertext. Decrypt the ciphertexts of the
+   peers that shared (U2), and delete the sealing key.
 3. Mask. y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64 over the neighbours v in U2, where s_uv is
    derived from u's and v's mask keys of this round. The party's vector x must already include its noise. Several
-   vectors of one round are concatenated, in the plan's order, and the sum is cut at the same places.
-4. Agree. Sign the survivors (U3, whose y arrived) and U2, once a round. In semi-honest mode the signature is empty and
-   nobody waits for it, so this step and the next are one exchange.
-5. Unmask. After enough valid signatures of distinct survivors over exactly what this party signed: hand out one share
-   for itself and each neighbour in U2, of b if it survived, of its mask key if it dropped. Never both, never twice:
-   with t of each the coordinator could read y. The self-mask is what protects a vector that arrives late, after its
-   pairwise masks have been recovered.
+   vectors of one round are concatenated in the plan's order, and the sum is split at the same positions.
+4. Agree. Sign the survivors (U3, whose y arrived) and U2, once per round. In semi-honest mode the signature is empty
+   and nobody waits for it, so this step and the next are one exchange.
+5. Unmask. After enough valid signatures of distinct survivors over exactly what this party signed, send one share for
+   itself and each neighbour in U2: of b if that party survived, of its mask key if it dropped out. Never send both, and
+   never twice: with t shares of each, the coordinator could read y. The self-mask protects a vector that arrives late,
+   after its pairwise masks have been recovered.
 
 A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own vector is hidden from a
 coordinator that colludes with the corrupt parties, even if, in malicious mode, the coordinator does not follow the
-protocol; see the proofs of Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in malicious
-mode.
+protocol; see the proofs of Bonawitz et al. 2017, section 6. A set-up takes 2 exchanges, and a round 2 more, or 3 in
+malicious mode.
 
-Each transition consumes its state, even if it raises an error, and no state can be copied: nothing here can be used
+Each transition consumes its state, even if it raises an error, and no state can be copied, so no state can be used
 twice. A party that restarts has lost its secrets and takes part again from the next set-up on.
 """
 
@@ -75,15 +75,15 @@ def begin(
     """Step 1: make fresh keys for all rounds.
 
     Args:
-        setup: The set-up that this party made from the plan that it accepted.
+        setup: The set-up that this party derived from the plan that it accepted.
         party: Number of this party.
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's identity; None in semi-honest mode.
         roster: The identities of all parties, from this party's own file; None in semi-honest mode.
-        compute: Function that calls the check of all keys and signatures, which is the same at several parties.
+        compute: Function that runs the check of all keys and signatures, which is the same for several parties.
 
     Raises:
-        MembershipError: If a party is not in the set-up or not on the roster, or roster and identity do not fit.
+        MembershipError: A party is not in the set-up or not on the roster, or roster and identity do not match.
     """
     check_members("advertise", {party}, setup.parties)
     check_roster(setup, roster)
@@ -117,13 +117,13 @@ class Advertised:
             adverts: The keys of all parties as broadcast, including this party's own.
 
         Returns:
-            The next state; and the ciphertext for each neighbour.
+            The next state, and the ciphertext for each neighbour.
 
         Raises:
-            MembershipError: If a party takes no part.
-            PublicKeyError: If keys are weak, repeated or missing, or this party's own are altered.
-            SignatureError: If a party did not sign its keys for this set-up.
-            DropoutError: If too few advertised.
+            MembershipError: A party does not take part.
+            PublicKeyError: Keys are weak, repeated or missing, or this party's own keys were altered.
+            SignatureError: A party did not sign its keys for this set-up.
+            DropoutError: Too few parties advertised keys.
         """
         secrets = self._secrets.take()
         me, setup, party = secrets.me, secrets.me.setup, secrets.me.party
@@ -158,7 +158,7 @@ class Advertised:
 
 
 class Shared:
-    """The state within step 2: this party's secrets are split, but its peers' shares have not arrived."""
+    """The state in the middle of step 2: this party's secrets are split, but its peers' shares have not arrived."""
 
     __slots__ = ("_secrets",)
 
@@ -166,17 +166,17 @@ class Shared:
         self._secrets = Once(secrets, step="receive")
 
     def receive(self, inbox: Mapping[PartyId, bytes], sharers: frozenset[PartyId]) -> "Ready":
-        """Step 2, second half: open what the neighbours sealed, and return the state of the next step.
+        """Step 2, second half: decrypt the neighbours' shares, and return the state for the next step.
 
         Args:
             inbox: The ciphertext for this party from every neighbour that shared, by sender.
-            sharers: All parties that shared (U2), this one among them.
+            sharers: All parties that shared (U2), including this one.
 
         Raises:
-            MembershipError: If a sharer did not advertise, or the senders are not exactly the neighbours that shared.
-            SealError: If a ciphertext is not what its sender sealed for this party in this set-up.
-            ShareError: If the plaintexts are not shares.
-            DropoutError: If too few shared.
+            MembershipError: A sharer did not advertise, or the senders are not exactly the neighbours that shared.
+            SealError: A ciphertext is not what its sender sealed for this party in this set-up.
+            ShareError: The plaintexts are not shares.
+            DropoutError: Too few parties shared.
         """
         secrets = self._secrets.take()
         me, setup = secrets.me, secrets.me.setup
@@ -208,7 +208,7 @@ class Ready:
     def mask(
         self, index: int, vector: NDArray[np.int64], *, subject: bytes = b""
     ) -> tuple["Masked", NDArray[np.uint64]]:
-        """Step 3: mask this round's vector; forget this party's secrets of this round and of all earlier ones.
+        """Step 3: mask this round's vector; delete this party's secrets for this round and all earlier ones.
 
         Args:
             index: The round.
@@ -217,12 +217,13 @@ class Ready:
                 together.
 
         Returns:
-            The round's next state; and the masked vector, (length,) uint64, uniform to anybody without the masks.
+            The round's next state, and the masked vector, (length,) uint64, which looks uniformly random without the
+            masks.
 
         Raises:
-            ReplayError: If this round, or a later one, was masked before.
-            ProtocolError: If the set-up has no such round.
-            PlanError: If the vector has the wrong type or shape, or a value that could make the sum wrap.
+            ReplayError: This round, or a later one, was masked before.
+            ProtocolError: The set-up has no such round.
+            PlanError: The vector has the wrong type or shape, or a value that could make the sum wrap around.
         """
         round_secrets = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))
@@ -232,7 +233,10 @@ class Ready:
 
 
 class Masked:
-    """The state after step 3: the masked vector has been sent. It holds shares, but no secret of the whole party."""
+    """The state after step 3: the masked vector has been sent.
+
+    It contains shares, but no complete secret of the party.
+    """
 
     __slots__ = ("_me", "_secrets")
 
@@ -247,11 +251,12 @@ class Masked:
             survivors: The parties whose masked vectors are in the sum.
 
         Returns:
-            The next state; and the signature, 64 bytes, or empty in semi-honest mode.
+            The next state, and the signature, which has 64 bytes or, in semi-honest mode, is empty.
 
         Raises:
-            MembershipError: If a survivor never shared, or this party, which did send its vector, is not among them.
-            DropoutError: If there are fewer survivors than the threshold, the planned noise or the signatures need.
+            MembershipError: A survivor never shared, or this party, which did send its vector, is not among the
+                survivors.
+            DropoutError: There are fewer survivors than the threshold, the planned noise or the signatures require.
         """
         secrets = self._secrets.take()
         check_members("agree", survivors, secrets.sharers)
@@ -273,15 +278,17 @@ class Agreed:
         self._statement = statement
 
     def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
-        """Step 5: return a share for itself and each neighbour that shared: of its seed, or of its key if it dropped.
+        """Step 5: return one share each for this party and each neighbour that shared.
+
+        The share is of the party's self-mask seed, or of its mask key if it dropped out.
 
         Args:
-            signatures: Signatures by survivor; empty in semi-honest mode.
+            signatures: Signatures, keyed by survivor; empty in semi-honest mode.
 
         Raises:
-            MembershipError: If a signer did not survive.
-            SignatureError: If a signature is not over exactly what this party signed.
-            DropoutError: If there are too few.
+            MembershipError: A signer did not survive.
+            SignatureError: A signature is not over exactly what this party signed.
+            DropoutError: There are too few signatures.
         """
         pairs = self._secrets.take().pairs
         me = self._me
@@ -294,7 +301,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Me:
-    """Identity and set-up of this party, in every state."""
+    """Identity and set-up of this party, contained in every state."""
 
     setup: AggregationSetup
     party: PartyId
@@ -304,7 +311,7 @@ class _Me:
 
 
 class _OwnSecrets:
-    """This party's own secrets of one round, before they are split."""
+    """This party's own secrets for one round, before they are split."""
 
     __slots__ = ("_coefficients", "mask_keys", "seed")
 
@@ -314,7 +321,7 @@ class _OwnSecrets:
         self._coefficients = root.derive("own share coefficients", binding, party, party)
 
     def split(self, threshold: int, holders: tuple[PartyId, ...], label: bytes) -> dict[PartyId, bytes]:
-        """Split both secrets, and return each holder's pair of shares."""
+        """Split both secrets; return each holder's pair of shares, keyed by holder."""
         seeds, keys = shamir.split_many(
             [self.seed.reveal(), self.mask_keys.private().reveal()],
             threshold,
@@ -337,7 +344,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Round:
-    """One future round: its own secrets, the neighbours' public mask keys, pairs of shares by owner, and who shared."""
+    """A future round: this party's secrets, the neighbours' public mask keys, pairs of shares by owner, and sharers."""
 
     binding: bytes
     seed: Secret
@@ -367,7 +374,7 @@ class _Sharing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shares:
-    """The state between steps 3 and 5: each owner's share of its seed, then of its mask key, this party's included."""
+    """The state between steps 3 and 5: a share of each owner's seed and of its mask key, with this party's own."""
 
     asked: bytes
     sharers: frozenset[PartyId]

@@ -1,9 +1,9 @@
-"""The party service: all private work of a party happens here, in a process that the hospital installed itself.
+"""The party service: all private work of a party takes place here, in a process that the hospital installed itself.
 
-It holds private records, their embeddings, round keys and ledger, and answers one parcel with one parcel; whether a
+It holds private records, their embeddings, round keys and ledger, and answers each parcel with one parcel. Whether a
 plan may run is decided in `client/admission.py`. The Flower app (`client/app.py`) is code that the coordinator pushes
-to the hospital; it only relays parcels and sees nothing but what the coordinator may see. The same object serves in
-process (simulation) and over gRPC (`channel.py`).
+to the hospital; it only relays parcels and sees nothing but what the coordinator may see. The same object is called
+directly in a simulation, and over gRPC (`channel.py`) in a deployment.
 """
 
 import json
@@ -46,17 +46,17 @@ NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Largest number of characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Largest number of bytes of a plan. A hospital stores each one, and the plans of our methods have about 600."""
+"""Largest size of a plan in bytes, since a hospital stores each plan. The plans of our methods have about 600 bytes."""
 
 State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """The run that this party takes part in. Each request that is answered replaces it by its next state.
+    """The state of the run that this party takes part in; each answered request replaces it by the next state.
 
     Attributes:
-        session: Run, plan and order of requests.
+        session: The run, its plan, and the state of the protocol.
         limits: This party's limits when the plan was last checked.
         records: This party's records, embedded.
         setup: State of the key exchange of secure aggregation; None without secure aggregation.
@@ -75,21 +75,21 @@ class PartyService:
 
     Args:
         party: The party's number in the roster.
-        private: The party's records, embedded. May be empty: the party then contributes only noise, since its record
-            count is private too. Plans must name their encoder.
-        terms: Function that reads this party's own limits; called again at each opening and question.
+        private: The party's embedded records. They may be empty: the party then contributes only noise, since the
+            number of its records is private too. Plans must name the encoder that made the vectors.
+        terms: Function that reads this party's own limits; called at each opening and question.
         ledger: This party's own ledger.
         writers: Writers of texts, keyed by kind of query.
         identity: The party's signing key; None without identities.
         roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
             not trust the coordinator to follow the protocol need it.
-        names: The hospitals' names by number, for the log; without them, as in a simulation, "party 0".
+        names: The hospitals' names by number, for the log; without names, as in a simulation, "party 0" and so on.
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
-        audit_log: One line for each request; None in a simulation.
+        audit_log: The audit log, which gets a line for each request; None in a simulation.
         noted_head: The file that notes the ledger's head; None in a simulation.
-        schedule: Schedule of replies; None in a simulation, where they leave at once.
-        releases: The texts of runs that the coordinator sent; None in a simulation, where it sends none.
-        compute: Function that computes results that are the same at several parties; only a simulation passes one.
+        schedule: Schedule of replies; None in a simulation, where they are sent at once.
+        releases: The releases that the coordinator sent; None in a simulation, where it sends none.
+        compute: Function that computes results that are the same for several parties; only a simulation passes one.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class PartyService:
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
+        """Return the reply to one parcel: after an error, a coarse reason, while the details stay in the log here."""
         envelope, plan = None, None
         with self._lock:
             came = self._schedule.clock() if self._schedule else 0.0
@@ -183,7 +183,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Release the waiting replies at once, since nobody can receive them any longer."""
+        """Release the waiting replies at once; called when nobody can receive them any longer."""
         if self._schedule:
             self._schedule.stop()
 
@@ -202,14 +202,14 @@ class PartyService:
         return plan
 
     def _agreed(self, envelope: m.Envelope, opening: m.Open) -> Plan:
-        """Return the plan of an opening, if it is the one that the envelope names."""
+        """Return the plan of an opening, if it is the plan that the envelope names."""
         plan = self._compute(_read_plan, opening.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         return plan
 
     def _following(self, envelope: m.Envelope) -> Session:
-        """Return the session after a message of the open run, if the message is for this party and in order."""
+        """Return the session after a message of the open run; check that the message is for this party and in order."""
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(envelope.body).__name__, expected="Open first")
         if envelope.party != self._party:

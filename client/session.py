@@ -1,18 +1,18 @@
-"""The order of a run at one party, without I/O: messages out of order, replayed or unplanned are refused.
+"""The order of messages in a run at one party, without I/O: those out of order, replayed or unplanned are refused.
 
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^
 
-Without secure aggregation, Open leads to ready, and Ask leads back to it. With it, Ask does so if the answer is not
-summed.
+Without secure aggregation, Open leads to ready, and Ask leads back to ready. With secure aggregation, Ask leads back to
+ready only if the answer is not summed.
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
-2. Query numbers only increase. A round may be left unfinished, by a query with a larger number: its shares never leave.
-   The ledger, which outlives this session and the process, records which queries were charged.
-3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
-4. A session never changes. Each message leads to the next session, which the party enters only once it has answered: a
-   message that is refused, for its order or for its content, leaves the session as it was.
+2. Query numbers only increase. A query with a larger number may leave a round unfinished, whose shares are then never
+   sent. The ledger, which outlives this session and the process, records which queries were charged.
+3. An accepted Open deletes the secrets of every round, so masks that were not lifted never will be.
+4. A session is immutable. Each message leads to a new session, which the party enters only once it has answered. A
+   message that is refused, for its order or its content, leaves the session unchanged.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from common.plan.plan import Plan
 
 
 class RefusalError(RefusedError):
-    """A refusal with the coarse reason that the coordinator may learn; the text stays in the party's own log."""
+    """A refusal with the coarse reason that the coordinator may learn; the message is only for the party's own log."""
 
     def __init__(self, reason: m.Reason, what: str, *, expected: object = None, got: object = None) -> None:
         super().__init__(what, expected=expected, got=got)
@@ -42,13 +42,13 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The run that this party takes part in.
+    """The state of the run that this party takes part in.
 
     Attributes:
         run: The run's identity, as the coordinator named it.
         plan: The agreed plan.
         attempt: Number of the set-up.
-        at: Number of the current or last query; before the first, one less than its number.
+        at: Number of the current or last query; before the first query, one less than its number.
         step: The last step that was completed.
     """
 
@@ -60,10 +60,10 @@ class Session:
 
     @classmethod
     def opened(cls, envelope: m.Envelope, plan: Plan, first: int) -> "Session":
-        """Return a new session, before its set-up is done.
+        """Return a new session, in the state before its set-up.
 
         Raises:
-            RefusalError: No query is left to ask.
+            RefusalError: The plan has no query left.
         """
         if not 0 <= first < plan.total_queries:
             raise RefusalError(m.Reason.UNPLANNED, "first query", expected=f"below {plan.total_queries}", got=first)
@@ -71,7 +71,7 @@ class Session:
         return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
     def after(self, envelope: m.Envelope) -> "Session":
-        """Return the session that follows once this message is answered.
+        """Return the session that is in force once this message is answered.
 
         Raises:
             RefusalError: The message must not be answered.

@@ -1,20 +1,21 @@
-"""A party's own settings, `client.yaml`: one grammar, for the parties of a simulation and for a hospital's own file.
+"""A party's own settings, `client.yaml`, with the same format for simulated parties and for a hospital's own file.
 
     limits:        limits on the use of the records (`client.guard.Limits`)
     seeds:         the writer of "abstracted seeds" (`client.writers.abstracted_seeds.Seeds`)
     fine_tuning:   the writer of "fine-tuned samples" (`client.writers.fine_tuning.FineTuning`)
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
-configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
-line is deleted has the default of `client.guard.Limits`, the same safe value; without the line `queries` later kinds of
-queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its class, with the types that
-the class annotates. A part with several kinds to choose from has its `kind` and the arguments of that kind:
+configs/client.yaml explains every key and has a safe value for it; `caucus-party init` copies it. If the line of a
+limit is deleted, the default of `client.guard.Limits` applies, which is the same safe value. Without the line
+`queries`, later kinds of queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its
+class, with the types that the class annotates. If there are several kinds of an argument to choose from, it has a key
+`kind` and the arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 
-Without its section, or with null, a party answers no query of the kind. A section alone does not answer any either:
-`limits.queries` has to name the kind and, where the released texts have no proof, `limits.unsafe_unproven` has to be
-true. A deployment's file has further keys (`client/deploy/settings.py`).
+If a writer's section is missing or null, the party answers no query of that kind. A section alone does not suffice:
+`limits.queries` must also name the kind and, if the released texts have no privacy proof, `limits.unsafe_unproven` must
+be true. A deployment's file has further keys (`client/deploy/settings.py`).
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -52,12 +53,12 @@ WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = 
     "fine_tuning": (FineTuning, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
 }
-"""By section: its class; and, by each part of the section that can be of several kinds, the class of every kind."""
+"""The class of each section, keyed by section, and the classes of each argument that can be of several kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section whose keys and types are right: a class, and the arguments for it."""
+    """A section with valid keys and types: a class, and the arguments for it."""
 
     make: Make
     arguments: Mapping[str, Any]
@@ -70,7 +71,8 @@ class PartySettings:
     Attributes:
         limits: Limits on the use of the records.
         sections: Each writer's section, keyed by its name; absent and null sections are omitted.
-        where: Place of a key, such as "limits.max_top", for messages: file and line, or part of a configuration.
+        where: Function that returns the location of a key, such as "limits.max_top", for error messages: file and line,
+            or part of a configuration.
     """
 
     limits: Limits
@@ -85,9 +87,9 @@ class PartySettings:
 
         Args:
             values: The file as plain mappings, lists and scalars.
-            where: See the attribute.
+            where: See the attribute of this name.
             others: Further keys that the file may have, which are not read here.
-            required: Keys that it must have.
+            required: Keys that the file must have.
 
         Raises:
             ConfigError: A key is unknown or missing, a value has the wrong type, or a limit is out of range.
@@ -114,7 +116,7 @@ class PartySettings:
         )
 
     def writers(self) -> dict[str, PartyWriter]:
-        """Return the writer of each kind of query that has a section.
+        """Return the writers for which there is a section, keyed by kind of query.
 
         Raises:
             ConfigError: A setting is out of range, or there is no such model.
@@ -123,7 +125,7 @@ class PartySettings:
 
 
 def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], where: Where) -> Section:
-    """Read the section of this name; a part of it that is chosen by its kind becomes a section too."""
+    """Return the section of this name; an argument that is chosen by its kind becomes a section too."""
     parameters = signature(make).parameters
     required = [
         key for key, parameter in parameters.items() if parameter.default is Parameter.empty and key not in kinds
@@ -152,7 +154,7 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
 
 
 def _made(name: str, section: Section, where: Where) -> Any:
-    """Make the objects of a section's parts, then that of the section itself."""
+    """Return the object that a section describes; arguments that are sections themselves are built first."""
     arguments = {
         key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value
         for key, value in section.arguments.items()

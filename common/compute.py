@@ -1,8 +1,8 @@
 """Computation of values that are the same at every party, since they depend only on data sent to all of them.
 
 These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). In a
-simulation hundreds of parties in one process would all compute the same values, so they share them through a
-`simulations.federation.shared.Shared`.
+simulation, hundreds of parties in one process would all compute the same values, so each value is computed once and
+shared through a `simulations.federation.shared.Shared`.
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ Result = TypeVar("Result")
 
 
 class Compute(Protocol):
-    """Computes `function(*arguments, **named)`, or returns a value that was computed before for equal arguments.
+    """Computes `function(*arguments, **named)`, or returns the value computed earlier for equal arguments.
 
     The function must therefore be pure, with the same result for equal arguments, and callers must not modify the
-    result. Exceptions of the function are passed on.
+    result. Exceptions raised by the function are propagated.
     """
 
     def __call__(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Return the value of the function."""
+        """Return the function's result for these arguments."""
 
 
 def directly(function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-    """Compute the value by calling the function."""
+    """Call the function and return its result."""
     return function(*arguments, **named)

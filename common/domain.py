@@ -7,23 +7,23 @@ PartyId = int
 """Number of a party: its index in the roster."""
 
 MOST_RECORDS = 2**20
-"""Largest number of records that a party may declare, and the default for a party that declares none."""
+"""Maximum number of records that a party may declare, and the default for a party that declares no number."""
 
 UNLABELLED = "all texts"
-"""Label of every record and text of a task without labels, and the one label of its plan: one population is C = 1.
+"""Label of all records and texts in a task without labels. It is the only label in the plan of such a task (C = 1).
 
-No other task may have it. It names the population in notes; prompts and released texts have no label at all.
-"""
+A task with labels may not use it. In notes it is the name of the population; prompts and released texts contain no
+label."""
 
 MOST_LABELS = 64
-"""Largest number of labels under which a plan may let one record count."""
+"""Maximum number of labels under which a plan may count one record."""
 
 NOT_STATED = "not stated"
-"""Text in a plan in place of an unstated purpose or recipient."""
+"""Text that a plan contains in place of an unstated purpose or recipient."""
 
 
 def is_one_population(labels: Iterable[str]) -> bool:
-    """Return whether these labels, of a plan or a task, say that the texts are unlabelled."""
+    """Return whether these labels, from a plan or a task, mean that the texts are unlabelled."""
     return tuple(labels) == (UNLABELLED,)
 
 
@@ -35,7 +35,7 @@ class Record:
         text: The text of the record.
         label: The class of the record, or the first of several; `UNLABELLED` if its file has none.
         user: The user to whom the record belongs, if its file names users.
-        more: Its further labels, in the file's order; None if its file names one label per record.
+        more: The record's further labels, in the order of the file; None if the file has one label per record.
     """
 
     text: str = field(repr=False)

@@ -24,8 +24,8 @@
     │   └── RejectedError      a party would refuse a resumed run as well; only a new run helps
     └── InternalError          our bug
 
-No message holds private text, private counts or key material: messages travel to logs and, as coarse codes, to other
-parties. Each says what was expected, what came instead, where, and what to do.
+No message contains private text, private counts or key material, because messages are written to logs and sent, as
+coarse codes, to other parties. Each message states what was expected, what was found instead, where, and what to do.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ from common.phrases import Phrase, Words, listed, rendered
 
 
 class CaucusError(Words, Exception):
-    """Base of all errors. Its parts stay separate until it is shown; only then does `text` insert hospitals' names.
+    """Base class of all errors. Its parts stay separate until it is shown; only then does `text` insert party names.
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
@@ -58,7 +58,7 @@ class CaucusError(Words, Exception):
         self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
 
     def placed(self, where: object) -> Self:
-        """Add a place to `where`, and return this error."""
+        """Add a location to `where`, and return this error."""
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
@@ -68,7 +68,7 @@ class CaucusError(Words, Exception):
         return self._problem(())
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """Return the whole message; `names` are the names of the parties, keyed by number."""
+        """Return the whole message; `names` are the names of the parties, indexed by party number."""
         problem = self._problem(names)
         return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
 
@@ -79,11 +79,11 @@ class CaucusError(Words, Exception):
 
 
 class InputError(CaucusError):
-    """The input is wrong."""
+    """The input is invalid."""
 
 
 class ConfigError(InputError):
-    """A configuration value is wrong."""
+    """A configuration value is invalid."""
 
 
 class MissingPackageError(ConfigError):
@@ -91,7 +91,7 @@ class MissingPackageError(ConfigError):
 
 
 class DataError(InputError):
-    """A data file is wrong."""
+    """A data file is invalid."""
 
 
 class PlanError(InputError):
@@ -115,11 +115,11 @@ class ProtocolError(CaucusError):
 
 
 class ReplayError(ProtocolError):
-    """A request for a step, or a message, is repeated or late."""
+    """A message, or a request for a step, is repeated or late."""
 
 
 class MembershipError(ProtocolError):
-    """A message is from or about parties outside its step, or messages of some parties in the step are missing."""
+    """A message is from or about a party that does not take part in its step, or a party's message is missing."""
 
 
 class PublicKeyError(ProtocolError):
@@ -127,11 +127,11 @@ class PublicKeyError(ProtocolError):
 
 
 class SealError(ProtocolError):
-    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party or set-up."""
+    """A ciphertext fails authentication: it was altered or truncated, or sealed by or for another party or set-up."""
 
 
 class ShareError(ProtocolError):
-    """A share is malformed, or shares do not fit together."""
+    """A share is malformed, or shares are inconsistent with each other."""
 
 
 class SignatureError(ProtocolError):
@@ -143,15 +143,18 @@ class RefusedError(CaucusError):
 
 
 class FullError(RefusedError):
-    """A party has no room left for what was asked."""
+    """A party has no room left to store what was requested."""
 
 
 class SurvivorsError(RefusedError):
-    """A second sum for one question, over other parties: only one may be opened, as two could be subtracted."""
+    """A second sum was requested for one question, over different parties.
+
+    Only one sum may be opened, since two could be subtracted.
+    """
 
 
 class DropoutError(CaucusError):
-    """Too few parties are left."""
+    """Too few parties remain."""
 
 
 class AwaitingError(DropoutError):
@@ -171,7 +174,7 @@ class AwaitingError(DropoutError):
 
 
 class RejectedError(DropoutError):
-    """A party refuses for a reason that also holds for the resumed run."""
+    """A party refuses for a reason that would also apply to a resumed run."""
 
 
 class InternalError(CaucusError):

@@ -1,11 +1,11 @@
-"""Reads texts from FHIR DocumentReferences in JSON: in a Bundle, alone, or one per line in a bulk export.
+"""Reads texts from FHIR DocumentReferences in JSON: in a Bundle, as single resources, or one per line in a bulk export.
 
     text    the first of `content` whose attachment is text/plain in UTF-8, given in `data` as base64
-    label   `type.coding[0].code`; no other element can be chosen: write such labels into a CSV or JSON Lines file
+    label   `type.coding[0].code`; no other element can be used: put other labels into a CSV or JSON Lines file
     user    `subject.reference`
 
 Other resources of a Bundle are skipped, and so are documents whose `status` is not `current`: FHIR calls them
-superseded or entered in error. As in `labelled_files.py`, a message names a place and never quotes the file.
+superseded or entered in error. As in `labelled_files.py`, an error message names a location and never quotes the file.
 """
 
 import base64
@@ -25,17 +25,17 @@ _ROWS = "Write other rows as one JSON object a line, as .jsonl."
 
 
 def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
-    """Yield a row for each current document of a `.json` or `.ndjson` file; none for a Bundle without documents.
+    """Yield a row for each current document in a `.json` or `.ndjson` file; a Bundle without documents has no rows.
 
     Args:
-        file: The file, for messages.
+        file: The file's path, for error messages.
         content: The file's content.
-        columns: The columns wanted, among `text` and `label`.
-        optional: Columns that are taken where a document has them, among `label` and `user`.
+        columns: The required columns, from `text` and `label`.
+        optional: Columns to include where a document has them, from `label` and `user`.
 
     Raises:
-        DataError: The file is not FHIR's JSON, or a document lacks a wanted element; the message has the place of the
-            first error.
+        DataError: The file is not FHIR JSON, or a document lacks a required element; the message contains the location
+            of the first error.
     """
     for place, resource in _documents(file, content):
         if resource.get("status", "current") != "current":
@@ -49,7 +49,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
 
 def _documents(file: Path, content: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each DocumentReference, preceded by its place in the file for use in messages."""
+    """Yield each DocumentReference, preceded by its location in the file for use in messages."""
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():
@@ -77,7 +77,7 @@ def _resource(text: str, place: str, kinds: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _text(resource: dict[str, Any], place: str) -> str:
-    """Return the first plain text of a document."""
+    """Return the text of a document's first plain-text attachment."""
     attachments = [_object(content, "attachment") for content in _list(resource, "content")]
     plain = [attachment for attachment in attachments if _is_plain(attachment.get("contentType"))]
     given = [attachment for attachment in plain if isinstance(attachment.get("data"), str)]
@@ -93,7 +93,7 @@ def _text(resource: dict[str, Any], place: str) -> str:
 
 
 def _is_plain(content_type: object) -> bool:
-    """Return whether a MIME type stands for plain text in UTF-8, which is assumed if it names no character set."""
+    """Return whether a MIME type denotes plain text in UTF-8; a type without a character set is taken to be UTF-8."""
     if not isinstance(content_type, str):
         return False
     name, *parameters = (part.strip().lower() for part in content_type.split(";"))
@@ -102,7 +102,7 @@ def _is_plain(content_type: object) -> bool:
 
 
 def _decoded(data: str) -> str | None:
-    """Decode a text that is given as base64 of UTF-8; return None if it is not valid."""
+    """Decode base64-encoded UTF-8 text; return None if it is not valid."""
     try:
         return base64.b64decode("".join(data.split()), validate=True).decode("utf-8-sig")
     except (binascii.Error, ValueError):
@@ -121,12 +121,12 @@ def _user(resource: dict[str, Any]) -> str | None:
 
 
 def _object(value: object, name: str) -> dict[str, Any]:
-    """Return the element of this name if it is a JSON object; otherwise an empty one."""
+    """Return the element with this name if it is a JSON object; otherwise return an empty object."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
-    """Return the element of this name if it is a list; otherwise an empty one."""
+    """Return the element with this name if it is a list; otherwise return an empty list."""
     inner = value.get(name)
     return inner if isinstance(inner, list) else []

@@ -1,9 +1,9 @@
-"""Diagnosis of a data file that cannot be read as a table of the wanted columns, without quoting it.
+"""Explains why a data file cannot be read as a table with the required columns, without quoting the file.
 
-If a file lacks a header, its first line is a private record. So a message about a header says how many columns it has
-and which of the wanted names it contains. Other names are shown only if the reader allows it, for public files and in
-simulations, and only if all of them look like names of columns: short identifiers, unlike a text. Separator,
-encoding and format are facts about the file and are always shown.
+If a file lacks a header, its first line is a private record. So a message about a header states only the number of
+columns and which of the required names it contains. Other names are shown only if the caller allows it, for public
+files and in simulations, and only if all of them look like column names, that is, short identifiers rather than text.
+The separator, encoding and format are always shown.
 """
 
 import errno
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from common.errors import DataError
 
 Row = tuple[str, dict[str, str]]
-"""A row's place in its file, for messages, such as "notes.csv:3" by its first line, and the requested columns."""
+"""A row's location for messages, such as "notes.csv:3" (its first line), and its values, keyed by requested column."""
 
 SEPARATOR = ";"
-"""Character between the labels of a text, which no label's name contains."""
+"""Character that separates the labels of a text; no label's name contains it."""
 LONGEST_NAME = 30
-"""Largest number of characters of a column's name that may be shown."""
+"""Maximum length, in characters, of a column name that may be shown."""
 
 _SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
 _UNPACK = "Unpack it first."
@@ -34,7 +34,7 @@ _ENDINGS = {
     ".xml": "FHIR is read as JSON: export it as .json or .ndjson.",
     ".txt": "A .txt holds texts alone: records need a label each.",
 }
-"""Advice for a file that is not read, by the ending of its name."""
+"""Advice for files in unsupported formats, keyed by file name extension."""
 _BEGINNINGS = {
     b"PK\x03\x04": ("an Excel file or another ZIP archive", _SHEET),
     b"\xd0\xcf\x11\xe0": ("an old Excel file", _SHEET),
@@ -43,9 +43,9 @@ _BEGINNINGS = {
     b"\xff\xfe": ("UTF-16", "Save it as UTF-8."),
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
-"""Format and advice, by the first bytes of a file."""
+"""Format and advice, keyed by the first bytes of a file in that format."""
 TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
-"""Words for values that are no texts, in messages."""
+"""Descriptions, for messages, of values that are not text, keyed by type."""
 
 
 class Shape(NamedTuple):
@@ -53,8 +53,8 @@ class Shape(NamedTuple):
 
     Attributes:
         unit: What the format calls a column.
-        holder: Where the names of the columns stand.
-        advice: Sentence that begins the advice on names.
+        holder: What contains the column names, such as a header.
+        advice: First sentence of the advice about column names.
     """
 
     unit: str
@@ -66,13 +66,13 @@ HEADER = Shape("column", "a header", "The first line has to name the columns")
 OBJECT = Shape("field", "an object", "Each line needs these fields")
 TABLE = Shape("column", "a table", "The file needs these columns")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
-"""Files in a folder that the library `datasets` saved."""
+"""Names of files by which a folder saved by the library `datasets` is recognised."""
 _SAMPLE = 200
 """Number of bytes examined at the beginning of a file; a NUL among them shows that it is not text in UTF-8."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
-    """Return the error for a path that is not a file, or whose ending belongs to no format that we read."""
+    """Return the error for a path that is not a file, or that has an unsupported extension."""
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"
@@ -81,27 +81,27 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 
 
 def unreadable(file: Path, reason: str | None) -> DataError:
-    """Return the error for a file that cannot be opened, for the given reason or because it is a folder."""
+    """Return the error for a file that cannot be opened, either for the given reason or because it is a folder."""
     if file.is_dir():
         return DataError("the file cannot be read", expected="a file", got="a folder", where=file, do=on_folder(file))
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
 def on_folder(folder: Path) -> str | None:
-    """Return advice if this folder, given in place of a file, was written by `datasets.save_to_disk`; else None."""
+    """Return advice for a folder that `datasets.save_to_disk` wrote, given in place of a file; otherwise None."""
     saved = any((folder / name).exists() for name in _SAVED)
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
-    """Return the error for a broken row of a CSV file, with the reason that the module `csv` gave."""
+    """Return the error for a malformed row of a CSV file, with the reason reported by the module `csv`."""
     open_ended = reason.startswith("unexpected end")
     got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
     return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)
 
 
 def other_format(file: Path, content: bytes) -> DataError | None:
-    """Return the error for content in a known format other than text in UTF-8; None if nothing indicates one."""
+    """Return the error for content in a known format other than UTF-8 text; None if no such format is recognised."""
     for beginning, (format_, advice) in _BEGINNINGS.items():
         if content.startswith(beginning):
             return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
@@ -120,15 +120,15 @@ def missing_columns(
     header: str = "",
     show_names: bool,
 ) -> DataError:
-    """Return the error for a table without some wanted columns, or with one of them twice.
+    """Return the error for a table in which required columns are missing or occur twice.
 
     Args:
-        names: Names of the table's columns, without spaces around them.
+        names: The table's column names, without surrounding spaces.
         wanted: Names of the columns that must occur exactly once.
         where: File and line.
-        shape: Words for the format.
+        shape: Words that messages use for the format.
         header: The unchanged header of a CSV file, from which the separator is guessed. It is never shown.
-        show_names: Show also names that are not wanted, if all look like names of columns.
+        show_names: Whether to show other names too, if all of them look like column names.
     """
     columns = shape.unit + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
@@ -158,27 +158,27 @@ def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: s
 
 
 def label_columns(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the wanted columns, with `labels` in place of `label` for a table that has only the former."""
+    """Return the required columns, with `label` replaced by `labels` for a table that has only `labels`."""
     several = "label" not in names and "labels" in names
     return tuple("labels" if several and name == "label" else name for name in wanted)
 
 
 def joined(name: str, value: object) -> object:
-    """Return a list of `labels` as one text, with `SEPARATOR` between them; anything else unchanged."""
+    """Join a list of `labels` into one text, with `SEPARATOR` between them; return any other value unchanged."""
     if name != "labels" or not isinstance(value, list):
         return value
     return SEPARATOR.join(value) if all(isinstance(one, str) and SEPARATOR not in one for one in value) else value
 
 
 def wrong_type(name: str, value: object, *, expected: str, other: str, where: str) -> DataError:
-    """Return the error for a value that is not text; `other` describes a value of an unusual type."""
+    """Return the error for a value that is not text; `other` describes a value whose type is not in `TYPES`."""
     if name == "labels":
         expected = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
     return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where)
 
 
 def look_like_names(names: Sequence[object]) -> bool:
-    """Return whether all names are short identifiers, so that none is a text. A label can be an identifier too."""
+    """Return whether all names are short identifiers, and so are not texts; labels can be identifiers too."""
     return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
 
 

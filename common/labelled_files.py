@@ -1,8 +1,8 @@
 """Reads records and public texts from CSV, JSON Lines, Parquet, FHIR and text files.
 
-The one rule: a message names file and line, row or entry, and never quotes the file, neither text nor label, since all
-of it may be private; `file_diagnosis.py` decides what is shown of a header. For the same reason no error is raised
-inside an `except` block of a decoder: the decoder's error carries the file and would become its context.
+An error message names the file and the line, row or entry, but never quotes a text or a label, since the whole file may
+be private; `file_diagnosis.py` decides how much of a header is shown. For the same reason, no error is raised inside an
+`except` block for a decoder's error: that error contains the file's content and would become the new error's context.
 """
 
 import codecs
@@ -24,14 +24,14 @@ from common.file_diagnosis import Row
 log = logging.getLogger("caucus.data")
 
 LONG = 100_000
-"""Number of characters, about 20,000 words, from which a text causes a warning."""
+"""Number of characters (about 20,000 words) above which a text causes a warning."""
 _LONGEST_FIELD = 2**31 - 1
-"""Largest number of characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
+"""Maximum number of characters in a CSV field; the default of the module `csv`, 131,072, is too low for long texts."""
 _PARQUET = ".parquet"
 _ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
-"""Endings of the names of files of records."""
+"""File name extensions of files of records."""
 _HALF = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair."""
+"""Pattern of one half of a surrogate pair."""
 
 
 def read_records(
@@ -42,27 +42,28 @@ def read_records(
     may_be_empty: bool = False,
     show_names: bool = False,
 ) -> list[Record]:
-    """Read records. Only a party, or a simulation that acts as one, reads private files with this function.
+    """Read records from a file. Only a party, or a simulation that acts as one, reads private files with this function.
 
     Repeated rows are kept: each counts as a separate record.
 
     Args:
-        path: A `.csv` with a header, a `.jsonl` with one object per line, both UTF-8, or a `.parquet`, with `text` and
-            `label`; and `user`, in all rows or in none. Further columns are ignored. In place of `label` there may be
-            `labels`, for texts with several: a text with `;` between them or, except in CSV, a list. Or FHIR's `.json`
-            or `.ndjson` (`common/fhir.py`).
-        labels: The labels allowed; None allows any that is not empty. The single label `UNLABELLED` means that records
-            have no labels.
-        labelled: Whether rows need a label; if not, labels are ignored like any further column.
-        may_be_empty: Accept a file without rows; a CSV needs its header, and FHIR its Bundle.
-        show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
-            files that do not belong to a party.
+        path: A `.csv` with a header or a `.jsonl` with one object per line, both in UTF-8, or a `.parquet`. The columns
+            are `text`, `label` and, in all rows or in none, `user`; other columns are ignored. For texts with several
+            labels, `labels` replaces `label`: it contains the labels separated by `;` or, except in CSV, a list of
+            labels. FHIR files (`.json` or `.ndjson`, see `common/fhir.py`) can be read too.
+        labels: The allowed labels; None allows any label that is not empty. The single label `UNLABELLED` means that
+            records have no labels.
+        labelled: Whether rows need a label; if not, labels are ignored like any other column.
+        may_be_empty: Whether a file without rows is accepted; a CSV file still needs its header, and a FHIR file its
+            Bundle.
+        show_names: Whether messages may show column names (`file_diagnosis.missing_columns`): true in simulations and
+            for files that do not belong to a party.
 
     Returns:
-        The records in the file's order; at least one unless it may be empty.
+        The records in the order of the file; at least one unless `may_be_empty`.
 
     Raises:
-        DataError: The file is wrong; the message has path and line of the first error.
+        DataError: The file is invalid; the message contains the path and the line of the first error.
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     file = Path(path)
@@ -83,43 +84,43 @@ def read_records(
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """Read public texts.
+    """Read public texts from a file.
 
     Args:
-        path: A `.txt` with one text per line, whose empty lines are skipped; or a file as in `read_records` with
-            `text`. UTF-8.
+        path: A `.txt` in UTF-8 with one text per line, where empty lines are skipped; or a file as for `read_records`
+            that has `text`.
 
     Returns:
-        At least one text, in the file's order.
+        At least one text, in the order of the file.
 
     Raises:
-        DataError: The file is wrong; the message has path and line of the first error.
+        DataError: The file is invalid; the message contains the path and the line of the first error.
     """
     file = Path(path)
     return [row["text"] for _, row in _public_rows(file, optional=())]
 
 
 def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
-    """Read public texts with their topics.
+    """Read public texts with their topics from a file.
 
     Args:
-        path: As in `read_texts`; a row's topic is in `topic` or, if it has none, in `label`.
+        path: As for `read_texts`; a row's topic is read from `topic` or, if there is none, from `label`.
 
     Returns:
-        At least one text, in the file's order, each with its topic or None.
+        At least one text, in the order of the file, each with its topic or None.
 
     Raises:
-        DataError: The file is wrong; the message has path and line of the first error.
+        DataError: The file is invalid; the message contains the path and the line of the first error.
     """
     rows = _public_rows(Path(path), optional=("topic", "label"))
     return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]
 
 
 def check_ending(path: Path) -> None:
-    """Check, before a file of records is opened, that its ending belongs to a format that `read_records` reads.
+    """Check, before a file of records is opened, that `read_records` can read files with its extension.
 
     Raises:
-        DataError: The file has a different ending; the message has the path.
+        DataError: The file has a different extension; the message contains the path.
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     if path.suffix.lower() == _PARQUET:
@@ -130,7 +131,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """Add the setting that gave a file's path, such as `task.train`, to errors about the file."""
+    """Add the name of the setting that specifies a file's path, such as `task.train`, to errors about the file."""
     try:
         yield
     except DataError as error:
@@ -139,12 +140,15 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Count records that equal an earlier one in text and label. The count is private: only simulations report it."""
+    """Count records with the same text and label as an earlier one.
+
+    The count is private: only simulations report it.
+    """
     return len(records) - len(set(records))
 
 
 def _label_set(joined: str, place: str) -> tuple[str, ...]:
-    """Return the labels of a text, each once, in their order."""
+    """Return the distinct labels in a text of labels with `SEPARATOR` between them, in order."""
     names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]
     if not all(names):
         raise DataError(
@@ -169,7 +173,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
 
 
 def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows unchanged; after the last one, warn of texts too long to be useful, with their count and place."""
+    """Yield the rows unchanged. After the last row, warn of overlong texts, with their number and first location."""
     places = []
     for place, row in rows:
         if len(row["text"]) > LONG:
@@ -318,7 +322,7 @@ def _decoded(file: Path) -> str:
 
 
 def _is_unicode(value: str) -> bool:
-    """Return whether the value has no lone surrogates, which JSON can express and no message can carry."""
+    """Return whether the value has no lone surrogates, which JSON can express but no message can contain."""
     return value.isascii() or not _HALF.search(value)
 
 

@@ -12,9 +12,10 @@
     Release(texts)                                ->   Received                       after the run, if at all
     any                                           ->   Refusal(coarse reason)
 
-AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run is one Open
-and one Ask for each query, and the answer carries the party's whole noise. The same holds for answers that are not
-summed: they are noised inside the party and sent without masks, so nothing is agreed on or unmasked.
+AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run consists of
+one Open and one Ask for each query, and the answer contains the party's whole noise. The same applies to answers that
+are not summed: they are noised inside the party and sent without masks, so that neither agreement nor unmasking is
+needed.
 """
 
 from collections.abc import Mapping
@@ -77,7 +78,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """End of the set-up: the shares that the peers sealed for this party, and the parties that shared."""
+    """End of the set-up: the shares that the peers sealed for this party, and the parties that sent shares."""
 
     inbox: Mapping[PartyId, bytes] = field(repr=False)
     sharers: frozenset[PartyId]
@@ -85,7 +86,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A query of private records. It carries the delivery until this party has answered once."""
+    """A query on private records. It contains the delivery until this party has answered once."""
 
     query: Query
     delivery: Delivery | None = None
@@ -122,7 +123,7 @@ class AskUnmask:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End of the run: the party forgets its keys, and no plan of the run waits for a decision there any more."""
+    """End of the run: the party deletes its keys, and no plan of the run awaits a decision there any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +133,22 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The run's synthetic texts, for a party that has answered the run: the bytes of `synthetic.jsonl`."""
+    """The run's synthetic texts, for a party that has answered in the run: the bytes of `synthetic.jsonl`."""
 
     texts: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """The party has the texts."""
+    """The party has received the texts."""
 
 
 LARGEST_RELEASE = 200_000_000
-"""Largest number of bytes of a release."""
+"""Maximum size of a release, in bytes."""
 
 
 class Reason(IntEnum):
-    """Coarse reason of a refusal: the coordinator learns nothing else about an error at a party."""
+    """Coarse reason for a refusal: the coordinator learns nothing else about an error at a party."""
 
     UNKNOWN = 0
     MALFORMED = 1
@@ -190,15 +191,15 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused; see `refused_for`."""
+"""For each reason, a clause that tells the coordinator's operator why a hospital ("it") refused; see `refused_for`."""
 
 
 def refused_for(reason: Reason, words: str = "") -> str:
-    """Return a clause, to follow a hospital's name, on what it did; an undecided hospital has refused nothing.
+    """Return a clause that follows a hospital's name: that it refused and why or, for `AWAITING`, the reason alone.
 
     Args:
         reason: The reason that the hospital gave.
-        words: Clause on the reason that replaces the one in `WORDS`.
+        words: Clause about the reason that replaces the one in `WORDS`.
     """
     words = words or WORDS[reason]
     return words if reason is Reason.AWAITING else f"refused: {reason.name}, {words}"
@@ -217,14 +218,14 @@ Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Received 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """One message with its place in the run.
+    """One message with its position in the run.
 
     Attributes:
         run: Identity of the run.
         party: Receiver of a request, or sender of a reply.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
         index: Number of the query in the plan, counted from 0.
-        attempt: Number of the set-up, from 0; each one makes new keys.
+        attempt: Number of the set-up, from 0; each set-up creates new keys.
         body: The message.
     """
 

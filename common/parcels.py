@@ -1,8 +1,8 @@
-"""Conversion of a parcel to the content of one of Flower's messages, and back.
+"""Conversion of a parcel to the content of a Flower message, and back.
 
-Flower sends each record, array and chunk of a message as a separate object, on each hop. So the bulk array
-of a parcel travels in the envelope's record if it is small: three objects, not six. If it is large, it becomes one of
-Flower's arrays, which Flower cuts into chunks, and which it stores and sends once for all messages that share it.
+Flower sends each record, array and chunk of a message as a separate object, on each hop. So a small bulk array is put
+into the envelope's record, which makes three objects instead of six. A large bulk array becomes a Flower array. Flower
+splits it into chunks, and stores and sends it once for all messages that share it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from common.messages import Parcel
 
 SMALL = 2**17
-"""Largest number of bytes of a bulk array in the envelope's record: the votes for 8,000 candidates."""
+"""Maximum size, in bytes, of a bulk array in the envelope's record; the votes for 8,000 candidates have this size."""
 
 HANDLER_RAISED = 2
-"""Flower's code of the error that answers a message whose handler raised."""
+"""Flower's error code in the reply to a message whose handler raised an exception."""
 
 
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
@@ -33,10 +33,10 @@ def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
 
 
 def parcel_of(content: RecordDict) -> Parcel:
-    """Return the parcel in a message's content.
+    """Return the parcel that a message's content contains.
 
     Raises:
-        KeyError: The message has no parcel.
+        KeyError: The content has no parcel.
     """
     record = content.config_records["envelope"]
     bulk = content.array_records["bulk"]["bytes"].data if "bulk" in content else record["bulk"]

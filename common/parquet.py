@@ -1,7 +1,7 @@
-"""Reads rows from Parquet, where pyarrow is installed (extra `parquet`).
+"""Reads rows from Parquet files; this requires pyarrow (extra `parquet`).
 
-As in `labelled_files.py`, a message names a place and never quotes the file, and no error is raised inside an `except`
-block: pyarrow's errors can carry values.
+As in `labelled_files.py`, an error message names a location and never quotes the file, and no error is raised inside an
+`except` block: pyarrow's errors can contain values.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def check_installed() -> None:
     """Raise MissingPackageError if pyarrow, which reads Parquet, is not installed.
 
     Raises:
-        MissingPackageError: pyarrow is not installed; the message has the command that installs it.
+        MissingPackageError: pyarrow is not installed; the message contains the command that installs it.
     """
     needs("a Parquet file", "pyarrow", extra="parquet")
 
@@ -28,15 +28,15 @@ def rows(
     """Yield the rows of a Parquet file.
 
     Args:
-        file: The file, for messages.
+        file: The file's path, for error messages.
         content: The file's content.
-        columns: Names of the columns wanted.
-        optional: Names of columns that are taken if the file has them.
-        show_names: Messages may show names of columns.
+        columns: Names of the required columns.
+        optional: Names of columns that are read if the file has them.
+        show_names: Whether messages may show column names.
 
     Raises:
-        DataError: The file is damaged, lacks a column, or a value is not text; the message has the file and, for a
-            value, the row.
+        DataError: The file is damaged, lacks a column, or contains a value that is not text; the message contains the
+            file's path and, for a value, the row.
         MissingPackageError: pyarrow is not installed.
     """
     check_installed()
@@ -61,7 +61,7 @@ def rows(
 
 
 def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dict[str, Any]]] | None:
-    """Return the names of all columns, and the rows with the wanted ones; None if the content cannot be read."""
+    """Return all column names, and the rows with the wanted columns; None if the content cannot be read."""
     import pyarrow as pa
     from pyarrow import parquet
 

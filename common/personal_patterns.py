@@ -1,8 +1,8 @@
-"""Patterns of personal information in clinical notes, by the language of the text; `redaction` searches with them.
+"""Patterns of personal information in clinical notes for each language, which `redaction` searches for.
 
-For each language: regions of telephone numbers, presidio's recognisers of that country's numbers, and our own patterns
-of titles with names, dates, ages, record numbers, addresses and sums of money. Two kinds of presidio's recognisers are
-left out: those that take clinical abbreviations for number plates or any nine digits for a practice, and those that
+Each language has regions for telephone numbers, presidio's recognisers for national numbers, and our own patterns for
+titles with names, dates, ages, record numbers, addresses and sums of money. Two kinds of presidio recognisers are
+omitted: those that mistake clinical abbreviations for number plates or any nine digits for a practice, and those that
 find nothing without a context word.
 """
 
@@ -19,7 +19,7 @@ class PersonalPatterns:
 
     Attributes:
         code: ISO 639-1 code of the language.
-        regions: Regions whose telephone numbers are found without a country code; each costs time.
+        regions: Regions whose telephone numbers are found without a country code; each region costs time.
         recognizers: Names of presidio's recognisers.
         own: Our own regular expressions, keyed by kind.
     """
@@ -93,13 +93,13 @@ _SUM = r"\d+(?:[. ]\d{3})*(?:,\d+)?"
 
 
 def _titled(titles: str, words: int) -> str:
-    """Return the pattern of titles, each with its dot, before a name of at most `words` words."""
+    """Return the pattern for one or more titles, each with its dot, followed by a name of at most `words` words."""
     first = r"(?:[A-ZÀ-ÖØ-Þ]\. ?)?"
     return rf"\b(?:(?:{titles}) ?)+(?<=[ .]){first}{_LINKS}{_WORD}(?: {_LINKS}{_WORD}){{0,{words - 1}}}"
 
 
 def _written(months: str, of: str = "") -> tuple[str, ...]:
-    """Return the patterns of dates with a month in words, as "3. April 1951" and "April 2019"."""
+    """Return the patterns for dates that spell out the month, such as "3. April 1951" and "April 2019"."""
     return (
         rf"(?i:\b{_DAY} ?(?:{of})?(?:{months})\.?(?: (?:{of})?{_YEAR})?(?!\w))",
         rf"(?i:\b(?:{months})\.? (?:{of})?{_YEAR}\b)",
@@ -108,12 +108,12 @@ def _written(months: str, of: str = "") -> tuple[str, ...]:
 
 
 def _filed(words: str) -> tuple[str, ...]:
-    """Return the pattern of a record's number after one of these words."""
+    """Return the pattern for a record number that follows one of these words."""
     return (rf"(?i:\b(?:{words}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",)
 
 
 def _money(words: str) -> tuple[str, ...]:
-    """Return the patterns of sums of money."""
+    """Return the patterns for sums of money, with `words` as additional names of currencies."""
     return (rf"[$€£¥] ?{_SUM}\w*", rf"(?i:\b{_SUM} ?(?:[$€£¥]|(?:euros?|eur|{words})\b))")
 
 
@@ -269,5 +269,5 @@ PATTERNS = {
     "spanish": _spanish(),
     "italian": _italian(),
 }
-"""Patterns of each language."""
+"""Patterns, keyed by the name of the language."""
 LANGUAGES = tuple(PATTERNS)

@@ -1,7 +1,7 @@
-"""Messages about parties, which have numbers in the protocol and hospitals' names for people.
+"""Messages about parties, which the protocol identifies by number and people by the name of the hospital.
 
-A message stays in pieces until somebody reads it: then the coordinator's log, its final error line and a hospital's log
-replace numbers by names, each from its own roster. No text is searched for numbers.
+A message remains a sequence of pieces until it is shown. Then the coordinator's log, its final error line and a
+hospital's log replace numbers by names, each from its own roster, without searching any text for numbers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,8 @@ class Words:
         """Render the phrase as text.
 
         Args:
-            names: The hospitals' names, keyed by number; a party without a name stays "party 0" and so on.
+            names: The hospitals' names, indexed by party number; a party without a name is shown as "party 0" and so
+                on.
         """
         raise NotImplementedError
 
@@ -25,7 +26,7 @@ class Words:
 
 
 class Party(Words, int):
-    """A party, by its number in the roster."""
+    """A party, identified by its number in the roster."""
 
     __slots__ = ()
 
@@ -48,7 +49,7 @@ class Phrase(Words):
 
 
 class Turnout(Words):
-    """The number of parties that take part, and what each absent one did.
+    """The number of parties that take part, and what each absent party did.
 
     Attributes:
         present: The number of parties that take part.

@@ -1,9 +1,9 @@
 """Finds and masks personal information in texts, by patterns and optionally by a model for named entities.
 
 `redact("Call Dr. Smith at 212-555-0123")` is "Call [PERSON] at [PHONE]". The patterns are those of presidio-analyzer,
-checksums included, over a blank spaCy pipeline, which sees no context words, and some of our own for clinical notes:
-record numbers, ages, addresses, names after a title, written dates, sums of money, in the language of the text
-(`personal_patterns`). Patterns find no names without a title and no places: those need a model for named entities.
+checksums included, over a blank spaCy pipeline, which sees no context words, and our own patterns for clinical notes:
+record numbers, ages, addresses, names after a title, written dates and sums of money, in the language of the text
+(`personal_patterns`). Patterns find neither places nor names without a title, which require a model for named entities.
 Masking is a convention, not a guarantee.
 
 Nothing here opens a connection or writes a log.
@@ -31,8 +31,8 @@ Span = tuple[int, int, str]
 """Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Minimum of presidio's scores: distinctive patterns exceed it. Weak ones would next to a context word, which a blank
-pipeline does not see."""
+"""Minimum presidio score. Distinctive patterns exceed it. Weak ones would do so only next to a context word, which a
+blank pipeline does not see."""
 _MASKS = {
     "EMAIL_ADDRESS": "EMAIL",
     "PHONE_NUMBER": "PHONE",
@@ -67,7 +67,7 @@ _MASKS = {
     "FAC": "LOCATION",
     "ORG": "ORGANISATION",
 }
-"""Mask of each kind whose mask has a name other than the kind's. Kinds of our own patterns keep their names."""
+"""Mask of each kind whose mask differs from the kind's name. Kinds of our own patterns are masked by their names."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
 """Kinds of named entities that are taken from a model."""
@@ -78,11 +78,11 @@ class Redactor:
 
     Args:
         names: An additional model for named entities: a spaCy package or folder, or a transformers token classifier by
-            folder or by name in the local cache; None: patterns only.
+            folder or by name in the local cache; None for patterns only.
         language: Language of the texts, from `personal_patterns.LANGUAGES`.
 
     Raises:
-        ConfigError: There is no such model here, or no patterns of the language.
+        ConfigError: There is no such model here, or there are no patterns for the language.
     """
 
     def __init__(self, names: str | None = None, language: str = "english") -> None:
@@ -93,7 +93,7 @@ class Redactor:
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
-        """Find spans of personal information, in order; overlapping ones are merged and get the kind of the longest."""
+        """Return ordered spans of personal information; overlapping ones are merged and get the longest one's kind."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
         spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language=self._code)]
         if self._named:
@@ -109,23 +109,23 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def entities(self, text: str) -> Counter[str]:
-        """Count the spans of personal information of each kind."""
+        """Return the number of spans of personal information of each kind."""
         return Counter(kind for _, _, kind in self.spans(text))
 
 
 @cache
 def default(language: str = "english") -> Redactor:
-    """Return the redactor with patterns only."""
+    """Return the redactor that uses only patterns."""
     return Redactor(language=language)
 
 
 def redact(text: str, language: str = "english") -> str:
-    """Redact a text by patterns only; see `Redactor.redact`."""
+    """Redact a text, using only patterns; see `Redactor.redact`."""
     return default(language).redact(text)
 
 
 def entities(text: str, language: str = "english") -> Counter[str]:
-    """Count personal information by patterns only; see `Redactor.entities`."""
+    """Count spans of personal information, using only patterns; see `Redactor.entities`."""
     return default(language).entities(text)
 
 

@@ -1,12 +1,12 @@
-"""The duration of a hospital's reply: a function of public numbers alone, which both sides know.
+"""The duration of a hospital's reply, which depends only on public numbers that both sides know.
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the largest number of records
-of a hospital, and, from the plan, under how many labels it counts one record, the number of rounds that need keys and
-the scale of the noise. Each kind of question was measured with a thousand records, and votes with the slowest possible
-records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is
-drawn from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of
-the scheduled time.
+of a hospital, and, from the plan, the number of labels under which one record counts, the number of rounds that need
+keys and the scale of the noise. Each kind of question was measured with a thousand records, and votes with the slowest
+possible records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the scheduled time or less. A
+table from which noise is drawn, a vocabulary of the longest terms, or texts whose characters take long to normalise can
+take up to half of it.
 """
 
 import math
@@ -35,33 +35,33 @@ from common.queries.texts import Texts
 from common.queries.votes import Votes
 
 BASE_SECONDS = 0.1
-"""Seconds that any reply takes: the ledger's transactions, the log's line, the digest of the file of records."""
+"""Seconds that any reply takes, for the ledger's transactions, the log line and the digest of the file of records."""
 OPERATION_SECONDS = 1e-9
-"""Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
+"""Seconds per multiplication, with its addition and comparison: four times the duration for the slowest records."""
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
-"""Operations per record, per text whose words are counted or that answers a question, and per number of the answer or
-of its noise's table."""
+"""Operations per record, per text in which words are counted or to which a question applies, and per number in the
+answer or in the table of its noise."""
 _WORD, _CHARACTER = 3_000, 400
-"""Operations per word and per character of a text in which terms are sought; normalising may make 18 of a character."""
+"""Operations per word and per character of a text searched for terms; normalising may turn one character into 18."""
 _TERM, _BYTE = 20_000, 1_000
 """Operations per term of a vocabulary, and per byte of it."""
 _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
-"""Operations per round of secure aggregation (for its keys), per number whose noise comes from no table, and per length
-of the sparse vector technique, which may take one step from below and one from above."""
+"""Operations per round of secure aggregation (for its keys), per number whose noise is not drawn from a table, and per
+length in the sparse vector technique, which may test each length once from below and once from above."""
 _PAIR, _READ = 128, 32
 """Operations per pair of record and candidate besides their inner product, and per number read from the message."""
 _WIDTH = 1024
-"""Number of entries that a record's vector is assumed to have if the question has no vectors to tell."""
+"""Assumed dimension of a record's vector if the question has no vectors that determine it."""
 
 
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
-    """Return the seconds from a message to its reply; None for messages that neither need nor free records.
+    """Return the seconds from a message to its reply; None for messages that neither use nor release records.
 
     Args:
         body: The message.
         records: The largest number of records that the hospital declares.
-        plan: The plan to which the message belongs; None for a message that is refused at once, independently of the
-            records.
+        plan: The plan to which the message belongs; None for a message that is refused immediately, independently of
+            the records.
         index: Number of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):
@@ -92,7 +92,7 @@ def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
 
 @singledispatch
 def operations(query: Query, records: int) -> int:
-    """Return an approximate bound on the number of multiplications of an answer.
+    """Return an approximate bound on the number of multiplications needed for an answer.
 
     Args:
         query: The query; only the shapes of its arrays matter.

@@ -1,9 +1,9 @@
-"""Texts in sections: one parser for hospitals, coordinator and evaluation.
+"""Texts divided into sections: one parser for hospitals, coordinator and evaluation.
 
 A section begins with a heading at the beginning of a line: the heading alone, or the heading and a colon, after which
-the text may go on. Case, white space and the form of accents do not matter. It ends at the next heading. Text before
-the first heading belongs to no section, and neither does text under a heading that has occurred before. A heading
-without any text under it makes no section. The time is linear in the length of the text, whatever its content.
+the text may continue. Case, white space and the encoding of accents do not matter. A section ends at the next heading.
+Text before the first heading belongs to no section, and neither does text under a heading that has occurred before. A
+heading without any text under it makes no section. The time is linear in the length of the text, whatever its content.
 """
 
 import re
@@ -15,7 +15,7 @@ from common.domain import MOST_LABELS, UNLABELLED
 from common.errors import ConfigError
 
 LONGEST_HEADING = 80
-"""Largest number of characters of a heading."""
+"""Maximum number of characters of a heading."""
 
 _READ = 4 * LONGEST_HEADING  # characters of a line that may be a heading, with accents apart and white space between
 _COLON = re.compile("[:\N{FULLWIDTH COLON}]")
@@ -26,9 +26,9 @@ class Section:
     """A section of a text, without its heading.
 
     Attributes:
-        start: Place of its first character, in Unicode code points from the beginning of the text.
-        end: Place after its last character.
-        heading: Its heading, as the task writes it.
+        start: Index of its first character in the text, in Unicode code points.
+        end: Index after its last character.
+        heading: Its heading, as spelt in the task.
     """
 
     start: int
@@ -40,7 +40,7 @@ Sections = tuple[Section, ...]
 
 
 def sections(text: str, headings: Iterable[str]) -> Sections:
-    """Return the sections of a text under these headings, in the order of the text; none is blank."""
+    """Return the sections of a text under these headings, in the order of the text; no section is blank."""
     names = {normal(heading): heading for heading in headings}
     found, at = list[tuple[str, int, int]](), 0
     for line in text.splitlines(keepends=True):
@@ -81,7 +81,7 @@ def normal(heading: str) -> str:
 
 
 def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
-    """Check that headings can be told apart in a text.
+    """Check that headings can be distinguished from each other in a text, and return them.
 
     Raises:
         ConfigError: There are no headings, or too many; a heading is not text, is blank, is too long, or has a colon or
@@ -108,7 +108,7 @@ def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
 
 
 def _opening(line: str) -> tuple[str, int]:
-    """Return the heading that a line could begin with, in its normal form, and its length including the colon."""
+    """Return the heading with which a line could begin, in its normal form, and its length including the colon."""
     start = line.strip()[:_READ]
     if colon := _COLON.search(start):
         return normal(start[: colon.start()]), line.index(colon.group()) + 1

@@ -1,10 +1,10 @@
-"""Structured texts: each is a JSON object under a schema that the task declares, with the text itself in one field.
+"""Structured texts: each is a JSON object that follows a schema declared by the task, with the text in one field.
 
-An object can take the place of a text anywhere; a model's object is one line of JSON with its fields in the schema's
-order. Both sides embed texts whole, so that votes compare all fields, nothing more has to be agreed on, and no party is
-asked for a field. A schema may come from somebody else's file, so it must be in a closed subset of JSON Schema that can
-neither refer to other places nor take long to check: an object of named strings, numbers and truth values, without
-references, patterns or nesting, and of bounded size.
+An object can replace a text anywhere; an object from a model is one line of JSON with its fields in the schema's order.
+Both sides embed the whole object as a text, so votes compare all fields, nothing else has to be agreed on, and no party
+is queried for a field. A schema may come from somebody else's file, so it must be in a closed subset of JSON Schema
+that can neither refer to other documents nor take long to check: an object of named strings, numbers and truth values,
+without references, patterns or nesting, and of bounded size.
 """
 
 import json
@@ -24,14 +24,14 @@ from common.validate import at_least, known_keys, one_of
 TYPES = ("string", "integer", "number", "boolean")
 MOST_FIELDS = 50
 MOST_VALUES = 200
-"""Largest number of values of one enumeration."""
+"""Maximum number of values of one enumeration."""
 LONGEST_NAME = 100
-"""Largest number of characters of a field's name, and of a value of an enumeration."""
+"""Maximum number of characters of a field's name, and of a value of an enumeration."""
 LONGEST_DESCRIPTION = 500
 LONGEST_LOOSE = 20_000
-"""Largest number of characters of a text that is read as YAML, which takes a second for some 25,000."""
+"""Maximum length, in characters, of a text that is parsed as YAML; some 25,000 characters take a second."""
 LARGEST = 1e300
-"""Largest absolute value of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
+"""Largest absolute value of a number: longer integers cannot be written in digits, and JSON has no infinity."""
 
 _OF_SCHEMA = ("type", "properties", "required", "additionalProperties", "description")
 _OF_FIELD = ("type", "enum", "description", "minimum", "maximum")
@@ -53,7 +53,7 @@ class Structure:
 
     Attributes:
         text_field: Name of the field with the text itself, a string that every object has.
-        schema: JSON Schema of the closed subset, as JSON. Its order of fields is that of canonical texts.
+        schema: JSON Schema of the closed subset, as JSON. Canonical texts have its order of fields.
     """
 
     text_field: str
@@ -61,14 +61,14 @@ class Structure:
 
     @classmethod
     def of(cls, settings: object, name: str = "structure") -> Self:
-        """Return the structure of these settings: `text_field`, and `schema` with `properties` and perhaps `required`.
+        """Return the structure from settings: `text_field`, and `schema` with `properties` and optionally `required`.
 
         Args:
             settings: Plain values, as from YAML.
             name: Name of these settings in messages.
 
         Raises:
-            ConfigError: Something is missing, unknown, too large or of the wrong type.
+            ConfigError: A setting is missing, unknown, too large or of the wrong type.
         """
         given = known_keys(name, settings, among=("text_field", "schema"), required=("text_field", "schema"))
         schema = f"{name}.schema"
@@ -122,13 +122,13 @@ class Structure:
         return text if fields is None else _unicode(fields[self.text_field])
 
     def canonical(self, fields: Mapping[str, Any]) -> str:
-        """Return the one-line JSON of an object's fields, in the schema's order."""
+        """Return an object as one line of JSON, with its fields in the schema's order."""
         return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
-        """Read a text that a model or a hospital wrote.
+        """Read a text that a model or a hospital wrote, and repair it if necessary.
 
-        It repairs these faults: code fences and words around the object, single quotes and trailing commas, fields
+        These faults are repaired: code fences and words around the object, single quotes and trailing commas, fields
         that the schema does not have, optional fields that are null, numbers in quotes, and values whose case differs
         from their enumeration's.
 
@@ -159,11 +159,11 @@ class Structure:
 
 
 def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
-    """Raise DataError if texts of records do not have the structure: nothing is repaired in real records.
+    """Raise DataError if texts of records do not have the structure; real records are never repaired.
 
     Raises:
-        DataError: Some records do not have the structure; the message has their numbers in the file, from 1, and the
-            reasons, but no part of their texts.
+        DataError: Some records do not have the structure; the message contains their numbers in the file, from 1, and
+            the reasons, but no part of their texts.
     """
     reasons = {number: reason for number, record in enumerate(records, 1) if (reason := structure.reason(record.text))}
     if not reasons:
@@ -185,7 +185,7 @@ def _named(where: str, key: object) -> str:
 
 
 def _field(schema: str, key: object, given: object) -> dict[str, Any]:
-    """Check the given schema of one field, and return it."""
+    """Check the schema given for one field, and return it."""
     where = f"{schema}.properties.{str(key)[:LONGEST_NAME]}"
     field = dict(known_keys(where, given, among=_OF_FIELD, required=("type",)))
     one_of(f"{where}.type", field["type"], among=TYPES)
@@ -216,7 +216,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _object(text: str, *, strict: bool = True) -> Object | None:
-    """Parse a text that is a JSON object; None for any other text. Unless strict, strings may have line breaks."""
+    """Return the JSON object that a text consists of, or None. Unless strict, strings may contain line breaks."""
     try:
         value = json.loads(text, strict=strict)
     except (ValueError, RecursionError):
@@ -225,7 +225,7 @@ def _object(text: str, *, strict: bool = True) -> Object | None:
 
 
 def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
-    """Find the object in a text, even among other words or in YAML's looser notation, and list what was mended."""
+    """Return the object found in a text, even among other words or in looser YAML notation, and the repairs made."""
     body = text.strip()
     start, end = body.find("{"), body.rfind("}") + 1
     inner = body[start:end] if start >= 0 else body
@@ -236,7 +236,7 @@ def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
 
 
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML loader for one flat object; it rejects tags, and aliases, since they can make a short text large."""
+    """YAML loader for one flat object; it rejects tags and also aliases, which can make a short text large."""
 
     def compose_node(self, parent: object, index: object) -> object:
         event = self.peek_event()
@@ -247,7 +247,7 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
 
 
 def _loose(text: str) -> Object | None:
-    """Read an object of scalars in single quotes or with a trailing comma, which only YAML accepts; None otherwise."""
+    """Return an object of scalars in single quotes or with a trailing comma, as only YAML accepts; otherwise None."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:

@@ -20,13 +20,13 @@ _TYPES: Mapping[object, str] = {
     bool: "true or false",
     NoneType: "null",
 }
-"""The types of a settings file, and the words for them in messages."""
+"""Types of values in a settings file, and the words for them in messages."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
     """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
-    The annotation is a type of `_TYPES`, a union or a tuple of such types; any other one accepts every value.
+    The annotation is a type of `_TYPES`, a union or a tuple of such types; any other annotation accepts every value.
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
@@ -100,7 +100,7 @@ def known_keys(
 ) -> Mapping[str, Any]:
     """Check that the values are a mapping with all keys of `required` and no keys but those of `among`; return it.
 
-    Errors name the section; without one, they are about the whole file.
+    Errors name the section; if it is empty, they refer to the whole file.
     """
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
@@ -142,7 +142,7 @@ def _full(section: str, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether the value can be compared with a number: a file or a command line can hold anything."""
+    """Return whether the value can be compared with a number: a file or a command line can contain any value."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""Conversion of messages to bytes and back; the only module that knows the protobuf classes.
+"""Conversion of messages to bytes and back; this is the only module that uses the protobuf classes.
 
 `unpack(pack(envelope)) == envelope` for every message. `unpack` raises ProtocolError for anything else: a message of
 another version, a bulk array that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
@@ -25,13 +25,13 @@ from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){2}[0-9a-z.+]{0,18}")
-"""Form of a party's version, at most 32 characters: what a page shows of it can be nothing else."""
+"""Form of a party's version, at most 32 characters, so that a page can show no other text as a version."""
 LARGEST_ROSTER = 1 << 20
-"""Bound on party numbers: no federation is that large, and a decoder should bound what it accepts."""
+"""Upper limit for party numbers. No federation is this large; a decoder should limit what it accepts."""
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """Convert one message for each party to bytes; a body or array sent to several of them is converted once."""
+    """Convert one message per party to bytes; a body or array that is sent to several parties is converted once."""
     bulks: dict[int, tuple[bytes, bytes]] = {}
     last, packed = None, b""
     parcels = {}
@@ -58,7 +58,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
     Args:
         parcel: The received parcel.
-        compute: Function that computes the values that messages to several parties share.
+        compute: Function that computes values that are the same in messages to several parties.
 
     Raises:
         ProtocolError: `parcel` is not a message of this protocol version, or its parts disagree.
@@ -89,7 +89,9 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Return the claimed sender, even of a parcel that `unpack` rejects: all versions keep party and version.
+    """Return the claimed sender, even of a parcel that `unpack` rejects.
+
+    All protocol versions encode party and version in the same way.
 
     Raises:
         ProtocolError: The parcel has no envelope.
@@ -106,7 +108,7 @@ def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
 
 
 def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
-    """Return the parcel and the partition that it is for."""
+    """Return a parcel, and the partition for which it is meant."""
     try:
         proto = party_pb2.Parcel.FromString(data)
     except DecodeError as error:
@@ -152,7 +154,7 @@ def _pack(envelope: m.Envelope, body: bytes, bulk: bytes, bulk_digest: bytes) ->
 
 
 def _packed(body: m.Request | m.Reply) -> bytes:
-    """Return the bytes of an envelope that has only the body."""
+    """Return the bytes of an envelope that contains only the body."""
     proto = party_pb2.Envelope()
     match body:
         case m.Open(plan, first):
@@ -246,7 +248,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
 
 
 def _adverts(data: bytes) -> Mapping[PartyId, KeyAdvert]:
-    """Return everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
+    """Return the keys of all parties, decoded from bytes that are the same in every party's envelope."""
     adverts = secagg_pb2.AskShares.FromString(data).adverts
     return MappingProxyType({_party(party): _keys(advert) for party, advert in adverts.items()})
 
@@ -289,7 +291,7 @@ def _keys(proto: secagg_pb2.KeyAdvert) -> KeyAdvert:
 
 
 def _version(text: str) -> str:
-    """Return a party's version; empty, as from a party that sends none, for a text of any other form."""
+    """Return a party's version if the text has the form of one; otherwise return an empty text."""
     return text if _VERSION.fullmatch(text) else ""
 
 

@@ -75,7 +75,7 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
-    """Send a run's texts to the hospitals that answered it, and record who has received them.
+    """Send a run's texts to the hospitals that answered it, and record which hospitals received them.
 
     Args:
         settings: Settings of the run.

@@ -1,4 +1,4 @@
-"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, members, and earlier runs."""
+"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, membership and earlier runs."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from server.documents.privacy import Privacy
 from server.spans import Spans
 
 NO_LABELS = "unlabelled"
-"""Setting `task.labels` of a task without labels: all texts are one population."""
+"""Value of the setting `task.labels` for a task without labels, in which all texts form one population."""
 
 
 class Labelled:
@@ -29,12 +29,12 @@ class Labelled:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All labels."""
+        """All labels of the object."""
         return self.label, *(self.more or ())
 
     @property
     def named(self) -> str:
-        """The label, or the labels in one text."""
+        """The label, or all labels joined into one string."""
         return label_set(self.labels)
 
 
@@ -44,17 +44,17 @@ class Candidate(Labelled, Document):
 
     Attributes:
         text: The model's text.
-        label: The requested label, or the most probable one where the method has probabilities; in a task without
+        label: The requested label, or the most probable one if the method computes probabilities; in a task without
             labels `UNLABELLED`, which is never written to a file.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method assigns weights.
-        probabilities: Probability of each label, for training in place of `label`; None if the method has none.
-        more: The further labels that were requested with it; None if texts have one label each. In JSON, `labels` has
-            all of them in place of `label`.
+        probabilities: Probability of each label, for training in place of `label`; None if the method computes none.
+        more: Further labels that were requested together with `label`; None if texts have one label each. In JSON,
+            `labels` contains all labels and replaces `label`.
         spans: Entities of the text in order; None if the task has no types of spans.
-        sections: Sections of the text in order; None if the task has none. Its labels are then their headings, which
-            JSON does not repeat.
+        sections: Sections of the text in order; None if the task has none. The text's labels are then the headings,
+            which JSON does not repeat.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Candidate(Labelled, Document):
     sections: Sections | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the text as strict JSON, with the fields in their order."""
+        """Return the text as strict JSON, with its fields in the order of their declaration."""
         made = Document.to_json(self)  # super() does not work in a dataclass with slots
         if made.pop("more", None) is None:
             return made
@@ -78,7 +78,7 @@ class Candidate(Labelled, Document):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read the text back, as `Document.from_json` does."""
+        """Read a text from its JSON form, as `Document.from_json` does."""
         if isinstance(value, Mapping) and isinstance(labels := value.get("labels"), list):
             first, *more = labels
             value = {**value, "label": first, "more": more}
@@ -89,7 +89,7 @@ class Candidate(Labelled, Document):
 
     @classmethod
     def in_sections(cls, text: str, parts: Sections, *, model: str, round_number: int) -> Self:
-        """Return a text with its sections, at least one."""
+        """Return a text made of at least one section."""
         first, *more = (part.heading for part in parts)
         return cls(text=text, label=first, model=model, round=round_number, more=tuple(more), sections=parts)
 
@@ -113,7 +113,7 @@ class Example:
 
     Attributes:
         text: The text.
-        topic: The text's topic, if the source names one; perhaps one of the task's labels.
+        topic: The text's topic, if the source names one; it may be one of the task's labels.
         spans: Entities of the text; None if the source names none.
     """
 
@@ -124,7 +124,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """Words for a task's texts in prompts, which differ between clinical notes and film reviews.
+    """Words that prompts use for a task's texts, since clinical notes and film reviews need different ones.
 
     Attributes:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
@@ -145,20 +145,20 @@ class Task:
 
     Attributes:
         name: Short name, used in file names.
-        kind: Kind of text, in the words of prompts, for example "emergency-department note".
-        labels: Public description of each label, in a fixed order: a label's index is its number on the wire. A task
+        kind: Kind of text, as prompts name it, for example "emergency-department note".
+        labels: Public description of each label, in a fixed order: a label's index represents it in messages. A task
             without labels has `UNLABELLED` alone, described by the kind of text.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
         structure: The fields of each text, if it is a JSON object; None for plain texts.
-        language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
-            information.
+        language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it determines what looks like
+            personal information.
         labels_per_text: Largest number of labels of a text; 1 means that each text has exactly one label.
         spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
         sectioned: Whether a text has sections. The labels are then the headings, and each occurs at most once per text.
 
     Raises:
-        ConfigError: Texts cannot have so many labels.
+        ConfigError: `labels_per_text` exceeds the number of labels, or a label's name cannot be used.
     """
 
     name: str
@@ -187,7 +187,7 @@ class Task:
 
     @property
     def labelled(self) -> bool:
-        """Whether texts have labels. If not, prompts name no label, and every record takes part."""
+        """Whether texts have labels. If not, prompts name no label, and every record is included."""
         return not is_one_population(self.labels)
 
     def without_labels(self) -> "Task":
@@ -199,7 +199,7 @@ class Task:
 
         Args:
             setting: The setting, such as "method fusegen".
-            purpose: Use of the labels, as it follows "labels, " in the message.
+            purpose: What the labels are used for; in the message this follows "labels, ".
             do: Advice.
 
         Raises:
@@ -211,7 +211,7 @@ class Task:
     def check_single(self, setting: str, purpose: str, do: str) -> None:
         """Raise `ConfigError` if texts may have several labels or have sections, which the setting cannot serve.
 
-        The arguments are those of `check_labelled`.
+        The arguments are the same as those of `check_labelled`.
         """
         self.check_whole(setting, "as it reads or writes each text as a whole", do)
         if self.several:
@@ -232,7 +232,7 @@ class Task:
 
         Args:
             setting: The setting, such as "method dp_sgd".
-            reason: Why there are no marks, as it follows "no spans, " in the message.
+            reason: Why there are no marks; in the message this follows "no spans, ".
             do: Advice.
 
         Raises:
@@ -242,9 +242,10 @@ class Task:
             raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Return candidates or records reduced to what a classifier reads: the text field, or all of a plain text.
+        """Return candidates or records reduced to what a classifier reads.
 
-        A text in sections is replaced by its sections, each with its heading as the label.
+        This is the text field of a structured text, and all of a plain text. A text in sections is replaced by its
+        sections, each with its heading as the label.
         """
         if self.sectioned:
             return [part for text in texts for part in self._parts(text)]
@@ -263,13 +264,13 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
-    A run takes the values from its settings, `privacy`; the defaults are for tests of your own method.
+    A run takes the values from its settings `privacy`; the defaults are meant for testing your own method.
 
     Attributes:
-        epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
+        epsilon: Privacy loss of all answers together, all attempts included; infinity means no noise.
         delta: δ, a public constant.
         unit: "sample" or "user": the unit whose presence is hidden.
-        max_records: m, largest number of records of one unit that count.
+        max_records: m, largest number of records of one unit that are used.
         calibration: "tight" or "paper"; see `server.planning.calibration`.
     """
 
@@ -282,7 +283,7 @@ class PrivacyTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier(Document):
-    """A finished run whose released numbers another run uses to make texts, without asking any party.
+    """A finished run whose released numbers are used by another run to make texts without asking any party.
 
     Attributes:
         run: Identity of the run that asked the parties.
@@ -307,13 +308,13 @@ class Earlier(Document):
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
 
-    A run takes the values from its settings, `federation`; the defaults are for tests of your own method.
+    A run takes the values from its settings `federation`; the defaults are meant for testing your own method.
 
     Attributes:
         parties: L, number of parties.
         max_dropouts: Largest number of parties that may be missing from a sum.
         colluders: Number of other parties that may reveal their noise to the coordinator.
-        max_attempts: Largest number of attempts at an answer; the plan accounts for the cost of all of them.
+        max_attempts: Largest number of attempts at one answer; the plan accounts for the privacy cost of all attempts.
     """
 
     parties: int = 1

@@ -1,4 +1,4 @@
-"""How runs end: errors of settings, one-line summaries, and the log, the lock and the final message of a run folder.
+"""Handling of the end of a run: wrong settings, one-line summaries, and a run folder's log, lock and final message.
 
 Errors and log lines name hospitals by number; the log and the final message of a deployed run show their names. This
 module imports little, so that commands which only read a run folder start fast.
@@ -31,35 +31,38 @@ EXPECTED = (CaucusError, *WRONG_SETTINGS)
 """Errors of wrong settings and failing parts; any other error is a bug and is shown with its traceback."""
 
 FAILURE = "error.txt"
-"""File in the folder of a deployed run that failed: the reason in one line."""
+"""File in the folder of a deployed run that failed; it contains the reason in one line."""
 REJECTED = "rejected.txt"
-"""Empty file next to `error.txt`, if a resumed run would be refused as well."""
+"""Empty file next to `error.txt`, which exists if a resumed run would be refused as well."""
 ABSENT = "absent.json"
-"""File next to `error.txt` if too few hospitals took part: the error without them, each of them by name, the advice."""
+"""File next to `error.txt` if too few hospitals took part, with the error, the reason for each absence, and the
+advice."""
 AWAITING = "awaiting.txt"
-"""File in the folder of a deployed run that stopped for approvals: the names of the hospitals, one a line."""
+"""File in the folder of a deployed run that stopped for approvals; it lists the hospitals' names, one per line."""
 CANCELLED = "cancelled.txt"
-"""File in the folder of a deployed run that was cancelled: the time."""
+"""File in the folder of a deployed run that was cancelled; it contains the time."""
 TRACEBACK = "state/traceback.txt"
-"""File in the folder of a deployed run that a library's error ended: the traceback, which can quote a text."""
+"""File in the folder of a deployed run that ended with a library's error; it has the traceback, which can quote a
+text."""
 LOCK = "lock"
 """File that a run's process locks; it contains the process ID."""
 PATIENCE = 2.0
-"""Seconds for which a run retries to get the lock, since `at_work` holds it for a moment."""
+"""Number of seconds for which a run keeps trying to get the lock, since `at_work` holds it for a moment."""
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """Return the error in one line. If a library wrapped an error of Caucus, the line describes the inner error."""
+    """Return the error in one line. If a library wrapped an error of Caucus, the line describes that inner error."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 
 
 @contextlib.contextmanager
 def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
-    """Log into the folder's `run.log` under its lock, and leave a file there if the run does not end well.
+    """Log into the folder's `run.log` while holding its lock, and write a file there if the run does not complete.
 
-    A run that awaits approvals has not failed: `awaiting.txt` names the hospitals, and nothing is raised. After any
-    error `error.txt` has the reason, and the error is raised again; `rejected.txt` says that resuming does not help.
+    A run that awaits approvals has not failed: `awaiting.txt` lists the hospitals, and no error is raised. After any
+    error, `error.txt` contains the reason, and the error is raised again; `rejected.txt` means that resuming does not
+    help.
 
     Args:
         folder: The run folder.
@@ -104,7 +107,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
-    """Write what each absent hospital did, if the run ended because too few hospitals took part."""
+    """Write down why each absent hospital is missing, if the run ended because too few hospitals took part."""
     if isinstance(error, DropoutError) and isinstance(error.got, Turnout):
         absent = {
             "problem": f"{error.what}; expected {error.expected}; got {error.got.present}",
@@ -138,8 +141,8 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
     """Return the reason for a failure in one line that is safe to pass on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
-    model, so only the type of its error and the line of our code are given. The rest is in a file that other users of
-    this machine cannot read.
+    model, so only the type of its error and the line of our code are returned. The details are in a file that other
+    users of this machine cannot read.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
         return summary(error, names)
@@ -152,11 +155,11 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
 
 
 def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
-    """Lock a folder until the returned file is closed or this process ends; None if another process has the lock.
+    """Lock a folder until the returned file is closed or this process ends; None if another process has locked it.
 
     Args:
         folder: The run folder.
-        patience: Seconds to try.
+        patience: Number of seconds for which to keep trying.
     """
     lock = (folder / LOCK).open("ab")
     deadline = time.monotonic() + patience
@@ -169,7 +172,7 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
 
 
 def at_work(folder: Path) -> bool:
-    """Return whether a process is working in the folder, that is, has locked it."""
+    """Return whether a process is working in the folder, which means that the process has locked it."""
     path = folder / LOCK
     if not path.exists():
         return False

@@ -1,4 +1,4 @@
-"""The time of a run by kind of work, and the queries that it asked."""
+"""Measurement of the time that a run spends on each kind of work, and a record of the queries that it asks."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from server.federation.attempt import Answered
 
 
 class Meter:
-    """Seconds by kind of work, and the queries asked, since the last reading."""
+    """Measures the seconds spent on each kind of work, and counts the queries asked, since the last reading."""
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(WORK, 0.0)
@@ -19,7 +19,7 @@ class Meter:
 
     @contextmanager
     def timed(self, kind: str) -> Iterator[None]:
-        """Add the seconds of the block to this kind of work."""
+        """Add the duration of the block to the time of this kind of work."""
         started = time.monotonic()
         try:
             yield
@@ -27,7 +27,7 @@ class Meter:
             self._seconds[kind] += time.monotonic() - started
 
     def count(self, plan: Plan, answered: Answered) -> None:
-        """Count an answered query among those since the last reading."""
+        """Add an answered query to those since the last reading."""
         planned = plan.query(answered.index)
         self._queries.append(
             AskedQuery(
@@ -42,7 +42,7 @@ class Meter:
         )
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of each kind of work since the last call."""
+        """Return the seconds measured since the last call, keyed by kind of work."""
         seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in seconds.items()}
 
@@ -53,5 +53,5 @@ class Meter:
 
 
 def noise_in(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
-    """Return the standard deviation of the noise in a sum over the survivors, in the answer's unit."""
+    """Return the standard deviation of the noise in a sum over this number of survivors, in the answer's unit."""
     return planned.noise_deviation * plan.surplus(planned, survivors)

@@ -1,8 +1,8 @@
 """The interface of a method: `plan`, `start` and `step` take and return plain values and never see private data.
 
-`plan` names every query that can be asked, before any private data is accessed. `start` creates the first state, `step`
-does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the experiment
-seed and the round, so that a repeated step draws the same.
+`plan` lists every query that can be asked, before any private data is accessed. `start` creates the first state, and
+`step` runs one round. States and reports are JSON, so that a run can resume after a crash. Randomness comes from the
+experiment seed and the round, so that a repeated step makes the same draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ from server.metrics.linear import LinearClassifier
 
 
 class Memory(Protocol):
-    """A method's memory from step to step in addition to its texts: a frozen value."""
+    """Immutable data that a method keeps from step to step in addition to its texts."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values, ready for JSON."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
+        """Return the memory from the values that `to_dict` returned, after a round trip through JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NoMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
-        """Read the empty memory back from `to_dict`'s form."""
+        """Return the empty memory from the values that `to_dict` returned."""
         del saved
         return cls()
 
@@ -59,8 +59,8 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each completed step, as in `rounds.jsonl`.
-        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`), in JSON's
-            types, keyed by the name of their file in the run folder. `server/run.py` adds their origin.
+        released: Noised numbers that are part of the result, so that later runs can use them (`Reusing`). They have
+            JSON's types and are keyed by the name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
     """
 
@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """Read the state back from `to_dict`'s form, after a trip through JSON; `memory` is its memory's class."""
+        """Return the state from `to_dict`'s values, after a round trip through JSON; `memory` is the memory's class."""
         return State(
             round=saved["round"],
             candidates=tuple(map(Candidate.from_json, saved["candidates"])),
@@ -110,8 +110,8 @@ class Tools(Protocol):
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`.
 
-        Zero-shot texts of round 0, before any `ask`, are what the same models write without the hospitals: a run is
-        compared with them (`server/evaluation/zero_shot.py`).
+        Zero-shot texts of round 0, before any `ask`, show what the same models write without the hospitals; a run is
+        compared with these texts (`server/evaluation/zero_shot.py`).
         """
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
@@ -121,14 +121,14 @@ class Tools(Protocol):
         """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
 
     def spec(self, name: str) -> Spec:
-        """Return the specification of a query as it was planned, given the query's name in the plan."""
+        """Return the planned specification of a query, given the query's name in the plan."""
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Ask the parties a planned query.
+        """Ask the parties a planned query, and return the noised answer.
 
         Args:
             name: The query's name in the plan.
-            nth: Number of the planned answer, from 0.
+            nth: Index of the planned answer, from 0.
             arrays: The query's arrays, under the names that its module in `common/queries` gives them.
 
         Returns:
@@ -137,9 +137,10 @@ class Tools(Protocol):
         """
 
     def noise(self, name: str, nth: int) -> float:
-        """Return the standard deviation of the noise in each number of a sum that this step got from `ask`.
+        """Return the noise's standard deviation in each entry of a sum that `ask` returned in this step.
 
-        It is public: the noise of the plan, and the shares of noise that more survivors than planned have added.
+        It is public: it follows from the planned noise, and from the noise shares that survivors beyond the planned
+        number have added.
         """
 
 
@@ -162,10 +163,10 @@ class Method(Protocol[M]):
 
     @property
     def modes(self) -> Mapping[str, str | None]:
-        """The modes of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
+        """The modes of `server.llm.base.MODES` that requests use, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Return every query that can be asked in the worst case, without noise yet."""
+        """Return every query that can be asked in the worst case, before noise is assigned."""
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return the largest number of texts that a run requests, for the forecast of calls and tokens."""
@@ -173,7 +174,7 @@ class Method(Protocol[M]):
     def compared(self, task: Task) -> Mapping[str, int]:
         """Return, keyed by query, the number of candidates, abstracts, keywords or terms among which records choose.
 
-        If the number varies from answer to answer, return the largest.
+        If the number differs between answers, the largest is returned.
         """
 
     def start(self, tools: Tools) -> State[M]:
@@ -188,7 +189,7 @@ class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
     def earlier(self) -> Earlier | None:
-        """Return the earlier run; None if the method asks by itself."""
+        """Return the earlier run; None if the method asks the parties itself."""
 
 
 @runtime_checkable
@@ -197,27 +198,27 @@ class SeveralLabels(Protocol):
 
     @property
     def label_sets_share(self) -> float:
-        """Fraction of epsilon for the question which labels occur together, in (0, 1)."""
+        """Fraction of epsilon for the query about which labels occur together, in (0, 1)."""
 
 
 @runtime_checkable
 class Labelling(Protocol):
-    """A method whose released numbers are a classifier of any text: it costs no privacy, however often it is used."""
+    """A method whose released numbers form a classifier for any text. Using the classifier costs no privacy."""
 
     @property
     def transfer(self) -> int:
-        """Largest number of public texts for which the run releases its probabilities."""
+        """Largest number of public texts for which the run releases the classifier's probabilities."""
 
     def classifier(self, state: State[Any]) -> LinearClassifier:
         """Return the classifier after the last step, with probabilities as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the probabilities of the labels, (n, C), with which to train on texts of these (n, dim) vectors."""
+        """Return label probabilities, (n, C), as training targets for texts with these vectors, (n, dim)."""
 
 
 @runtime_checkable
 class Resizable(Protocol):
-    """A method that can rehearse itself at a fraction of its size. For any other method only `samples` is scaled."""
+    """A method that can run a rehearsal at a fraction of its size. For any other method, only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
         """Return the method with this fraction of every kind of text, and without slow steps that use no model."""

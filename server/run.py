@@ -3,8 +3,8 @@
     plan -> open -> for each round: step, measure, save -> close -> evaluate -> report
 
 The run folder is the product (`server/run_folder.py` lists its files). It is complete, or `run.json` says "partial" and
-`--resume` continues from the last completed step: the models' texts come from the reply cache, the parties' answers
-from the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
+`--resume` continues from the last completed step. The models' texts then come from the reply cache, and the parties'
+answers from the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
 """
 
 import logging
@@ -25,6 +25,7 @@ from server.evaluation import (
     fields,
     figures,
     label_sets,
+    nearest_texts,
     nearness,
     of_texts,
     projection,
@@ -66,13 +67,13 @@ def run(
 
     Args:
         method: The method.
-        tools: The run's tools: models, encoder, queries.
+        tools: The run's tools: models, encoder and queries.
         federation: The parties, which the tools ask.
         folder: The run folder.
         test: Real texts that do not belong to any party, in the form that a classifier reads.
         public: Reads the public texts.
         evaluation: Settings of the measurements.
-        tracking: "tensorboard", or None.
+        tracking: "tensorboard" to write figures for it, or None.
         spanned: Reads the real texts that have spans.
         held_out: Reads the real texts as they are, if they have sections.
 
@@ -138,6 +139,7 @@ def run(
     real = spanned() if task.spans else ()
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
+        | nearest_texts.nearest_texts(measured)
         | count
         | of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
@@ -152,7 +154,8 @@ def run(
         metrics = metrics.adding({"paid": paid})
     metrics.save(folder.path)
     track(tracking, folder.path, state.round + 1, metrics)
-    projection.synthetic_map(measured.vectors).save(folder.path)
+    vectors = measured.embedded(measured.whole_texts) if measured.in_sections else measured.vectors
+    projection.synthetic_map(vectors).save(folder.path)
     folder.save(state, COMPLETE)
     _report(folder)
     return state
@@ -191,7 +194,7 @@ def _knowledge(
 
 
 def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:
-    """Return the accuracy on the parties' own records, by a private count; empty if the plan has none."""
+    """Return the accuracy on the parties' own records, from a private count; empty if the plan has no such count."""
     plan = tools.plan
     if not federated_count.planned(plan):
         return {}

@@ -51,10 +51,10 @@ TEXTS = "synthetic.jsonl"
 ZERO_SHOT = "zero_shot.jsonl"
 TRANSFER = "transfer.jsonl"
 SENDING = "sending"
-"""Folder, within a run folder, of the process that sends the texts to the hospitals."""
+"""Folder, within a run folder, for the process that sends the texts to the hospitals."""
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
-"""The properties of a run that no resumption may change, and their names."""
+"""The properties of a run that must not change when it resumes, and their names in messages."""
 
 
 class RunFolder:
@@ -63,7 +63,7 @@ class RunFolder:
     Args:
         path: The folder.
         plan: The agreed plan.
-        summary: `run.json`, as far as it is known at the start.
+        summary: The part of `run.json` that is known at the start.
         earlier: The run whose released numbers are used instead of asking.
         simulation: Whether parties and coordinator share one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
@@ -71,7 +71,7 @@ class RunFolder:
     Attributes:
         checkpoint: Store of queries, answers and the state after the last completed step.
         ledger: The coordinator's own ledger.
-        warnings: Advice on each query that noise is expected to drown, keyed by query.
+        warnings: Advice on each query whose signal is expected to be lost in noise, keyed by query.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class RunFolder:
     def resumed(self, memory: type[Any]) -> State[Any] | None:
         """Return the state after the last completed step; None for a new run.
 
-        The count of the run's seconds continues from that step.
+        The measured duration of the run continues from that step.
 
         Args:
             memory: Class of the method's memory.
@@ -128,7 +128,7 @@ class RunFolder:
         return State.from_dict(snapshot["state"], memory)
 
     def save(self, state: State[Any], status: str) -> None:
-        """Store the state, and write the files that follow from it."""
+        """Store the state, and write the files derived from it."""
         seconds = time.monotonic() - self._started
         self.checkpoint.save(self._identity | {"seconds": seconds, "state": state.to_dict()})
         privacy = describe(
@@ -145,7 +145,7 @@ class RunFolder:
         write_run(self.path, state, privacy=privacy, summary=summary)
 
     def heard(self, versions: Mapping[PartyId, str]) -> None:
-        """Record the version of Caucus that each party reported at an opening; simulated parties have no names."""
+        """Record the version of Caucus that each party reported at an opening; do nothing in a simulation."""
         names = self._summary.hospitals
         if names is None:
             return
@@ -179,7 +179,7 @@ class RunFolder:
 
 
 def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: RunSummary) -> None:
-    """Write texts and rounds of a state, `privacy.json` and `run.json`."""
+    """Write the texts and rounds of a state, `privacy.json` and `run.json`."""
     first = first_round({candidate.round for candidate in state.candidates}, state.round)
     write_lines(folder / TEXTS, [replace(candidate, round=candidate.round + first) for candidate in state.candidates])
     write_lines(folder / RoundReport.FILE, [report.for_readers() for report in state.rounds])
@@ -193,16 +193,16 @@ def now() -> str:
 
 
 def started(folder: Path) -> str:
-    """Return the day on which the run began; for a resumed run, that of its first start."""
+    """Return the day on which the run began; for a resumed run, the day of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """Return the number that people are shown for the first round, which is round 0 in the program.
+    """Return the number displayed for the first round, which is round 0 internally.
 
-    Methods that vary texts after the votes of a round give the new texts the number of rounds done: for these methods 0
-    means before all rounds.
+    Methods that vary texts after the votes of a round give the new texts the number of completed rounds, so for these
+    methods 0 means before all rounds.
     """
     return 0 if done in rounds else 1
 
@@ -210,7 +210,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Return a run folder's rounds and texts, counted from 1, even if an earlier version counted from 0."""
+    """Return a run folder's rounds and texts, counted from 1, even if an earlier version of Caucus counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))

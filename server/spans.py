@@ -1,8 +1,8 @@
-"""Spans, the entities of a text, and their marks, as in `<drug>aspirin</drug>`: reading, removal and restoration.
+"""Spans, the entities of a text, and their marks, as in `<drug>aspirin</drug>`: reading, removing and restoring them.
 
-Spans never overlap. Only the name of a type in angle brackets is a tag; any name that is not planned, as in `<b>`, is
-rejected, and a bracket that surrounds no name, as in "SpO2 <92", is text. A text with a wrong mark has no spans at all,
-since its meaning is unknown.
+Spans never overlap. A name in angle brackets is a tag. A tag whose name is not a planned type, such as `<b>`, is
+rejected; a bracket that encloses no name, as in "SpO2 <92", is ordinary text. A text with an incorrect mark has no
+spans at all, since the meaning of its marks is unknown.
 """
 
 import re
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from server.documents.files import Document
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-"""Form of the name of a type."""
+"""Pattern of a type's name."""
 REASONS = ("unplanned type", "unbalanced tags", "nested tags", "empty span")
-"""Reasons for which the marks of a text cannot be read."""
+"""Reasons why the marks of a text cannot be read."""
 
 _UNPLANNED, _UNBALANCED, _NESTED, _EMPTY = REASONS
 _TAG = re.compile(rf"<(/?)({NAME.pattern})>")
@@ -48,7 +48,7 @@ class Marked:
 
 
 def read(reply: str, types: Collection[str]) -> Marked | str:
-    """Take the marks of these types out of a text; return it with its spans, or one of `REASONS` if a mark is wrong.
+    """Remove the marks of these types from a text; return it with its spans, or one of `REASONS` if a mark is wrong.
 
     Leading and trailing white space is removed from the text and left out of each span.
     """
@@ -93,7 +93,7 @@ def fit(text: str, spans: Spans) -> bool:
 
 
 def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
-    """Return which rule of `fit` the first wrong span breaks, with its number and without its text; None if all fit."""
+    """Describe the first span that breaks a rule of `fit`, by its number but not its text; None if all spans fit."""
     if _TAG.search(text):
         return "a tag in the text, such as <b>"
     before = 0
@@ -109,7 +109,7 @@ def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
 
 
 def without_tags(text: str) -> str:
-    """Return a text without any tag, wrong ones included."""
+    """Return a text with all tags removed, including incorrect ones."""
     return _TAG.sub("", text)
 
 
@@ -119,6 +119,6 @@ def words(text: str) -> list[re.Match[str]]:
 
 
 def _trimmed(text: str, start: int, name: str) -> Span:
-    """Return the span from `start` to the end of the text so far, without white space at its ends."""
+    """Return the span from `start` to the end of the text so far, without leading or trailing white space."""
     inner = text[start:]
     return Span(start=start + len(inner) - len(inner.lstrip()), end=start + len(inner.rstrip()), type=name)

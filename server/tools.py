@@ -1,4 +1,4 @@
-"""The tools of a method in a real run: language models, the encoder, the queries to the parties."""
+"""A method's tools in a real run: language models, the encoder, and the queries to the parties."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -23,11 +23,11 @@ from server.meter import Meter, noise_in
 
 
 class RunTools:
-    """The `server.method.Tools` of one run; `meter` records the time of each call, and each query.
+    """The `server.method.Tools` of one run; `meter` records each query and the time of each call.
 
     Attributes:
         zero_shot: Texts of the first round that were requested zero-shot before any answer, with the labels as
-            requested. They are what the same models write without the hospitals.
+            requested. They show what the same models write without the hospitals.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class RunTools:
         self.zero_shot: tuple[Candidate, ...] = ()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
-        """Set the texts of the run so far; the cleaner drops duplicates of them, and prompts show their marks."""
+        """Set the run's texts so far, so that the cleaner drops duplicates of them and prompts show their marks."""
         so_far = tuple(candidates)
         self._run_texts = frozenset(candidate.text for candidate in so_far)
         self._cleaner.marks.know(so_far)
 
     def with_spans(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """Return the candidates with the spans that their models marked; unchanged if the task has no types."""
+        """Return the candidates with the spans that their models marked; unchanged if the task has no span types."""
         return self._cleaner.marks.given(candidates) if self.task.spans else tuple(candidates)
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
@@ -125,7 +125,7 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Return the standard deviation of the noise that all survivors add to an answer to `ask`, in its unit."""
+        """Return the standard deviation of the noise from all survivors in an answer to `ask`, in the answer's unit."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
@@ -145,10 +145,10 @@ class RememberingEncoder:
 
 @contextmanager
 def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar of texts with the cost so far, if it is known; without a terminal, write a line in the log.
+    """Show a progress bar of texts, with the cost so far if it is known; without a terminal, write a line to the log.
 
     Yields:
-        A function that adds texts that have arrived.
+        A function that adds a number of arrived texts.
     """
 
     def cost() -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Cache of vectors on disk, so that no text is embedded twice by the same encoder.
 
-The cache is meant for the coordinator's candidates, which are synthetic. At a party the file has vectors of private
-records, from which much of a text can be guessed: nothing is cached there unless the party's own configuration names a
-file, which only its owner can read and which needs the same care as the records. Never share one file between the two.
+The cache is meant for the coordinator's candidates, which are synthetic. A party's file would contain vectors of
+private records, from which much of a text can be guessed. So nothing is cached there unless the party's own
+configuration names a file. Only its owner can read this file, which needs the same care as the records. The coordinator
+and a party must never share a file.
 """
 
 import hashlib
@@ -25,21 +26,22 @@ create table if not exists vectors (key blob primary key, vector blob not null);
 """
 # With rowid: a row stored with its key would have to move its vector to another page, which doubles the file.
 _BLOCK = 4096
-"""Number of texts embedded between two writes: as many as the encoder sorts together, so blocks change no batch."""
+"""Number of texts embedded between two writes, the same number that the encoder sorts together, so that its batches
+stay the same."""
 
 
 class Remembered(Encoder):
     """An encoder that calls the wrapped encoder only for texts whose vectors are not in its file.
 
-    Cached vectors are bit-identical to the stored ones. The vectors of a transformer vary by about 1e-6 with the batch
-    they were computed in, so a party, which needs only the vectors of its records, uses a separate file.
+    Cached vectors are bit-identical to the stored ones. A transformer's vectors vary by about 1e-6 with the batch in
+    which they are computed, so a party, which needs only the vectors of its records, uses a separate file.
 
     Args:
         encoder: The wrapped encoder.
         path: The SQLite file; created at once, readable only by its owner.
 
     Raises:
-        ConfigError: The file has vectors of another width, or is not a readable cache.
+        ConfigError: The file contains vectors with another number of dimensions, or is not a readable cache.
     """
 
     def __init__(self, encoder: Encoder, path: str | Path) -> None:
@@ -63,7 +65,7 @@ class Remembered(Encoder):
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Number of dimensions of each vector."""
         return self._inside.dimensions
 
     @property
@@ -76,7 +78,7 @@ class Remembered(Encoder):
         self._inside.save(folder)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed each text, as `common.models.encoder.Encoder` does. Equal texts of one call are embedded once."""
+        """Embed each text, as `common.models.encoder.Encoder` does; equal texts in one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
         missing = dict(zip(keys, texts, strict=True))
         places = {key: place for place, key in enumerate(missing)}

@@ -1,8 +1,8 @@
-"""Whole federations on one machine, run with the code of hospitals and coordinator, and compared with papers.
+"""Whole federations on one machine, run with the code of hospitals and coordinator, and compared with published papers.
 
     from simulations import plan, simulate
 
-The functions are in `simulations/api/api.py`, and are imported at their first use, since they need torch.
+The functions are in `simulations/api/api.py` and are imported only when they are first used, since they need torch.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""Command `caucus-simulate`, which prints help, version or a first line at once, then runs `simulations/launch.py`.
+"""Command `caucus-simulate`, which at once prints help, version or a first line, then runs `simulations/launch.py`.
 
 Only the standard library is imported before that line, since the modules of a run take seconds to load.
 """
@@ -37,7 +37,7 @@ exit codes: 0 success, 1 failure, 2 wrong input, 130 Ctrl-C, 143 SIGTERM; the re
 """
 
 QUIET = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
-"""Options with which Hydra only prints something, so that the command leaves out its own first line."""
+"""Options with which Hydra only prints information, so that the command omits its own first line."""
 
 
 def main() -> None:

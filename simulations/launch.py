@@ -1,13 +1,13 @@
-"""`caucus-simulate` after its first line: compose the settings, start or resume a run or a sweep, report its end.
+"""`caucus-simulate` after its first line: composes the settings, runs or resumes a run or a sweep, reports its end.
 
     caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
     caucus-simulate --resume RUN [llm.max_cost=20]
     caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
     caucus-simulate +experiment=wasp_table2 method.samples=1000
 
-Settings are checked before anything heavy is imported. A wrong setting or a failing part is reported in one line, with
-an exit code; any other error is a bug, and is shown with its traceback. After Ctrl-C and SIGTERM, `--resume` can
-continue.
+Settings are checked before large packages are imported. An invalid setting or a failing component is reported in one
+line, with an exit code; any other error is a bug, and is shown with its traceback. After Ctrl-C or SIGTERM, `--resume`
+continues the run.
 """
 
 import logging
@@ -48,15 +48,15 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 log = logging.getLogger("caucus.simulation")
 
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
-"""Options that are proposed for a misspelt one; --version is left out, since --epsilon resembles it."""
+"""Options that are suggested for a misspelt one; --version is left out, since --epsilon resembles it."""
 
 
 def launched(arguments: Sequence[str]) -> None:
     """Run the command with these arguments.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C, or SIGTERM; the message says how to go on.
-        SystemExit: A setting is wrong, or a part failed.
+        KeyboardInterrupt: Ctrl-C was pressed, or SIGTERM came; the message explains how to continue.
+        SystemExit: A setting is invalid, or a component failed.
     """
     logging.captureWarnings(capture=True)
     sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
@@ -94,7 +94,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
 
 
 def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Put the options before the settings in `sys.argv`, since Hydra rejects settings on both sides of an option.
+    """Move the options before the settings in `sys.argv`, since Hydra rejects settings on both sides of an option.
 
     Returns:
         The overrides, and whether `--multirun` was among the options, so that several values mean several runs.
@@ -111,7 +111,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _sweep_stopped() -> str:
-    """Return the message about a stopped sweep whose runs are in other processes; empty if no sweep has begun."""
+    """Return the message about a stopped sweep with runs in other processes; empty if no sweep has begun."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()
@@ -162,7 +162,7 @@ def _composed(config: object) -> None:
 
 
 def _sweep(folder: Path) -> list[str]:
-    """Return arguments that sweep over ε with this run's other settings, or over seeds if the run has no query."""
+    """Return arguments for a sweep over ε with this run's other settings, or over seeds if the run has no query."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [
@@ -195,7 +195,7 @@ def _resume(arguments: Sequence[str]) -> None:
 
 
 def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
-    """Simulate with these settings; exit with a message if that fails.
+    """Run a simulation with these settings; exit with a message if it fails.
 
     Raises:
         KeyboardInterrupt, SystemExit: As `launched`.

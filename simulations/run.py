@@ -2,11 +2,10 @@
 
 1. Complete the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
-3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
+3. Run the ServerApp over a Grid: Flower's interface within this process, or Flower's simulation engine on Ray.
 4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
-   again.
-   With `refuse_disclosures` the run is refused if the texts disclose records, or if this could not be tested.
-   `traffic.json` has the bytes sent and received, if the run was in this process and was not resumed.
+   again. With `refuse_disclosures` the run is refused if the texts disclose records, or if this could not be tested.
+   `traffic.json` contains the bytes sent and received, if the run was in this process and was not resumed.
 
 `simulations/launch.py` is the command line around it.
 """
@@ -44,14 +43,15 @@ WITHOUT_PRIVACY = {
     only_private.NAME: only_private.only_private,
     private_exemplars.NAME: private_exemplars.private_exemplars,
 }
-"""Baselines that use the private records themselves and ask no party (`simulations/baselines/unprotected.py`)."""
+"""Baselines that use the private records themselves and ask no party, keyed by name
+(`simulations/baselines/unprotected.py`)."""
 
 
 def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the run in `folder`.
 
     Raises:
-        CheckpointError: The folder holds another run.
+        CheckpointError: The folder contains another run.
     """
     there = RunSummary.load_if_there(folder)
     if there is not None and there.run != settings.run:

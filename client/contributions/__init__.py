@@ -1,1 +1,1 @@
-"""Contributions of a hospital's records to the answer of each query, before noise."""
+"""What a hospital's records contribute to the answer of each query, before noise is added."""

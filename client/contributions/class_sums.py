@@ -1,7 +1,8 @@
-"""A party's contribution to the sums of each label's coordinates in a public subspace, before noise.
+"""A party's contribution to class sums: for each label, the sum of its records' coordinates, before noise.
 
-Inner products with the directions are exact (`client/contributions/exact_products.py`), and everything after them is
-computed for each record alone, in a fixed order: a record adds the same integers in any batch, party or chunk.
+The coordinates are those in a public subspace. Inner products with its directions are exact
+(`client/contributions/exact_products.py`), and everything after them is computed for each record separately, in a fixed
+order, so a record adds the same integers in any batch, party or chunk.
 """
 
 import numpy as np
@@ -12,13 +13,15 @@ from client.records import EmbeddedRecords
 from common.queries import class_sums
 
 _ROWS = 4096
-"""Number of records at a time, to save memory."""
+"""Number of records processed at a time, to save memory."""
 _FURTHEST = 1e150
-"""Bound to which coordinates are clipped first, so that their squares are finite."""
+"""Bound that coordinates are clipped to first, so that their squares are finite."""
 
 
 def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum the records' coordinates, and count them. Records of labels that the query does not have add nothing.
+    """Return the sums of the records' coordinates and the number of records, for each label.
+
+    Records with labels that the query does not have add nothing.
 
     Returns:
         (labels * (directions + 1),) int64, in grid units: for each label the sums along the directions, then the count.
@@ -42,10 +45,10 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
 def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     """Shorten rows, in units of the radius, to norm at most 1, and round them toward zero to the grid.
 
-    Entries that are not finite count as zero; conversion would make them the smallest 64-bit integer.
+    Entries that are not finite count as zero, since conversion would turn them into the smallest 64-bit integer.
 
     Returns:
-        (records, directions) int64, the sum of squares of each row at most grid^2.
+        (records, directions) int64; the sum of squares of each row is at most grid^2.
     """
     coordinates = np.nan_to_num(coordinates, nan=0, posinf=0, neginf=0).clip(-_FURTHEST, _FURTHEST)
     squares = np.zeros(len(coordinates))
@@ -58,7 +61,7 @@ def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
 def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
     """Lower each row's largest entries toward zero, one by one, until its sum of squares is at most grid^2.
 
-    Few rows change, if any: those that rounding in floating point left slightly too long.
+    Only rows that floating-point rounding left slightly too long change, which are few, if any.
     """
     out = integers.copy()
     while len(rows := np.flatnonzero((out**2).sum(axis=1) > grid**2)):

@@ -1,7 +1,8 @@
 """A party's contribution to each query that is a sum over parties, before noise.
 
-The contribution is a function of the records alone, in integers: contributions of disjoint records add up to that of
-their union, except for self-similarity, whose pairs are within a party.
+The contribution is a vector of integers that depends on the records alone. The contributions of disjoint sets of
+records add up to the contribution of their union, except for self-similarity, where both records of a pair belong to
+the same party.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +37,8 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
     SelfSimilarity: counts.of_pairs,
     CorrectCount: counts.of_correct,
 }
-"""The function of each query that is a sum over the parties."""
+"""The function that computes the contribution, keyed by type of query, for each query that is a sum over the parties.
+"""
 
 
 def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
@@ -50,6 +52,6 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
         (query.length,) int64, in grid units.
 
     Raises:
-        ProtocolError: The query's vectors differ in dimension from the records'.
+        ProtocolError: The query's vectors and the records' vectors differ in dimension.
     """
     return CONTRIBUTIONS[type(query)](query, records)

@@ -1,7 +1,7 @@
-"""A party's contributions that count records or add up one number per record, before noise.
+"""A party's contributions to queries that count records or add up one number per record, before noise.
 
-They are histograms of labels, of lengths and of terms, the cosines of pairs, and the correct answers of a released
-classifier.
+These queries are histograms of labels, lengths and terms, the cosines of pairs of records, and the number of records
+that a released classifier labels correctly.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from common.queries.terms import Extractor, decode_terms
 
 
 def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the records with each label: (labels,) int64."""
+    """Return the number of records with each label: (labels,) int64."""
     labels = records.labels[records.labels < query.spec.labels]
     return np.bincount(labels, minlength=query.spec.labels).astype(np.int64)
 
 
 def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the records with each number of labels, each label, and each pair of labels, in grid units.
+    """Return how many records have each number of labels, each label, and each pair of labels, in grid units.
 
     Returns:
         (labels_per_record + labels + pairs,) int64.
@@ -48,7 +48,7 @@ def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
 
 
 def of_order(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the sections that begin a record, follow each other section, and end a record, in grid units.
+    """Return how many sections begin a record, follow each other section, and end a record, in grid units.
 
     Returns:
         (labels * (labels + 1),) int64.
@@ -64,23 +64,23 @@ def of_order(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]
 
 
 def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the records with a length in each bin: (bins,) int64."""
+    """Return the number of records with a length in each bin: (bins,) int64."""
     bins = np.searchsorted(query.edges, lengths(records), side="right")
     return np.bincount(bins, minlength=query.spec.bins).astype(np.int64)
 
 
 def of_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the records in which each term is among the first k distinct ones: (terms,) int64."""
+    """Return the number of records in which each term is among the first k distinct terms: (terms,) int64."""
     term_lists = first_terms(decode_terms(query.terms), records.texts, query.spec.first)
     occurrences = [term for terms in term_lists for term in terms]
     return np.bincount(np.array(occurrences, dtype=np.int64), minlength=query.length).astype(np.int64)
 
 
 def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum the pairs' cosines, each rounded toward zero to the grid, and count the pairs, both in grid units.
+    """Return the sum of the pairs' cosines, each rounded toward zero, and the number of pairs, both in grid units.
 
-    The key that assigns records to buckets is the query's digest, which is public: a record changes only one bucket
-    for any key, and a key known beforehand only allows somebody to write records that share a bucket.
+    The key that assigns records to buckets is the query's digest, which is public. That is safe: a record changes only
+    one bucket for any key, and knowing the key beforehand only allows somebody to write records that share a bucket.
 
     Returns:
         (2,) int64.
@@ -97,7 +97,7 @@ def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int6
 
 
 def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Count the records that the classifier gets right, and all records: (2,) int64."""
+    """Return the number of records that the classifier labels correctly, and of all records: (2,) int64."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(
             "dimension of the classifier",
@@ -112,7 +112,7 @@ def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int6
 
 
 def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Return the records' lengths in words separated by white space: (records,) int64."""
+    """Return the number of words, separated by white space, of each record: (records,) int64."""
     return np.array([len(text.split()) for text in records.texts], dtype=np.int64)
 
 

@@ -2,9 +2,9 @@
 
 The last bits of a matrix product depend on the shapes of its operands, so a record's value would depend slightly on the
 number of other records, while sensitivities are proved for records that do not affect each other. Hence inner products
-are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as integers
-times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that is chosen for
-each row. By Cauchy and Schwarz, no partial sum then reaches 2^53.
+are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm are integers
+times 2^-22, and other rows are integers of up to 24 bits (fewer in many dimensions) times a power of two that is chosen
+for each row. By the Cauchy-Schwarz inequality, no partial sum then reaches 2^53.
 
 Votes need all 24 bits of both factors and are the most expensive, so they have a separate method
 (`client/contributions/votes.py`).
@@ -26,7 +26,7 @@ def of_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Convert rows to integers, and find the unit of each row's products with integers of vectors.
+    """Convert rows to integers; return these and the unit of each row's products with integer vectors.
 
     Args:
         rows: (m, blocks * dim) finite numbers.

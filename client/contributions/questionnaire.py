@@ -1,4 +1,4 @@
-"""A party's contribution to class sums with a questionnaire, before noise."""
+"""A party's contribution to class sums and a questionnaire, before noise."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from common.queries.terms import decode_terms
 
 
 def contribution(query: questionnaire.Questionnaire, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Compute class sums, then count the records by their answers and by their first terms, in grid units.
+    """Return class sums, then counts of the records by their answers and by their first terms, in grid units.
 
-    Records of labels that the query does not have add nothing.
+    Records with labels that the query does not have add nothing.
 
     Returns:
         (query.length,) int64.

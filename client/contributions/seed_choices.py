@@ -1,4 +1,4 @@
-"""A party's choices among public candidates by noisy max, as the seeds of texts that are to resemble records."""
+"""A party's choices by noisy max among public candidates, which become seeds of texts that are to resemble records."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 64 << 20
 def choose(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
-    """Choose as many candidates as the plan says.
+    """Return the indices of the planned number of candidates, chosen by noisy max.
 
     Args:
         query: The candidates.
@@ -31,7 +31,7 @@ def choose(
         (choices,) int64, the sorted indices of the chosen candidates.
 
     Raises:
-        ProtocolError: If the candidates' vectors differ in dimension from the records'.
+        ProtocolError: The candidates' vectors and the records' vectors differ in dimension.
     """
     stream = Keystream(key)
     choices = [
@@ -44,14 +44,15 @@ def choose(
 def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
     """Yield the utilities of all candidates for each of `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
-    With more records than choices, those with the lowest keyed digests choose. They are a uniform sample, in which an
-    additional record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.
+    If there are more records than choices, the records with the lowest keyed digests are the choosers: a uniform
+    sample, in which an additional record replaces at most one. If there are fewer, the remaining choosers have equal
+    utilities for all candidates.
 
     Yields:
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.
 
     Raises:
-        ProtocolError: If the candidates' vectors differ in dimension from the records'.
+        ProtocolError: The candidates' vectors and the records' vectors differ in dimension.
     """
     candidates, dimensions = query.vectors.shape
     if dimensions != records.vectors.shape[1]:
@@ -72,7 +73,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
 
 
 def _of_record(cosines: NDArray[np.floating], same_label: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
-    """Return one record's utilities, (candidates,) int64; `same_label` marks the candidates of its label."""
+    """Return one record's utilities, (candidates,) int64; `same_label` marks the candidates with the record's label."""
     if not nearest:
         return np.where(same_label, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)

@@ -1,12 +1,12 @@
 """A party's contribution to the sketch of a kernel density, before noise (DP-KPS, sections 2 and A.2).
 
 The terms' inner products with the frequencies are exact (`client/contributions/exact_products.py`), and the rest is
-computed for each record and coordinate alone, in a fixed order: a record adds the same integers in any batch, party or
-chunk. The cosines are numpy's, which do not depend on an angle's position in its array; another machine's may differ in
-the last bit, and move a coordinate that is within 1e-14 of an integer by 1. The bound on a record's own values does not
-depend on any of this.
+computed for each record and coordinate separately, in a fixed order, so a record adds the same integers in any batch,
+party or chunk. The cosines are computed by numpy and do not depend on an angle's position in its array. On another
+machine they may differ in the last bit, which can change a coordinate within 1e-14 of an integer by 1. The bound on a
+record's own values does not depend on any of this.
 
-A chunk of the frequencies is computed for all records at once, so that the features of a term are computed once.
+Each chunk of frequencies is processed for all records at once, so that the features of a term are computed once.
 """
 
 import numpy as np
@@ -24,11 +24,11 @@ _ROWS = 2048
 
 
 def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum the records' features, in grid units. Records of labels that the query does not have add nothing.
+    """Return the sum of the records' features, in grid units.
 
     Returns:
-        (labels * features,) int64: the features of the first label, then of the next; if features are paired, all
-        cosines of a label come before its sines.
+        (labels * features,) int64, label by label; if features are paired, all cosines of a label come before its
+        sines.
     """
     spec = query.spec
     labelled_rows = np.flatnonzero(records.labels < spec.labels)
@@ -49,7 +49,7 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
 def _of_single_terms(
     query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the mean of the features of each record's terms, (records, features of these rows)."""
+    """Return the mean of the features of each record's terms, (records, features for these rows)."""
     used, places = np.unique(np.concatenate(record_terms), return_inverse=True)
     integers, units = exact_products.of_rows(query.frequencies[rows])
     of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
@@ -66,7 +66,7 @@ def _of_single_terms(
 def _of_prefixes(
     query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the features of each record's terms side by side, (records, features of these rows)."""
+    """Return the concatenated features of each record's terms, (records, features for these rows)."""
     dim = query.vectors.shape[1]
     integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
     total = np.zeros((len(record_terms), len(rows)))
@@ -93,7 +93,7 @@ def _products(
 
 
 def _chunks(query: sketch.Sketch, record_terms: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    """Split the frequencies' rows into chunks whose arrays together take about `_CHUNK_BYTES`."""
+    """Split the frequencies' rows into chunks for which the arrays take about `_CHUNK_BYTES` together."""
     if not record_terms:
         return []
     terms = len({term for terms in record_terms for term in terms})

@@ -1,25 +1,26 @@
 """A party's contribution to nearest and furthest votes, before noise.
 
 The result is a pure function of the similarities of all (record, candidate) pairs, independent of chunking, order and
-the machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
-therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in float64 in any order of
-summation (they stay below 2^49). Their float32 product by numpy, called `rough`, is computed first:
+the machine's matrix library, so that the sum over the parties equals the votes of all records if they were in one
+place. Similarities are therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in
+float64 in any order of summation (they stay below 2^49). Their float32 product by numpy, called `rough`, is computed
+first:
 
     In any order of summation, with or without fused multiplication, the float32 inner product of d numbers is off by at
     most d u / (1 - d u) times the product of the norms, for u = 2^-24 (Higham 2002, section 3.1). Norms are up to
-    1.001, which with d up to 2^16 makes at most 1.01 d u. Numbers that are too small for float32 do not occur, since
-    all are multiples of 2^-48.
+    1.001, so for d up to 2^16 the error is at most 1.01 d u. Underflow does not occur, since all numbers are multiples
+    of 2^-48.
 
-Let E be that error and M = 2 E + 1.01e-5. A candidate whose rough similarity is larger by M than another's has a
-similarity larger by more than 1e-5, hence a larger one after rounding to 5 decimals as well. Two conclusions:
+Let E be that error and M = 2 E + 1.01e-5. If one candidate's rough similarity exceeds another's by M, its similarity
+exceeds the other's by more than 1e-5, and is therefore also larger after rounding to 5 decimals. Two conclusions:
 
-1. If Q candidates have rough similarities of at least t, none below t - M is among the Q nearest. The Q-th largest
-   maximum of groups of candidates serves as t, so that only a few candidates are listed (`_listed`).
-2. A listed candidate with no other within M of it is in the right place among the others. The similarities of all
-   other listed candidates are computed again, exactly (`_ranked`).
+1. If Q candidates have rough similarities of at least t, no candidate below t - M is among the Q nearest. The Q-th
+   largest maximum of groups of candidates serves as t, so that only a few candidates are listed (`_listed`).
+2. A listed candidate with no other within M of it is already in its right rank. The similarities of all other listed
+   candidates are computed again, exactly (`_ranked`).
 
-A record whose list would be long, as for many copies of one text, gets exact similarities to all candidates, which
-takes about three times as long. For the furthest, minima replace maxima.
+For a record with a long list, for example because of many copies of one text, the exact similarities to all candidates
+are computed, which takes about three times as long. For furthest votes, minima replace maxima.
 """
 
 import numpy as np
@@ -32,30 +33,33 @@ from common.queries.votes import Votes
 _GRID = np.float32(2**24)
 _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
-"""Largest number of records at a time, and of bytes of memory for their rough similarities."""
+"""Largest number of records processed at a time, and largest size in bytes of their rough similarities."""
 _GROUPS = 256
-"""Least number of groups of a label's candidates, if it has as many: more make shorter lists, but take longer."""
+"""Smallest number of groups of a label's candidates, if it has so many. More groups make shorter lists, but take
+longer."""
 _MANY = 4
-"""A record's list is long if it has more candidates, or groups of them, than this number times the record's votes."""
+"""A record's list is long if it has more candidates, or groups of candidates, than this number times the record's
+votes."""
 _APART = 4.0
-"""Offset of one record's similarities from the next one's, which keeps them apart: all are within -1.01 and 1.01."""
+"""Offset between the similarities of consecutive records, which keeps them apart, as all are within -1.01 and 1.01."""
 _SPAN = 2**18
-"""A number larger than the number of different similarities of 5 decimals."""
+"""A number larger than the number of distinct similarities rounded to 5 decimals."""
 _PAIRS, _COLUMNS = 32, 512
-"""Number of pairs, and of candidates, at a time for exact similarities, which then stay in the processor's cache."""
+"""Number of pairs, and of candidates, for which exact similarities are computed at a time, to fit the processor's
+cache."""
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum this party's votes; see `votes_of`."""
+    """Return this party's votes; see `votes_of`."""
     return votes_of(query, records.vectors, records.labels)
 
 
 def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Sum this party's votes, in grid units (`query.spec.grid` of them are one vote).
+    """Return the sum of the records' votes, in grid units (one vote is `query.spec.grid` units).
 
-    A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
-    products, rounded to 5 decimals; ties go to the lower candidate index, for furthest votes as well. Records of a
-    label without candidates vote for nothing.
+    A record votes for candidates of its own label by l2 distance. For unit vectors this is the order of their inner
+    products, which are rounded to 5 decimals. Ties go to the lower candidate index, for furthest votes as well. Records
+    with a label that has no candidates do not vote.
 
     Args:
         query: The query.
@@ -66,8 +70,8 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
         (candidates,) int64, or (2 * candidates,) with the furthest votes after the nearest.
 
     Raises:
-        ProtocolError: If the query's vectors differ in dimension from the records'.
-        InternalError: If the arguments' shapes disagree.
+        ProtocolError: The query's vectors and the records' vectors differ in dimension.
+        InternalError: The arguments' shapes disagree.
     """
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
@@ -108,7 +112,7 @@ def _votes_of_label(
 
 
 def _on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round to multiples of 2^-24; exact in float32 for entries up to slightly above 1."""
+    """Round vectors to multiples of 2^-24, which is exact in float32 for entries up to slightly above 1."""
     rounded: NDArray[np.float32] = np.rint(vectors * _GRID) / _GRID
     return rounded
 
@@ -118,8 +122,8 @@ def _ranked(
 ) -> NDArray[np.int64]:
     """Return the indices of each record's nearest candidates (for sign -1, furthest) in order, (records, ranks) int64.
 
-    The rows are in any order of the records. `rough` is (candidates, records), each entry off by less than the error of
-    the module's proof.
+    The rows are in no particular order of the records. `rough` is (candidates, records), and the error of each entry is
+    below the bound in the module's docstring.
     """
     count, dim = candidates.shape
     margin = 2 * 1.01 * dim * 2.0**-24 + 1.01 / _DECIMALS
@@ -146,10 +150,10 @@ def _ranked(
 def _listed(
     rough: NDArray[np.float32], ranks: int, margin: float, sign: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs (record, candidate) that can be among the record's first `ranks`, and the records left out.
+    """Return the pairs (record, candidate) that can be among the record's first `ranks`, and the omitted records.
 
-    Group g has the candidates g, g + groups, g + 2 groups and so on. Records with long lists (`_MANY`) are left
-    out, since it is faster to compute all their pairs exactly.
+    Group g has the candidates g, g + groups, g + 2 groups and so on. Records with long lists (`_MANY`) are left out,
+    since computing all their pairs exactly is faster.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))
@@ -178,7 +182,7 @@ def _exact_pairs(
     candidate: NDArray[np.int64],
     record: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the exact similarity of each listed pair of a candidate and a record."""
+    """Return the exact similarity of each listed pair of candidate and record."""
     exact = np.empty(len(record))
     for start in range(0, len(record), _PAIRS):
         part = slice(start, start + _PAIRS)
@@ -203,7 +207,7 @@ def _keys(
 ) -> NDArray[np.int64]:
     """Return integer keys that sort by record, then by similarity rounded to 5 decimals, then by candidate.
 
-    A key modulo `count` is its candidate. Higher similarities come first, or lower ones for sign -1.
+    A key modulo `count` is the index of its candidate. Higher similarities come first, or lower ones for sign -1.
     """
     rounded = np.floor(similarities * _DECIMALS + 0.5).astype(np.int64)
     return (record * _SPAN - sign * rounded) * count + candidate

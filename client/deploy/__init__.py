@@ -1,1 +1,1 @@
-"""The commands of `caucus-party`, which create, check, approve, start and inspect a hospital's folder."""
+"""The commands of `caucus-party`, with which a hospital's folder is created, checked, started and inspected."""

@@ -1,4 +1,4 @@
-"""The person who decides at this hospital, identified in the audit log by the account that runs the process."""
+"""The account that runs this process, which identifies the person who decides in the hospital's audit log."""
 
 import os
 import pwd
@@ -8,9 +8,10 @@ from common.system.log_lines import printable_line
 
 
 def account() -> str:
-    """Return the account that runs this process, with its full name if the system has one; ignore the environment.
+    """Return the account that runs this process, with its full name if the system has one.
 
-    An account that several people share, such as root, identifies none of them; the reason of a decision can.
+    Environment variables are ignored. If several people share an account, such as root, it identifies none of them, but
+    the reason of a decision can.
     """
     number = os.geteuid()
     try:

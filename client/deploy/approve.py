@@ -1,6 +1,6 @@
-"""`caucus-party approve`: shows a plan's questions about this hospital's records to the person who decides.
+"""`caucus-party approve`: shows what a plan asks about this hospital's records, to the person who decides on it.
 
-The sheet is that of `plan_sheet.py`, which the page shows too (`caucus-party page`).
+The sheet comes from `plan_sheet.py`, and `caucus-party page` shows the same one.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from common.errors import ConfigError
 from common.system.commands import add_command
 
 WIDTH = 17
-"""Width, in characters, of the column of the facts' names."""
+"""Width, in characters, of the column with the facts' names."""
 LONGEST_LINE = 100
-"""Width, in characters, of a line of a long fact."""
+"""Maximum width, in characters, of a line of a long fact."""
 REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
@@ -98,7 +98,7 @@ def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: P
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:
-    """Select the plans to show.
+    """Return the plans to show.
 
     Raises:
         ConfigError: No plan of the run is known.
@@ -118,7 +118,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
 
 
 def _asked(approval: PlanApproval) -> bool | None:
-    """Ask the user for a decision; return True to approve, False to refuse, or None to leave the plan open for now.
+    """Ask the user for a decision; return True for approval, False for refusal, or None to leave the plan undecided.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -136,7 +136,7 @@ def _asked(approval: PlanApproval) -> bool | None:
 
 
 def _asked_why() -> str:
-    """Ask for the reason of a refusal and return it; it may be empty."""
+    """Ask for the reason for a refusal and return it; it may be empty."""
     try:
         return plain(input("why? [for this hospital's audit log, never sent; Enter: no reason] ").strip()[:200])
     except EOFError:
@@ -144,7 +144,7 @@ def _asked_why() -> str:
 
 
 def lines(facts: PlanFacts) -> Iterator[str]:
-    """Yield the sheet of a plan, each fact on a line or, where it is long, on several."""
+    """Yield the lines of a plan's sheet; a long fact takes several lines."""
     yield decision(facts.approval)
     for part in sheet(facts):
         if part.title:

@@ -1,8 +1,9 @@
 """`caucus-party audit`: whether synthetic texts disclose this hospital's records more often than held-back ones.
 
-The hospital holds the control records back, at random, before its first run. Their file is like that of the records,
-and `client.yaml` never names it. What is tested, and what no such test can see, is in `client/disclosures/learning.py`.
-The result is in the hospital's folder, private/disclosures.json, mode 0600, and nothing leaves. Texts are never shown.
+Before its first run, the hospital draws control records at random and holds them back. Their file has the format of the
+file of records, and `client.yaml` never names it. `client/disclosures/learning.py` explains what is tested and what no
+such test can detect. The result is stored in the hospital's folder as private/disclosures.json, mode 0600; nothing
+leaves the hospital. Texts are never shown.
 """
 
 import argparse
@@ -43,8 +44,8 @@ class Audit:
         texts: Number of synthetic texts.
         records: Number of records that were compared.
         control: Number of control records that were compared.
-        left_out: Number of records of both kinds that were left out, since their text occurs more than once.
-        learning: Tests whether the texts depend on the records at all ("no learning"), one for each feature.
+        left_out: Number of records of both kinds that were left out because their text occurs more than once.
+        learning: Tests of whether the texts depend on the records at all ("no learning"), one for each feature.
         epsilon: The tested ε; None if no guarantee was tested.
         delta: The tested δ; None if no guarantee was tested.
         promise: Tests of this (ε, δ), one for each feature.
@@ -95,7 +96,7 @@ class Audited:
         audit: The result.
         untested: Lines on features that could not be tested here.
         path: The file with the result.
-        problem: The error if a test rejects, that is, if the texts disclose records; otherwise None.
+        problem: The error if a test rejects its hypothesis, that is, if the texts disclose records; otherwise None.
     """
 
     audit: Audit
@@ -130,7 +131,7 @@ def audit(
         settings: The hospital's settings.
         texts_file: Synthetic texts.
         control_file: Control records, in the format of the records.
-        epsilon: Epsilon of the guarantee to test as well; None for none.
+        epsilon: Epsilon of a guarantee to test as well; None to test no guarantee.
         delta: Delta of that guarantee.
 
     Raises:
@@ -190,7 +191,7 @@ def _problem(audit: Audit) -> CaucusError | None:
 def _flags(
     settings: HospitalSettings, pool: Sequence[Record], texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
-    """Flag the disclosed records for each feature; also return a line for each feature that cannot be tested here."""
+    """Flag the disclosed records for each feature; also return a line for each feature that cannot be tested."""
     untested = []
     personal = features.personal_values
     try:

@@ -1,6 +1,6 @@
-"""Totals of the audit log: how many requests were answered and refused, for which reasons, and when the last one came.
+"""Totals from the audit log: answered requests, refused requests by reason, and the time of the last request.
 
-The figures are those of the present `audit.jsonl`: after it has been moved away they start again at zero.
+The figures cover the present `audit.jsonl`; after that file has been moved away, they start again at zero.
 """
 
 import json
@@ -13,13 +13,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTotals:
-    """Sums over the lines of an audit log.
+    """Totals over the lines of an audit log.
 
     Attributes:
         answered: Number of requests that were answered.
         refused: Number of refused requests, keyed by reason.
-        last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if none came.
-        last_refusal: The last line of the log with a refusal, unchanged; None if there is none.
+        last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if there was no request.
+        last_refusal: The last line of the log with a refusal, unchanged; None if there was no refusal.
     """
 
     answered: int = 0
@@ -29,10 +29,10 @@ class AuditTotals:
 
 
 class AuditReader:
-    """Reader of a growing audit log, which reads each line only once.
+    """A reader of a growing audit log that reads each line only once.
 
     Args:
-        path: The log; it need not exist.
+        path: The log file, which need not exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class AuditReader:
         self._last_refusal: dict[str, Any] | None = None
 
     def totals(self) -> AuditTotals:
-        """Return the totals of all complete lines that the log has now.
+        """Return the totals over all complete lines that the log now has.
 
         Raises:
             OSError: The log cannot be read.

@@ -1,4 +1,4 @@
-"""`caucus-party check`: whether this hospital is ready, and what will leave it."""
+"""`caucus-party check`: whether this hospital is ready, and what data will leave it."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ LEAVES = (
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",
 )
 _RESULT = 8
-"""Width of the column of results."""
+"""Width, in characters, of the column of results."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

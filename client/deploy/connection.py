@@ -1,4 +1,4 @@
-"""Checks of a hospital's connection to the coordinator, from its own machine; they change nothing there."""
+"""Checks of a hospital's connection to the coordinator, made from the hospital's machine; they change nothing there."""
 
 import os
 import re
@@ -23,32 +23,33 @@ from common.system.files import content_of
 
 TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
-"""Seconds that this machine's clock may be ahead or behind: a node signs the time of each call, which Flower checks."""
+"""Seconds by which this machine's clock may be ahead or behind: a node signs the time of each call, which Flower
+checks."""
 
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
-"""OpenSSL's codes of a certificate that no known authority has signed, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT and the
-three after it."""
+"""OpenSSL's error codes for a certificate that no known authority has signed: X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
+and the three after it."""
 _OPENED = (
     "If a proxy or firewall opens TLS, let it pass this address unopened: its certificate is never accepted. Otherwise "
     "compare the invitation's fingerprint"
 )
 _CLOCKS = "Compare the clocks of both machines and the invitation's fingerprint"
 _REFUSED = re.compile(r"Tunnel connection failed: (\d+) ?(.*)", re.DOTALL)
-"""Pattern of http.client's message about a proxy's refusal, with status and reason."""
+"""Pattern of http.client's message about a proxy's refusal, which contains the status and the reason."""
 _ADVICE = {
     "403": "Ask for a rule of the proxy that lets CONNECT to this host and port through",
     "407": f"Write the proxy's login, USER:PASSWORD, into node/{proxy.LOGIN}, or correct it",
 }
-"""Advice by the status of a proxy's refusal."""
+"""Advice, keyed by the status of a proxy's refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Results of one request to the front door, the coordinator's public endpoint.
+    """Facts about the connection of one request to the front door, the coordinator's public endpoint.
 
     Attributes:
-        secure: Version of TLS.
-        expires: End of the validity of the coordinator's certificate.
+        secure: Version of TLS that was used.
+        expires: Time at which the coordinator's certificate expires.
         ahead: Seconds by which this machine's clock is ahead of the coordinator's; None if the answer had no date. The
             coordinator's dates are in whole seconds.
         via: URL of the proxy that the request went through; None for a direct connection.
@@ -61,14 +62,14 @@ class Connection:
 
 
 def connect(settings: HospitalSettings) -> Connection:
-    """Ask the coordinator's front door for its health, over TLS with the coordinator's own certificate authority.
+    """Request the health of the coordinator's front door, over TLS with the coordinator's own certificate authority.
 
     Returns:
-        Facts about the connection that was made.
+        Facts about the connection.
 
     Raises:
-        ConfigError: The certificate is expired, not yet valid, of another authority or of another host; or there is no
-            authority; or the proxy's login is wrong.
+        ConfigError: The certificate is expired, not yet valid, signed by another authority or for another host; or the
+            authority's certificate is missing; or the proxy's login is wrong.
         CaucusError: Nobody answers, or the proxy refuses.
     """
     name, _, port = settings.coordinator.rpartition(":")
@@ -106,10 +107,10 @@ def connect(settings: HospitalSettings) -> Connection:
 
 
 def check_clock(ahead: int | None) -> str:
-    """Return the difference of the clocks, in words.
+    """Return the difference between the clocks, in words.
 
     Raises:
-        ConfigError: This clock is too far ahead or behind.
+        ConfigError: This machine's clock is too far ahead or behind.
     """
     if ahead is None:
         return "the coordinator's clock is not known"
@@ -124,7 +125,7 @@ def check_clock(ahead: int | None) -> str:
 
 
 def check_node_key(settings: HospitalSettings) -> None:
-    """Find out whether the coordinator knows this node's key.
+    """Check that the coordinator knows this node's key.
 
     Raises:
         ConfigError: The key is not a NIST P-384 key, or the coordinator does not know it.
@@ -171,7 +172,7 @@ def _where(coordinator: str, via: str | None) -> str:
 
 
 def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusError:
-    """Return the error for a request that got no answer or that a proxy refused."""
+    """Return the error for a request that got no response or that a proxy refused."""
     got = getattr(error, "strerror", None) or type(error).__name__
     if via is None:
         do = "Is it running, and does the firewall allow outbound TCP to this port?"

@@ -1,4 +1,4 @@
-"""`caucus-party init`: keys, folders, `client.yaml` with every limit explained, and the public file `party.json`."""
+"""`caucus-party init`: creates keys, folders, a `client.yaml` that explains each limit, and the public `party.json`."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ headings: []               # or those of the records' sections, such as [History
 
 
 MOST_BY_DEFAULT = 1_000
-"""Number of records that a hospital declares by default: the same for all, so that it reveals nothing."""
+"""Largest number of records that a hospital declares by default: the same for all, so that it reveals nothing."""
 MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
@@ -122,7 +122,7 @@ def check_number(count: int, declared: PartyFile) -> None:
     """Raise a DataError if there are more records than the hospital has declared.
 
     Raises:
-        DataError: There are more; the message has only the declared number, which is public.
+        DataError: There are more; the message contains only the declared number, which is public.
     """
     if count > declared.max_records:
         raise DataError(
@@ -134,11 +134,11 @@ def check_number(count: int, declared: PartyFile) -> None:
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
-    """Return a hospital's keys: the public file, and the content of each secret file, keyed by its path in the folder.
+    """Return a new hospital's public file, and the content of each secret file, keyed by its path in the folder.
 
     Args:
         name: The hospital's name.
-        most: The largest number of records that it declares.
+        most: The largest number of records, which the hospital declares.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.
@@ -167,7 +167,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 def sections() -> str:
     """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
 
-    Each writer is null, with its settings in comments below, ready to be turned on.
+    Each writer is null, with its settings in comments below it, ready to be enabled.
     """
     text = (resources.files("configs") / "client.yaml").read_text(encoding="utf-8")
     _, *parts = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
@@ -194,7 +194,7 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
-    """Raise a ConfigError if the relay's account could replace the whole folder, as in that account's home."""
+    """Raise a ConfigError if the relay's account could replace the whole folder, as it can in its own home folder."""
     groups = os.getgrouplist(account.pw_name, account.pw_gid)
     for above in {*folder.absolute().parents, *folder.resolve().parents}:
         if not above.exists():
@@ -207,9 +207,10 @@ def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """Let the relay's account pass through the folder, own its part of it and reach the socket, and nothing else.
+    """Let the relay's account enter the folder, own the relay's files and reach the socket, and nothing else.
 
-    Access to the folder comes last: while paths are used here, the account cannot yet replace a file by a link.
+    Access to the folder is granted last, so that the account cannot replace a file by a link while paths are in use
+    here.
     """
     for path in (*(folder / "node").iterdir(), folder / "node"):
         os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

@@ -1,10 +1,11 @@
-"""Health check of the container of one half of a hospital.
+"""Health check for the container that runs one half of a hospital.
 
     python -m client.deploy.health FOLDER HALF
 
-HALF is `service` or `relay`. The exit code is 0 if all processes of that half run and, for the service, if it answers
-on its socket; 1 otherwise, with the reason in one line. The check does not test whether the coordinator can be reached,
-as restarting a container would not help. It loads neither torch nor anything that reads records.
+HALF is `service` or `relay`. The exit code is 0 if all processes of that half are running and, for the service, if it
+answers on its socket. Otherwise it is 1, and the reason is printed in one line. The check does not test whether the
+coordinator can be reached, as restarting a container would not help. This module loads neither torch nor any code that
+reads records.
 """
 
 import os
@@ -16,11 +17,11 @@ from client.channel import SOCKET, answers
 from common.system.processes import status
 
 PATIENCE = 5.0
-"""Seconds in which the service must answer."""
+"""Seconds within which the service must respond."""
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """Return what is wrong with one half of a hospital; None if everything works.
+    """Return what is wrong with one half of a hospital; None if nothing is.
 
     Args:
         folder: The hospital's folder.

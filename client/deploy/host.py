@@ -1,10 +1,10 @@
-"""The party service, a separate process: it alone reads records, keys and ledger, and it has no network.
+"""The party service, a separate process: only this process reads records, keys and ledger, and it has no network.
 
     python -m client.deploy.host FOLDER
 
-It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a separate systemd unit. It
-reads records, keys, roster and models once, at its start, and embeds the records then; it reads limits and approval
-again whenever a plan is opened or a question asked (`CurrentTerms`).
+It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a separate systemd unit. At its
+start it reads the records, keys, roster and models once and embeds the records. It reads limits and approval again
+whenever a plan is opened or a question is asked (`CurrentTerms`).
 """
 
 import logging
@@ -38,11 +38,11 @@ KEY_BYTES = 32
 
 
 class CurrentTerms:
-    """The terms that `client.yaml` states now; everything else must still be as this service read it.
+    """The terms that `client.yaml` contains now; all other settings must be the same as when the service started.
 
     Args:
-        settings: Settings, as read at the start.
-        roster: Roster, as read at the start.
+        settings: Settings, as read at the service's start.
+        roster: Roster, as read at the service's start.
     """
 
     def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:
@@ -50,10 +50,11 @@ class CurrentTerms:
         self._roster = roster
 
     def __call__(self) -> Terms:
-        """Read the hospital's files, and return the terms that they state now.
+        """Read the hospital's files, and return the terms that they now contain.
 
         Raises:
-            RefusalError: SETTINGS: a file cannot be read or is wrong, or a setting has changed that needs a restart.
+            RefusalError: A file cannot be read or is invalid, or a setting has changed that needs a restart; the reason
+                is SETTINGS.
         """
         try:
             now, roster = HospitalSettings.load(self._settings.folder), self._settings.roster_file()
@@ -81,13 +82,13 @@ def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
 
 
 class PendingService:
-    """A party service that is still starting, which may take hours: messages wait for it and are not lost."""
+    """A party service that is still starting, which may take hours; messages wait for it and are not lost."""
 
     def __init__(self) -> None:
         self.built: Future[PartyService] = Future()
 
     def handle(self, parcel: Parcel) -> Parcel:
-        """Wait until the service has started, then answer one parcel."""
+        """Wait until the service has started, then return its reply to one parcel."""
         return self.built.result().handle(parcel)
 
 
@@ -95,8 +96,8 @@ def service(settings: HospitalSettings) -> PartyService:
     """Return the hospital's party, built from its own files alone.
 
     Raises:
-        ConfigError: A key or the roster is missing, open to others or wrong.
-        DataError: The records are missing, open to others or wrong.
+        ConfigError: A key or the roster is missing, open to others or invalid.
+        DataError: The records are missing, open to others or invalid.
         LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
@@ -132,7 +133,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
 
 def _records_key(folder: Path) -> bytes:
-    """Read the key for the digest of the file of records; create it if the folder has none.
+    """Return the key for the digest of the file of records; create the key if the folder has none.
 
     Raises:
         ConfigError: The file is open to others or too short.

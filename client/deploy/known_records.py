@@ -1,11 +1,11 @@
-"""This account's hospital folders and their records: two folders for one file would double its budget.
+"""A note of this account's hospital folders and their records: two folders for one file would double its budget.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
-`init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
-the note, and nowhere else. A path or a digest that another folder has is reported. The note does not detect a folder of
-another account or machine, or a copy with other bytes at another path. The note is an aid: problems with it are
-reported, and `init` continues.
+`init` adds the folder, the path of its file of records, and a keyed digest of the file's bytes. The key is in the note,
+and nowhere else. `init` reports a path or a digest that another folder already has. It cannot detect a folder of
+another account or machine, or a copy with different bytes at another path. The note is only an aid: problems with it
+are reported, and `init` continues.
 """
 
 import hmac
@@ -24,7 +24,7 @@ _UNKNOWN = "WARNING: whether another folder has the same records is not known"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Noted:
-    """A folder, its file of records and the keyed digest of that file's bytes, hexadecimal."""
+    """A folder, its file of records, and the keyed digest of that file's bytes in hexadecimal."""
 
     folder: str
     records: str
@@ -32,7 +32,7 @@ class _Noted:
 
 
 def note(folder: Path, records: Path) -> Iterator[str]:
-    """Note that this folder has these records. Yield a warning if another folder has them, or if it cannot be noted."""
+    """Add this folder and its records to the note; yield a warning if another folder has them or this fails."""
     try:
         path = _path()
         key, before, problem = _read(path)
@@ -65,9 +65,9 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Return the file's key, its entries, and a warning, which is empty if the file is valid or missing.
+    """Return the note's key, its entries, and a warning, which is empty if the note is valid or missing.
 
-    If the file is missing or invalid, the key is new and there are no entries.
+    If the note is missing or invalid, the key is new and there are no entries.
     """
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""

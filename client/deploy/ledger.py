@@ -1,6 +1,6 @@
-"""`caucus-party ledger`: what was answered, run by run, and what it cost.
+"""`caucus-party ledger`: what was answered in each run, and what it cost.
 
-Nothing is ever removed, and only `accept` adds to the file: it charges what a lost ledger contained.
+No entry is ever removed, and only `accept` adds to the file: it charges what a lost ledger contained.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from common.privacy.sensitivity import Sensitivity
 
 _DELTA = 1e-5
 _SHORT = 8
-"""Number of hex digits shown of a data set's name, enough to tell it from others at a glance."""
+"""Number of hex digits of a data set's name that are shown, enough to distinguish data sets at a glance."""
 _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
@@ -146,7 +146,7 @@ def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
 
 
 def exported(ledger: Ledger) -> Iterator[str]:
-    """Yield the events as JSON, one per line, without answers, keys and digests of records."""
+    """Yield the events as JSON, one per line, without answers, keys or digests of records."""
     for event in ledger.events():
         yield json.dumps(
             {
@@ -174,7 +174,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
-    """Return the facts about these ledger entries for JSON; an infinite epsilon is null."""
+    """Return the facts about these ledger entries for JSON, where an infinite epsilon is null."""
     spent = epsilon((entry.cost for entry in entries), delta)
     times = sorted(entry.charged for entry in entries)
     return {

@@ -2,10 +2,10 @@
 
     python -m client.deploy.metrics FOLDER
 
-`caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
-service itself has no network. It reads the ledger, the note of its head and the audit log, writes nothing, and binds no
-address other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget,
-reasons for refusals, times; no text, and no figure that depends on a record.
+If `metrics_port` is set, `caucus-party start` runs this program beside the party service, which itself has no network,
+and as the same account. The program reads the ledger, the note of its head and the audit log, writes nothing, and binds
+no address other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them. They
+are the budget, reasons for refusals, and times, but no text and no figure that depends on a record.
 """
 
 import logging
@@ -29,7 +29,7 @@ from common.errors import CaucusError, ConfigError
 
 HOST = "127.0.0.1"
 LONGEST_WAIT = 10.0
-"""Seconds that a connection may stay silent, since connections are answered one after another."""
+"""Seconds for which a connection may stay silent, limited since connections are handled one after another."""
 
 log = logging.getLogger("caucus.metrics")
 
@@ -37,7 +37,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class HospitalMetrics(Collector):
-    """The hospital's status as metrics, read again at each request.
+    """The hospital's status as metrics, read from the files again at each request.
 
     Args:
         folder: The hospital's folder.
@@ -93,7 +93,7 @@ def server(folder: Path, port: int) -> WSGIServer:
 
 
 def _metrics_alone(app: Wsgi) -> Wsgi:
-    """Return the app, served only at one path and under this machine's own names, so that no web page can read it."""
+    """Return `app` restricted to one path and to this machine's own names, so that no web page can read it."""
 
     def answer(request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = request.get("HTTP_HOST", HOST).split(":")[0]
@@ -126,7 +126,7 @@ def _counter(name: str, text: str, value: float) -> Metric:
 
 
 def main() -> int:
-    """Serve until a signal to stop."""
+    """Serve until a signal to stop is received."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         settings = HospitalSettings.load(Path(sys.argv[1]))

@@ -1,7 +1,7 @@
-"""`caucus-party page`: a hospital's page on this machine, for people who decide about plans without a terminal.
+"""`caucus-party page`: a hospital's page on this machine, for people who decide on plans without a terminal.
 
-It is served on 127.0.0.1, to which an SSH tunnel leads from another machine, or on an address that is given together
-with a certificate and a password (`common/page/address.py`). The link is printed once, and opens the page for one
+It is served on 127.0.0.1, which other machines can reach through an SSH tunnel, or on an address for which a
+certificate and a password are also given (`common/page/address.py`). The link is printed once and opens the page in one
 browser (`common/page/access.py`).
 """
 

@@ -1,4 +1,4 @@
-"""A hospital's lifetime budget under a plan, as its limits count it, and the number of its records for each label."""
+"""How a plan affects a hospital's lifetime budget, as its limits count it, and how many records each label has."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from common.sections import normal, sections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The lifetime budget, as the limits count it.
+    """The lifetime budget before and after a plan's run, as the limits count it.
 
     Attributes:
-        limit: Largest epsilon of all runs; None for no limit.
+        limit: Largest epsilon of all runs together; None for no limit.
         delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
-        before: Epsilon of all other runs.
-        after: Epsilon if this run is answered to its end as well; the difference is what the run costs.
+        before: Epsilon of all other runs together.
+        after: Epsilon if this run is answered completely as well; the difference from `before` is the cost of the run.
         apart: Whether the service counts only data sets that share a record with the present one. The service's figures
             may then be lower than these, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
@@ -37,14 +37,14 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRecords:
-    """The hospital's own records under the plan's labels; only the hospital may see this.
+    """Counts of the hospital's own records by the plan's labels; only the hospital may see them.
 
     Attributes:
-        total: All of its records.
-        taking_part: Number of those with a label of the plan.
-        of_label: Number of records, keyed by label of the plan; labels that have no record are omitted.
+        total: Number of all its records.
+        taking_part: Number of records with a label of the plan.
+        of_label: Number of records, keyed by label of the plan; labels without records are omitted.
         without: Labels of the plan that no record has.
-        unasked: Number of records, keyed by label, for the labels that the plan does not have.
+        unasked: Number of records, keyed by label, for labels that are not in the plan.
     """
 
     total: int
@@ -56,7 +56,7 @@ class OwnRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What this hospital has answered of a run.
+    """What this hospital has answered in a run.
 
     Attributes:
         answers: Number of answers that were charged.
@@ -70,7 +70,7 @@ class Given:
 
 
 def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Given:
-    """Return what this hospital has answered of a plan's run; without a ledger, no answers are counted."""
+    """Return what this hospital has answered in a plan's run; without a ledger, there are no answers."""
     entries = ledger.entries(approval.run) if ledger else ()
     costs = [entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest]
     return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
@@ -82,7 +82,7 @@ def apart(plan: Plan, limits: Limits) -> bool:
 
 
 def counting(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
-    """Return the charges of other runs that certainly count against a plan; none if data sets count separately."""
+    """Return other runs' charges that certainly count against a plan; empty if data sets count separately."""
     return () if apart(plan, limits) else tuple(charged)
 
 
@@ -92,7 +92,7 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
     Args:
         plan: The plan.
         limits: The hospital's limits.
-        charged: What all other runs were charged.
+        charged: Charges of all other runs.
         problem: Why the service does not start with this ledger; empty if it does.
     """
     counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
@@ -107,7 +107,7 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
 
 
 def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
-    """Count the hospital's records for each of the plan's labels; in a plan without labels, all are one population.
+    """Return counts of the hospital's records by the plan's labels; in a plan without labels, all are one population.
 
     Args:
         plan: The plan. The labels of a plan by sections are headings.

@@ -1,9 +1,9 @@
-"""Differences of a plan from the last approved plan of its name: whoever approved that plan need only read them.
+"""Differences between a plan and the last approved plan of the same name, so that a person need only read these.
 
 If the same plan, with the same digest, was approved under another name, there are no differences.
 
-A run's name is chosen by the coordinator, which appends random letters and digits: "pilot-1a2b3c4d" and
-"pilot-99887766" have the same name. Like the purpose, it is the coordinator's claim, which nothing verifies.
+The coordinator chooses a run's name and appends random letters and digits, which are ignored here: "pilot-1a2b3c4d" and
+"pilot-99887766" count as the same name. Like the purpose, the name is the coordinator's claim and is not verified.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,8 @@ NAMES = {
     "purpose": "purpose",
     "recipient": "recipient",
 }
-"""Name for a person of each field of a plan that is compared as a whole; labels and queries are compared one by one."""
+"""Readable names of the fields of a plan that are compared as a whole, keyed by field. Labels and queries are compared
+one by one."""
 
 
 def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
@@ -88,7 +89,7 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _query(before: PlannedQuery, after: PlannedQuery) -> str:
-    """Return the differences between two queries of the same name, each with the name of its field in the plan."""
+    """Return the differences between two queries of the same name, each with the name of the plan's field."""
     if before.spec.kind != after.spec.kind:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))

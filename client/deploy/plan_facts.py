@@ -1,4 +1,4 @@
-"""Facts from which a person at the hospital decides about a plan, gathered from the hospital's own files."""
+"""The facts by which a person at the hospital decides on a plan, gathered from the hospital's own files."""
 
 import json
 import math
@@ -19,17 +19,17 @@ from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
-from common.plan.words import right_guesses
+from common.plan.words import right_guesses, strength
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
 NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
-"""Facts that a person may want to know and no plan contains, so that only the coordinator can state them."""
+"""Facts that a person may want to know but that no plan contains; only the coordinator can provide them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFacts:
-    """Facts of one plan.
+    """The facts about one plan.
 
     Attributes:
         approval: The plan's entry among the hospital's decisions.
@@ -37,21 +37,21 @@ class PlanFacts:
         hospitals: Names of the hospitals that take part, from this hospital's roster.
         unknown: Number of parties that are not on this hospital's roster.
         hospital: This hospital's name.
-        colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
-            whichever is larger.
+        colluders: Number of other hospitals that are assumed to help the coordinator: the plan's number or this
+            hospital's, whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
-        epsilon_against: Epsilon against the coordinator and this number of colluders.
-        epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
-        budget: The lifetime budget.
-        given: What this hospital has answered of the run.
-        records: This hospital's records.
+        epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
+        epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
+        budget: The lifetime budget before and after the run.
+        given: What this hospital has answered in the run.
+        records: Counts of this hospital's records by the plan's labels.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
-        beyond: Why the plan is refused even when approved; empty if it is not.
+        beyond: Why the plan is refused even if approved; empty if it is not refused.
         fits: The largest epsilon of the same plan that the limits allow; 0 if they allow none; None if the plan is
             within the limits, or if the value was not calculated.
-        quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if nothing indicates it.
-        before: The last approved plan of another run that is this plan or has its name; None if there is none.
-        changes: What has changed since that plan, in clauses.
+        quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if there is no sign of this.
+        before: The last approved run, other than this one, with the same plan or name; None if there is none.
+        changes: The changes since that plan, each as a clause.
     """
 
     approval: PlanApproval
@@ -83,14 +83,14 @@ class PlanFacts:
         known: Sequence[PlanApproval] = (),
         alone: bool = True,
     ) -> Self:
-        """Return the facts of this plan, from the hospital's own files alone.
+        """Return the facts about this plan, from the hospital's own files alone.
 
         Args:
-            approval: The plan's entry, of this version.
+            approval: The plan's entry, written by this version of the program.
             settings: The hospital's settings.
             private: The hospital's records.
             known: All plans that the hospital was asked about, to find the previous plan of the same name.
-            alone: Whether no other plan is shown with it; `fits`, which takes seconds, is calculated only then.
+            alone: Whether the plan is shown alone; only then is `fits` calculated, which takes seconds.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
@@ -133,7 +133,7 @@ class PlanFacts:
 
     @property
     def unit(self) -> str:
-        """The unit that the plan protects, in words."""
+        """The unit of privacy that the plan protects, in words."""
         if self.plan.unit == "sample":
             return "each record"
         records = sorted({query.spec.max_records for query in self.plan.queries})
@@ -142,7 +142,7 @@ class PlanFacts:
 
     @property
     def own_texts(self) -> int:
-        """The largest number of texts that this hospital sends, made from its records, further attempts included."""
+        """The largest number of texts made from its records that this hospital sends, including further attempts."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 
@@ -153,27 +153,32 @@ class PlanFacts:
 
     @property
     def without_noise(self) -> bool:
-        """Whether the answer to one of the questions has no noise."""
+        """Whether any of the plan's questions is answered without noise."""
         return any(query.without_noise for query in self.plan.queries)
 
     @property
     def few_records(self) -> bool:
-        """Whether fewer than a tenth, or none, of the hospital's records take part."""
+        """Whether the hospital's records that take part are fewer than a tenth of them, or none."""
         return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
 
     @property
     def lifting(self) -> int | None:
-        """How many other hospitals could lift this hospital's masks with the coordinator; None if they cannot."""
+        """The number of other hospitals that could lift this one's masks with the coordinator; None if they cannot."""
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 
     def right_guesses(self, epsilon: float) -> float:
-        """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
+        """Return the largest percentage of right guesses about whether one protected unit took part."""
         return right_guesses(epsilon, self.plan.delta)
 
     @property
+    def strength(self) -> str:
+        """How strong the protection against a reader of the texts is: "strong", "moderate" or "weak"."""
+        return strength(self.epsilon_released, self.plan.delta)
+
+    @property
     def trust(self) -> str:
-        """What the coordinator sees of the answers, and whether it must be trusted for that, in words."""
+        """What the coordinator can see of the answers, and whether the hospital must trust it not to look, in words."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
@@ -259,7 +264,7 @@ def _fits(plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | N
 
 
 def up(value: float, digits: int = 3) -> str:
-    """Format a loss of privacy, rounded up."""
+    """Format a privacy loss, rounded up."""
     shown = f"{value:.{digits}f}"
     return shown if float(shown) >= value else f"{value + 10.0**-digits:.{digits}f}"
 

@@ -1,7 +1,7 @@
-"""The largest epsilon of a plan that this hospital's limits allow, from figures that never leave the hospital.
+"""The largest epsilon of a plan that this hospital's limits allow, computed from figures that never leave the hospital.
 
-All noise of the plan is multiplied by one factor, and the limits check the result: the code that refuses plans also
-decides what would fit. A plan that a coordinator makes for that epsilon, with the same queries, has at least as much
+The search multiplies all noise in the plan by one factor and checks the result against the limits, with the same code
+that refuses plans. A plan with the same queries that a coordinator makes for the epsilon found has at least as much
 noise.
 """
 
@@ -21,17 +21,17 @@ from common.privacy.accountant import Release, epsilon
 from common.secagg.identity import Roster
 
 MOST_NOISE = 2.0**10
-"""Largest factor of the noise that is tried; a plan that does not fit then is refused for something else."""
+"""Largest factor that is tried for the noise; a plan that does not fit even then exceeds some other limit."""
 SECONDS = 3.0
-"""Time after which the search is given up: one figure must not keep a person from the plan."""
+"""Seconds after which the search is given up, so that one figure does not keep a person from seeing the plan."""
 _HALVINGS = 11
-"""Number of times that the interval of the factor is halved, after which its ends differ by less than 0.4 %."""
+"""Number of times that the interval of the factor is halved; its ends then differ by less than 0.4 %."""
 
 
 def refusal(
     plan: Plan, limits: Limits, charged: tuple[Release, ...], *, number: PartyId, roster: Roster
 ) -> RefusalError | None:
-    """Return why a plan is refused even when approved; None if it is not.
+    """Return why a plan is refused even if it is approved; None if it is not refused.
 
     Args:
         plan: The plan.
@@ -53,7 +53,7 @@ def largest_epsilon(
 ) -> float | None:
     """Return the largest epsilon of all the plan's releases together that the limits allow; 0 if they allow none.
 
-    Return None if the search takes longer than `SECONDS`; the next search then continues where this one stopped.
+    Return None if the search takes longer than `SECONDS`; the next call then continues where this one stopped.
 
     Args:
         plan: The plan, which the limits refuse.

@@ -1,8 +1,8 @@
-"""The sheet on which a person decides about a plan: its facts in sentences, for a terminal and for a page alike.
+"""The sheet from which a person decides on a plan: its facts in sentences, for both the terminal and the page.
 
-Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names of
-queries are the coordinator's words; their unprintable and blank characters are shown escaped, so that they can neither
-overwrite the facts that a person decides by nor, after a gap, look like a further fact.
+Privacy losses are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names of
+queries are texts from the coordinator. Their unprintable and blank characters are escaped, so that these texts can
+neither overwrite facts nor, after a gap, look like a further fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,17 +18,18 @@ from common.plan.words import differences, in_fours
 from common.system.log_lines import utc
 
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
+"""Characters that Python considers printable although they are blank: Hangul fillers, and a Braille cell without dots.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact, or a further sentence about the previous fact.
+    """One fact of the sheet, or a further sentence about the previous fact.
 
     Attributes:
         name: The fact's name; empty for a further sentence.
         sentence: The sentence.
-        folded: Whether a terminal folds it into short lines; other sentences are short enough.
+        folded: Whether a terminal wraps the sentence into short lines; other sentences are short enough.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the sheet: its title, which is empty for the first part, and its facts."""
+    """A part of the sheet, which has a title (empty for the first part) and facts."""
 
     title: str
     facts: tuple[Fact, ...]
@@ -74,7 +75,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
 
 
 def decision(approval: PlanApproval) -> str:
-    """Return a line on the decision about a plan, if there is one: by whom, when and why."""
+    """Return a line about the decision on a plan: by whom, when and why; empty if there is no decision."""
     by = f" by {approval.by}" if approval.by else ""
     when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
@@ -82,7 +83,7 @@ def decision(approval: PlanApproval) -> str:
 
 
 def amounts(budget: Budget) -> str:
-    """Return how much of a limited budget is left and how much a plan takes, in epsilon at the delta of `budget`."""
+    """Return how much of a limited budget is left and how much a plan uses, in epsilon at the delta of `budget`."""
     assert budget.limit is not None
     left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
     counted = "counted by the limit on all runs at its own delta"

@@ -1,7 +1,8 @@
-"""The checks of `caucus-party check`; they are independent, so a failed check does not hide another.
+"""The checks of `caucus-party check`; they are independent, so that one failed check does not hide another problem.
 
-Quick checks, and those whose problems the coordinator's side must fix, come first; slow ones come last. Only the check
-of the roster needs the roster. Numbers of records and labels are only for this hospital, and do not leave it.
+Quick checks come first, and so do those for problems that the coordinator's side must fix; slow checks come last. Only
+the check of the roster needs the roster. The numbers of records and labels are for this hospital only and do not leave
+it.
 """
 
 import os
@@ -28,9 +29,9 @@ from common.system.files import check_records, check_secret
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
-"""Names of the checks of the connection to the coordinator."""
+"""Names of the checks that concern the connection to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
-"""Number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
+"""Largest number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
@@ -45,11 +46,11 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one check.
+    """The result of one check.
 
     Attributes:
         check: The check's name.
-        result: "passed", "warning", "problem", "waiting" for somebody else, or "skipped".
+        result: "passed", "warning", "problem", "waiting" (for somebody else to act), or "skipped".
         detail: Details of what was found.
         fix: Advice, if there is any.
     """
@@ -70,11 +71,11 @@ class _Outcome:
 def findings(
     settings: HospitalSettings, *, offline: bool = False, only: Collection[str] | None = None
 ) -> Iterator[Finding]:
-    """Run checks, and yield each finding as soon as it is known.
+    """Run the checks, and yield each finding as soon as it is available.
 
     Args:
         settings: Settings of the hospital.
-        offline: Skip what needs the coordinator.
+        offline: Whether to skip the checks that need the coordinator.
         only: Names of the checks to run; None for all.
     """
     preflight = _Preflight(settings, offline=offline)
@@ -91,7 +92,7 @@ def findings(
 
 
 class _Preflight:
-    """The checks, with the results of earlier checks that later checks need."""
+    """The checks of one hospital; they store results that later checks need."""
 
     def __init__(self, settings: HospitalSettings, *, offline: bool) -> None:
         self._settings = settings
@@ -294,7 +295,8 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }
-"""Method of each check, by its name and in order, with advice for errors that give none."""
+"""Method of each check, keyed by the check's name, in order of execution, with the advice for errors that include none.
+"""
 
 
 def _unconnected() -> _Outcome:
@@ -310,7 +312,7 @@ def _days(expires: datetime, fix: str) -> _Outcome:
 
 
 def _plain(label: str) -> str:
-    """Return the label in a form that fits into a line and cannot move a terminal's cursor."""
+    """Return the label in a form that fits on one line and cannot move a terminal's cursor."""
     shown = label if label.isprintable() else repr(label)[1:-1]
     return shown if len(shown) <= LONGEST_LABEL else f"{shown[:LONGEST_LABEL]}..."
 

@@ -1,6 +1,6 @@
-"""Reasons why the run of a waiting plan may be over: a coordinator can announce the end of a run, but need not.
+"""Reasons to assume that the run of a waiting plan is over: a coordinator can announce the end of a run, but need not.
 
-Only what was seen of the run itself counts: a coordinator may have several runs at once, each waiting for approval.
+Only requests of the run itself count, since a coordinator may have several runs at once, each waiting for approval.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from client.approvals import PlanApproval
 from common.system.log_lines import utc
 
 QUIET = timedelta(days=1)
-"""Time after which a plan that nobody has asked for is shown apart from those that wait."""
+"""Time after which a waiting plan that the coordinator has not requested again is shown separately."""
 
 
 def quiet(approval: PlanApproval) -> str:

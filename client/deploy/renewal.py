@@ -1,7 +1,7 @@
-"""`caucus-party rotate` and `invitation`: new keys, or a new invitation, for a folder; its ledger stays where it is.
+"""`caucus-party rotate` and `invitation`: a folder gets new keys or a new invitation, and its ledger stays in place.
 
-A hospital with new keys is the same hospital: the budget over all runs belongs to its records. So new keys are made in
-the folder of the old ones, and no step is left in which a ledger could be forgotten.
+A hospital with new keys is the same hospital, since the budget over all runs belongs to its records. So new keys are
+created in the folder of the old ones, which leaves no step in which a ledger could be forgotten.
 """
 
 import argparse

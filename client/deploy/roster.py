@@ -1,9 +1,9 @@
 """`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the previous one.
 
-The roster says which key belongs to which hospital. So a person compares the fingerprint of each hospital with the one
-that the hospital's own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals
-got. The person also has to confirm every hospital or key that was not on the previous roster. A roster that only
-removes or reorders hospitals is taken at once.
+The roster states which key belongs to which hospital. So a person must compare the fingerprint of each hospital with
+the one that the hospital's own `init` printed, and the fingerprint of the whole roster with the one that the other
+hospitals received. The person also has to confirm every hospital or key that was not on the previous roster. A roster
+that only removes or reorders hospitals is accepted without confirmation.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _asked() -> bool:
-    """Ask the user to accept the hospitals that were shown; return whether the answer was yes, where Enter means no.
+    """Ask whether to accept the hospitals that were shown, and return the answer, which is no by default.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """Return the previous roster; None if it does not exist or is of an earlier version."""
+    """Return the previous roster; None if there is none or if it is from an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:
@@ -87,7 +87,7 @@ def _kept(settings: HospitalSettings) -> RosterFile | None:
 
 
 def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
-    """Yield the differences of the new roster, hospital by hospital."""
+    """Yield the differences between the two rosters, hospital by hospital."""
     if before is None:
         return
     old = {party.name: party for party in before.parties}

@@ -1,4 +1,4 @@
-"""A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
+"""A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys that a deployment adds.
 
 FOLDER/client.yaml        0600  this file
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
@@ -47,7 +47,7 @@ KEYS = (
     "headings",
     "windows",
 )
-"""Keys of a deployment's file in addition to the sections of `client/settings.py`."""
+"""Keys that a deployment's file has in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
 
@@ -65,13 +65,14 @@ class HospitalSettings:
         proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
         bundle: SHA-256 of the only bundle whose messages are answered.
         approval: "manual" or "auto".
-        relay_user: Account that the relay runs as, when started as root.
+        relay_user: Account that the relay runs as if it is started by root.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
-        metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
+        metrics_port: Port on 127.0.0.1 that serves metrics to this hospital's own Prometheus; None for no metrics.
         party: Limits and writers, which simulated parties have too.
-        structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
+        structure: Structure of the records' texts if they must be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
-        headings: Headings of the records' sections, for plans by sections; none: no record takes part in such plans.
+        headings: Headings of the records' sections, for plans by sections; if empty, no record takes part in such
+            plans.
         windows: What the encoder reads of a text longer than its window: "first" or "average", as in the plan.
     """
 
@@ -97,7 +98,8 @@ class HospitalSettings:
         """Read `client.yaml`.
 
         Raises:
-            ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or wrong setting.
+            ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or invalid
+                setting.
         """
         path = folder / "client.yaml"
         if not path.is_file():
@@ -130,17 +132,17 @@ class HospitalSettings:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
 
     def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
-        """Read the private records, as this file describes them; `records.read` documents the errors."""
+        """Return the private records, read as this file describes them; `records.read` documents the errors."""
         return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
 
     @property
     def private(self) -> Path:
-        """The party service's folder."""
+        """Path of the party service's folder."""
         return self.folder / "private"
 
     @property
     def node(self) -> Path:
-        """The relay's folder."""
+        """Path of the relay's folder."""
         return self.folder / "node"
 
     @property
@@ -149,7 +151,7 @@ class HospitalSettings:
         return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
     def identity(self) -> Identity:
-        """Return this hospital's signing key, which never leaves it.
+        """Return this hospital's signing key, which never leaves the hospital.
 
         Raises:
             ConfigError: The file is missing, open to others or too short.
@@ -176,7 +178,7 @@ class HospitalSettings:
         """Return this hospital's number on the roster.
 
         Raises:
-            ConfigError: The roster does not have its key.
+            ConfigError: This hospital's key is not on the roster.
         """
         public_identity = self.identity().public
         for party, key in roster.keys.items():

@@ -1,17 +1,17 @@
-"""`caucus-party start` and `stop`: the processes of a hospital, kept running.
+"""`caucus-party start` and `stop`: starting a hospital's processes, restarting them if they end, and stopping them.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
     supernode    Flower's; the only one with a network, outbound only                 client/flower/supernode.py
     relay        from SuperNode to the socket; runs no pushed code                    client/flower/relay.py
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
-SuperNode and relay get the node's key, a proxy's login and nothing else: started by root with `relay_user`, they run as
-that account, and the service's files are closed to it. `--only service` and `--only relay` start one half, for separate
-units or containers.
+SuperNode and relay get the node's key, a proxy's login and nothing else. If root starts them and `relay_user` is set,
+they run as that account, which cannot read the service's files. `--only service` and `--only relay` start one half, for
+separate units or containers.
 
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
-reply. The relay measures this by events that the coordinator sees as well. A run that goes on later counts this
+reply. The relay measures this by events that the coordinator sees as well. A run that continues later counts this
 hospital as dropped out.
 """
 
@@ -38,10 +38,10 @@ from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
 SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
-"""Choices of `--only`, each with the halves that it starts. A half has a lock, so that it cannot run twice."""
+"""Choices of `--only`, each with the halves that it starts. Each half takes a lock, so that it cannot run twice."""
 UNTIL_IDLE = "--until-idle"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-"""Seconds in each unit of a duration."""
+"""Seconds per unit of a duration."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -98,7 +98,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
-    """Return the duration in seconds; infinite if there is none."""
+    """Return the duration in seconds; infinite if none is given."""
     if until_idle is None:
         return math.inf
     duration = re.fullmatch("([1-9][0-9]{0,5})([smh])", until_idle)
@@ -115,7 +115,7 @@ def children(settings: HospitalSettings, halves: Sequence[str], until_idle: floa
     Args:
         settings: The hospital's settings.
         halves: The halves to start: "service", "relay" or both.
-        until_idle: Seconds without a message after which the relay ends, and then all processes.
+        until_idle: Seconds without a message after which the relay ends, and then all other processes.
     """
     service = []
     if "service" in halves:

@@ -1,6 +1,8 @@
-"""`caucus-party status`: what runs, what was asked, what was spent and what is left. Only the hospital may see it.
+"""`caucus-party status`: what runs, what was asked, and what budget was spent and is left.
 
-The limits are those of `client.yaml`. The epsilon that is left is for a record that took part in every answer so far.
+Only the hospital may see it.
+
+The limits are those of `client.yaml`. The remaining epsilon is that of a record that took part in every answer so far.
 """
 
 import argparse
@@ -30,17 +32,17 @@ from common.system.log_lines import COLOUR, printable_line
 
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
 _PROXY = re.compile(r"[45]\d\d \w")
-"""Start of a line in which SuperNode says why a proxy refuses."""
+"""Start of a log line in which SuperNode states why a proxy refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What the hospital has spent, by its ledger.
+    """What the hospital has spent according to its ledger.
 
     Attributes:
-        events: Number of the ledger's events.
+        events: Number of events in the ledger.
         charged: Number of answers that were charged.
-        epsilon: Epsilon of all of them together, at the hospital's `lifetime_delta`; may be infinite.
+        epsilon: Epsilon of all charged answers together, at the hospital's `lifetime_delta`; may be infinite.
         problem: Why the party service does not start with this ledger; empty if it does.
     """
 
@@ -60,11 +62,11 @@ class Status:
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Fraction of the audit log's maximum size that is used.
-        requests: Sums over the audit log.
-        spending: Spending by the ledger.
-        noted_head: The head that is noted outside the ledger; None if it is not noted.
+        requests: Totals from the audit log.
+        spending: Spending according to the ledger.
+        noted_head: The ledger's head as noted outside the ledger; None if there is no note.
         epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit.
-        certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
+        certificate_days: Days until the certificate of the coordinator's authority expires; None if this account may
             not read it.
     """
 
@@ -99,7 +101,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of its head is invalid.
+        ConfigError: The note of the ledger's head is invalid.
         OSError: A file cannot be read.
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
@@ -168,7 +170,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
 
 
 def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
-    """Return the status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
+    """Return the status for `--json`, with null for an infinite epsilon and "inf" for an infinite limit."""
     spending = status.spending
     return {
         "name": settings.name,
@@ -193,7 +195,7 @@ def _limits(settings: HospitalSettings) -> dict[str, Any]:
 
 
 def _rounded(value: float, *, down: bool = False) -> float | None:
-    """Round up, or down, to four decimals; None if the value is infinite."""
+    """Round up, or down, to four decimals; return None if the value is infinite."""
     if math.isinf(value):
         return None
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
@@ -211,7 +213,7 @@ def _spending(settings: HospitalSettings) -> Spending:
 def _spending_of(
     path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
 ) -> Spending:
-    """Return the spending, cached until ledger or note changes, since the metrics ask several times a minute."""
+    """Return the spending, cached until ledger or note changes, since the metrics need it several times a minute."""
     ledger, problem = opened(path, NotedHead(note))
     if ledger is None:
         return Spending(problem=problem)
@@ -232,7 +234,7 @@ def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
         noted_head: The note of its head.
 
     Returns:
-        The ledger, None if there is none; and the problem, empty if the service starts.
+        The ledger, or None if there is none; and the problem, which is empty if the service starts.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
@@ -258,7 +260,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """Return the last informative line of SuperNode's log; the log does not say if a wrong clock led to a refusal."""
+    """Return the last informative line of SuperNode's log; it does not say whether a wrong clock led to a refusal."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

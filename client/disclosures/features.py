@@ -1,18 +1,18 @@
-"""Which records synthetic texts disclose: five features of each record, found without the model and without canaries.
+"""Which records the synthetic texts disclose, by five features of each record that need neither the model nor canaries.
 
-The records of the training set and of a control set form one pool. Nothing in this module knows to which set a record
-belongs, so that no feature can prefer one: `learning.py` counts afterwards how many disclosed records each set has.
+The records of the training set and of a control set form one pool. This module has no access to the set that a record
+belongs to, so no feature can prefer one set. `learning.py` counts afterwards how many disclosed records each set has.
 
     personal information     a synthetic text has a name, date or number that the patterns of `common/redaction.py` find
-                             and whose words are in this record of the pool alone
-    rare word sequences      a synthetic text has five words in a row that are in this record of the pool alone
+                             and whose words occur only in this record of the pool
+    rare word sequences      a synthetic text has five words in a row that occur only in this record of the pool
     longest verbatim spans   the record is among the `MOST` of the pool with the most words in a row in one text
     one near text            the record is among the `MOST` whose nearest text, by the encoder, is nearest in comparison
                              with the second nearest: a copy with changed words stands out, also among many texts
-    nearest texts            the record is among the tenth of the pool to which the encoder finds a text nearest
+    nearest texts            the record is among the tenth of the pool that is nearest to a text, by the encoder
 
-The first two need an occurrence; the others rank the pool, so that many texts do not make all records disclosed. Ties
-with the last place are disclosed too. Letters are compared without case, words without punctuation.
+The first two features require an occurrence. The others rank the pool, so that a large number of texts does not
+disclose all records; ties with the last rank are disclosed too. Case and punctuation are ignored.
 """
 
 import re
@@ -26,11 +26,11 @@ from common.redaction import default
 
 FEATURES = ("personal information", "rare word sequences", "longest verbatim spans", "one near text", "nearest texts")
 RARE = 5
-"""Number of words of a rare sequence."""
+"""Number of words in a rare sequence."""
 MOST = 12
-"""Number of records of a pool that stand out. If half of the pool is of training, 11 of these 12 are significant."""
+"""Number of records that stand out in a pool. If half of the pool is from training, 11 of these 12 are significant."""
 NEAREST = 0.1
-"""Share of the pool that counts as near to the texts."""
+"""Fraction of the pool that counts as near to the texts."""
 
 _WORD = re.compile(r"\w+")
 _BLOCK = 1024
@@ -38,12 +38,12 @@ Words = tuple[str, ...]
 
 
 def words_of(text: str) -> Words:
-    """Return the words of a text, without case and punctuation."""
+    """Return the words of a text, in one case and without punctuation."""
     return tuple(_WORD.findall(text.casefold()))
 
 
 def personal_values(text: str) -> set[Words]:
-    """Return the words of each piece of personal information in a text, by patterns (`common/redaction.py`).
+    """Return the words of each piece of personal information that the patterns find in a text (`common/redaction.py`).
 
     Raises:
         MissingPackageError: The package with the patterns is not installed.
@@ -53,12 +53,13 @@ def personal_values(text: str) -> set[Words]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What texts show of the records of a pool, before any record is compared with another.
+    """What the texts reveal about each record of a pool, before the records are compared with each other.
 
     Attributes:
-        personal: (records,) bool, whether a text has personal information that this record alone has; None: not tested.
+        personal: (records,) bool, whether a text has personal information that this record alone has; None if this was
+            not tested.
         rare: (records,) bool, whether a text has a sequence of `RARE` words that this record alone has.
-        spans: (records,) number of words in the longest span in common with a text.
+        spans: (records,) number of words in the longest span that the record has in common with a text.
         nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
     """
 
@@ -68,7 +69,7 @@ class Evidence:
     nearness: NDArray[np.float32]
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the combined evidence of both sets of texts; `personal` is None unless both have it."""
+        """Return the combined evidence from both sets of texts; `personal` is None unless both have it."""
         both = np.concatenate([self.nearness, other.nearness], axis=1)
         return Evidence(
             personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
@@ -78,7 +79,7 @@ class Evidence:
         )
 
     def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """Flag the disclosed records for each feature: (records,) bool for each of `FEATURES`, in their order."""
+        """Return the flags of the disclosed records: (records,) bool for each of `FEATURES`, in their order."""
         return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
             FEATURES[1]: self.rare,
             FEATURES[2]: _highest(self.spans, MOST) & (self.spans > 0),
@@ -88,11 +89,11 @@ class Evidence:
 
 
 class Pool:
-    """Records of training and of control, prepared once for any number of sets of texts.
+    """Records of the training and control sets, prepared once for any number of sets of texts.
 
     Args:
         records: Texts of the records.
-        personal: Values of personal information of a record; None: this feature is left out.
+        personal: Function that returns the personal information in a record; None leaves this feature out.
     """
 
     def __init__(self, records: Sequence[str], *, personal: Callable[[str], Iterable[Words]] | None) -> None:
@@ -103,7 +104,7 @@ class Pool:
         self._values = None if personal is None else _rare_values(self._words, [*map(personal, records)])
 
     def evidence(self, texts: Sequence[str], *, nearness: NDArray[np.float32]) -> Evidence:
-        """Return what the texts show of the records.
+        """Return what the texts reveal about the records.
 
         Args:
             texts: The synthetic texts.
@@ -123,8 +124,8 @@ class Pool:
     def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Flag the records with a rare sequence in a text, and count the words of each record's longest span in one.
 
-        Records and texts are each one stream of numbered words. Spans that occur in both grow by one word at a time
-        until none is left, so after the first few words, almost only copies are still examined.
+        Records and texts are each one stream of numbered words. Spans that occur in both are extended by one word at a
+        time until no span is left, so after the first few words almost only copies are still examined.
         """
         stream, record = self._stream, self._record
         numbers = dict(self._numbers)
@@ -160,16 +161,16 @@ def disclosed(
     nearness: NDArray[np.float32],
     personal: Callable[[str], Iterable[Words]] | None,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Flag the records that the texts disclose, for each feature; for the arguments see `Pool` and `Pool.evidence`."""
+    """Flag the records that the texts disclose, for each feature; see `Pool` and `Pool.evidence` for the arguments."""
     return Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
 
 
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosines of each record with the two texts nearest to it, (records, 2), the nearest first.
+    """Return the cosines between each record and the two texts nearest to it, (records, 2), the nearest first.
 
     Args:
         records: (records, d) vectors of unit norm.
-        texts: (texts, d), at least one; with a single text the second cosine is -1.
+        texts: (texts, d) vectors of unit norm, at least one; with a single text the second cosine is -1.
     """
     texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
     found = np.empty((len(records), 2), dtype=np.float32)
@@ -180,12 +181,12 @@ def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
 
 
 def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
-    """Flag the `most` highest scores, and all scores that equal the lowest of these."""
+    """Flag the `most` highest scores, and all scores that are equal to the lowest of them."""
     return np.asarray(scores >= np.sort(scores)[-min(most, len(scores))])
 
 
 def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> dict[Words, int]:
-    """Return the values that exactly one record of the pool has, each with the index of that record."""
+    """Return the values that occur in exactly one record of the pool, each with the index of that record."""
     holders: dict[Words, list[int]] = {}
     for position, found in enumerate(_occurring({value for of_record in values for value in of_record}, pool)):
         for value in found:
@@ -194,7 +195,7 @@ def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> di
 
 
 def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words]]:
-    """Yield the wanted values that occur in each text."""
+    """Yield, for each text, those of the wanted values that occur in it."""
     lengths: dict[str, set[int]] = {}
     for value in wanted:
         lengths.setdefault(value[0], set()).add(len(value))
@@ -206,7 +207,7 @@ def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words
 def _stream(documents: Sequence[Words], numbers: dict[str, int], *, end: int) -> tuple[NDArray[np.int64], ...]:
     """Return all documents' words as integer IDs, each document followed by `end`, and the document index of each ID.
 
-    New words are added to `numbers`, which has the ID of each word.
+    New words are added to `numbers`, which maps each word to its ID.
     """
     stream: list[int] = []
     for words in documents:

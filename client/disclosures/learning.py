@@ -1,20 +1,21 @@
-"""Whether synthetic texts disclose records of training more often than "phantoms", control records that no run saw.
+"""Whether synthetic texts disclose training records more often than control records ("phantoms"), which no run used.
 
-Setting (arXiv 2606.16952). A hospital splits its records at random into n of training and m of control, before any run;
-the synthetic texts come later, from anywhere. For each feature of `features.py` k records of the pool are disclosed, x
-of them in training; which are disclosed depends on the pool and the texts and not on the split. Texts that occur more
-than once in the pool are left out on both sides (`pooled`): leaving them out on one side alone would prefer the other.
+Setting (arXiv 2606.16952). Before any run, a hospital splits its records at random into n training and m control
+records; the synthetic texts come later, from any source. For each feature of `features.py`, k records of the pool are
+disclosed, x of them training records. Which records are disclosed depends on the pool and the texts but not on the
+split. Texts that occur more than once in the pool are left out on both sides (`pooled`): leaving them out on one side
+alone would prefer the other.
 
-**No learning.** If the texts do not depend on the records of training, then given k the split is still uniform, and x
-is hypergeometric: k draws from n + m records, n of them training records (Fisher's exact test, one side). The p-value
-is P[X >= x]. It needs no independence between records or texts, and no model of either.
+**No learning.** If the texts do not depend on the training records, the split is still uniform given k, and x is
+hypergeometric: k draws from n + m records, n of them training records (Fisher's exact test, one side). The p-value is
+P[X >= x]. The test assumes no independence between records or texts, and no model of either.
 
 **A given (ε, δ).** Assume that a run is (ε, δ)-DP if one record is added or removed. Training and control records form
-min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and turning
+min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and flipping
 one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a pair is disclosed and the other is not,
-guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q =
-e^(2 ε) / (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over
-all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
+guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q = e^(2 ε)
+/ (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over all pairs
+is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
 `simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
 binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
 
@@ -22,13 +23,15 @@ binomial plus F, and by Markov's inequality, for any number i that is fixed befo
 
 Here i is the smallest number for which the second term is at most `ALPHA` / 20.
 
-A small p rejects the promise for the whole run, for some record; it names no record. The unit is a record, not a
-patient with several. From ε = 1 on only wholesale copying can reject: `fewest_pairs` says how many.
+A small p rejects the promise for the whole run: it fails for some record, but the test does not show for which. The
+unit is a record, not a patient with several records. For ε of 1 or more, only wholesale copying can lead to a
+rejection: `fewest_pairs` returns how many pairs this takes.
 
-Each question is asked of each feature, with p-values corrected by Holm: a false alarm of any feature has probability
-`ALPHA` at most for one question. **Not seen**: leaks that no feature shows (an attribute, a translation, a style);
-records whose text occurs twice, which models memorise first; fewer disclosed records than `fewest` (no test can do with
-fewer); anything, if control records were not drawn at random from the same records. "Nothing found" proves no privacy.
+Each hypothesis is tested by each feature, with Holm's correction of the p-values: for one hypothesis, the probability
+of a false alarm by any feature is at most `ALPHA`. **Not seen**: leaks that no feature shows (an attribute, a
+translation, a style); records whose text occurs twice, which models memorise first; fewer disclosed records than
+`fewest` (no test can do with fewer); anything, if control records were not drawn at random from the same records.
+"Nothing found" proves no privacy.
 """
 
 import math
@@ -47,22 +50,22 @@ from common.errors import DataError
 from common.validate import in_range
 
 ALPHA = 0.05
-"""Probability of a false alarm, of all features together."""
+"""Probability of a false alarm, over all features together."""
 LARGEST_EPSILON = 15.0
-"""Largest ε that is tested: above it the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
+"""Largest ε that is tested; above it, the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
 FEWEST_RECORDS = 20
-"""Minimum number of records of training, and of control."""
+"""Smallest number of training records, and of control records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Test of "no learning" by one feature.
+    """The test of "no learning" by one feature.
 
     Attributes:
         feature: The feature's name.
         training: Number of training records that are disclosed.
         control: Number of control records that are disclosed.
-        p: Probability that at least as many training records are disclosed without learning.
+        p: Probability that at least this number of training records is disclosed without learning.
         rejected: Whether "no learning" is rejected, corrected for the number of features.
     """
 
@@ -75,13 +78,13 @@ class Learning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Test of a given (ε, δ) by one feature.
+    """The test of a promised (ε, δ) by one feature.
 
     Attributes:
         feature: The feature's name.
         right: Number of pairs in which only the training record is disclosed.
         wrong: Number of pairs in which only the control record is disclosed.
-        p: Bound on the probability of at least as many right pairs if the promise holds.
+        p: Bound on the probability of this number of right pairs or more if the promise holds.
         rejected: Whether the promise is rejected, corrected for the number of features.
     """
 
@@ -93,7 +96,7 @@ class Promise:
 
 
 def pooled(training: Sequence[str], control: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the indices of the training and of the control records whose words occur once among all records.
+    """Return the indices of the training and of the control records whose sequence of words occurs only once.
 
     Raises:
         DataError: Fewer than `FEWEST_RECORDS` are left on a side.
@@ -112,8 +115,8 @@ def learning(flags: Mapping[str, NDArray[np.bool_]], n: int) -> list[Learning]:
     """Test "no learning" by each feature.
 
     Args:
-        flags: For each feature, (n + m,) whether a record is disclosed; the records of training come first.
-        n: Number of records of training.
+        flags: For each feature, (n + m,) whether a record is disclosed; training records come first.
+        n: Number of training records.
     """
     counts = {name: (int(flag[:n].sum()), int(flag[n:].sum())) for name, flag in flags.items()}
     p = {name: no_learning(*counts[name], n=n, m=len(flag) - n) for name, flag in flags.items()}
@@ -125,11 +128,11 @@ def learning(flags: Mapping[str, NDArray[np.bool_]], n: int) -> list[Learning]:
 
 
 def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, delta: float) -> list[Promise]:
-    """Test by each feature that a run is (ε, δ)-DP if one record is added or removed.
+    """Test, by each feature, the hypothesis that a run is (ε, δ)-DP if one record is added or removed.
 
     Args:
         flags: As for `learning`.
-        n: Number of records of training.
+        n: Number of training records.
         epsilon: ε, up to `LARGEST_EPSILON`.
         delta: δ, a probability.
 
@@ -153,12 +156,12 @@ def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, d
 
 
 def no_learning(training: int, control: int, *, n: int, m: int) -> float:
-    """Return the p-value of "no learning" for `training` of n and `control` of m disclosed records."""
+    """Return the p-value of "no learning" if `training` of n and `control` of m records are disclosed."""
     return float(stats.hypergeom.sf(training - 1, n + m, n, training + control))
 
 
 def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
-    """Return the p-value of the promise (ε, δ), at most 1, for this many right and wrong guesses among all pairs.
+    """Return the p-value of the promise (ε, δ), at most 1, for these right and wrong guesses among all pairs.
 
     Raises:
         ConfigError: ε or δ is out of range.
@@ -168,7 +171,7 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
 
 
 def fewest(n: int, m: int, *, features: int) -> int:
-    """Return the smallest number of disclosed records that is significant for a feature if all are of training."""
+    """Return the smallest number of disclosed records that is significant for a feature if all are training records."""
     disclosed, p = 0, 1.0
     while p > ALPHA / features and disclosed < n:
         p *= (n - disclosed) / (n + m - disclosed)
@@ -177,7 +180,7 @@ def fewest(n: int, m: int, *, features: int) -> int:
 
 
 def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
-    """Return the smallest number of guesses, all right, by which a feature rejects (ε, δ); None if none suffices."""
+    """Return the smallest number of guesses, all right, with which a feature rejects (ε, δ); None if none suffices."""
 
     def rejects(right: int) -> bool:
         return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
@@ -187,7 +190,7 @@ def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> 
 
 
 def _rejected(p: Mapping[str, float]) -> set[str]:
-    """Return the names whose hypotheses Holm's procedure rejects: in order of p, until one is above ALPHA / rest."""
+    """Return the names whose hypotheses Holm's procedure rejects: in order of p, until one exceeds ALPHA / rest."""
     rejected: set[str] = set()
     for name in sorted(p, key=lambda name: p[name]):
         if p[name] > ALPHA / (len(p) - len(rejected)):
@@ -197,7 +200,7 @@ def _rejected(p: Mapping[str, float]) -> set[str]:
 
 
 def _right(epsilon: float) -> float:
-    """Return q of the module's docstring: the largest probability of a right guess about a pair, apart from δ."""
+    """Return the largest probability of a right guess about a pair, apart from δ: q in the module's docstring."""
     return 1 / (1 + math.exp(-2 * epsilon))
 
 

@@ -1,1 +1,1 @@
-"""All uses of Flower's private interfaces in a hospital's programs; README.md lists their names."""
+"""All uses of Flower's private interfaces in a hospital's programs; README.md lists the names that are used."""

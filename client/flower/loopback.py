@@ -1,8 +1,8 @@
-"""The certificate of SuperNode's local API.
+"""The TLS certificate of SuperNode's local API.
 
-The relay authenticates SuperNode by it: another user of the machine could otherwise take the port while SuperNode is
-down, and question this hospital in the coordinator's place. The certificate is only for this machine, and only the
-relay trusts it. So it never expires: a wrong clock must not break the connection.
+The relay uses it to authenticate SuperNode. Otherwise another user of the machine could take the port while SuperNode
+is down, and question this hospital in the coordinator's place. The certificate is only for this machine, and only the
+relay trusts it. It never expires, so that a wrong clock cannot break the connection.
 """
 
 import ipaddress
@@ -18,13 +18,13 @@ from common.system.files import SECRET, write_atomic
 
 HOST = "127.0.0.1"
 CERTIFICATE, KEY = "supernode.crt", "supernode.key"
-"""Names of the files in the relay's folder."""
+"""Names of the certificate's and the key's file in the relay's folder."""
 
 _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def make_certificate(folder: Path) -> None:
-    """Write certificate and key, if they do not exist yet; the certificate is written last."""
+    """Write the certificate and its key, unless they exist; the certificate is written last."""
     if (folder / CERTIFICATE).exists():
         return
     key = ec.generate_private_key(ec.SECP256R1())

@@ -1,9 +1,8 @@
-"""Check that SuperLink knows the key of this hospital's node, without changing anything there.
+"""Checks whether SuperLink knows the key of this hospital's node, without changing anything there.
 
-The key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are zero
-seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
-SuperNode that is running with the same key is not disturbed. The kind of the refusal shows whether it knows
-the key.
+The check makes one signed call that SuperLink must refuse: to activate this node with heartbeats that are zero seconds
+apart. SuperLink first looks up the key and then refuses the interval, before it activates anything, so a SuperNode that
+is running with the same key is not disturbed. The type of refusal shows whether SuperLink knows the key.
 """
 
 import httpx
@@ -15,7 +14,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 _NO_INTERVAL = 0.0
-"""Seconds between heartbeats: outside what SuperLink accepts."""
+"""Seconds between heartbeats, outside the range that SuperLink accepts."""
 _KNOWN: dict[int, bool] = {
     ApiErrorCode.FLEET_INVALID_HEARTBEAT_INTERVAL: True,
     ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED: False,
@@ -23,7 +22,7 @@ _KNOWN: dict[int, bool] = {
 
 
 def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey) -> tuple[int, bool | None]:
-    """Return the HTTP status of SuperLink's answer, and whether it knows the key (None if the answer does not say).
+    """Return the HTTP status of SuperLink's answer, and whether it knows the key; None if this remains unknown.
 
     Args:
         coordinator: host:port of the front door, the coordinator's public endpoint.
@@ -31,8 +30,8 @@ def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey)
         key: The node's key.
 
     Raises:
-        httpx.HTTPError: No answer comes.
-        ValueError: The answer is not Flower's.
+        httpx.HTTPError: There is no answer.
+        ValueError: The answer is not one of Flower's.
     """
     public = key.public_key()
     request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)

@@ -1,10 +1,11 @@
 """The node's connection to the coordinator through a hospital's proxy (HTTP CONNECT).
 
-The proxy passes on bytes that TLS has encrypted. The node trusts the coordinator's own authority and no other, so a
-proxy that opens TLS with a certificate of the hospital is refused. Flower has no setting for a proxy; its HTTP library
-looks for one in environment variables. This module sets them in the process of SuperNode, and in `caucus-party check`
-while it asks; variables that a shell has set are ignored. The login is in a file of the relay's folder. It is read
-where it is needed, so that no argument, no environment that a process starts with and no log contains it.
+The proxy forwards bytes that TLS has encrypted. The node trusts no certificate authority but the coordinator's own, so
+it refuses a proxy that intercepts TLS with a certificate of the hospital. Flower has no setting for a proxy, but its
+HTTP library reads one from environment variables. This module sets them in the SuperNode process, and in `caucus-party
+check` during its requests; variables set by a shell are ignored. The login is in a file in the relay's folder. It is
+read only where it is needed, so that it never appears in an argument, in the environment that a process starts with, or
+in a log.
 """
 
 import base64
@@ -19,9 +20,9 @@ from common.errors import ConfigError
 from common.system.files import check_secret, content_of
 
 LOGIN = "proxy.login"
-"""File in the relay's folder with one line, USER:PASSWORD, for a proxy that asks for it."""
+"""File in the relay's folder with one line, USER:PASSWORD, for a proxy that requires a login."""
 VARIABLE = "https_proxy"
-"""Variable of a process with the proxy's URL."""
+"""Environment variable that contains the proxy's URL."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that are never reached through a proxy."""
 
@@ -35,7 +36,7 @@ def address(url: str) -> tuple[str, int]:
         url: URL of the proxy, http://HOST:PORT.
 
     Raises:
-        ConfigError: `url` is another kind of URL, or contains a login, which the message does not repeat.
+        ConfigError: `url` does not have this form, or contains a login, which the message does not repeat.
     """
     expected = "http://HOST:PORT, or null"
     if "@" in url:
@@ -48,14 +49,14 @@ def address(url: str) -> tuple[str, int]:
 
 
 def login(folder: Path) -> tuple[str, str] | None:
-    """Return the user and password for the proxy; None if there is no file.
+    """Return the user and password for the proxy; None if the file does not exist.
 
     Args:
         folder: Folder of the relay.
 
     Raises:
         ConfigError: The file is open to others, or is not one line USER:PASSWORD.
-        OSError: A link or a pipe is in its place, or this account may not read it.
+        OSError: The file is a link or a pipe, or this account may not read it.
     """
     path = folder / LOGIN
     if not os.path.lexists(path):
@@ -69,7 +70,7 @@ def login(folder: Path) -> tuple[str, str] | None:
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """Return the login as a header of the request for a tunnel; errors are those of `login`."""
+    """Return the login as a header of the request for a tunnel; the errors are those of `login`."""
     if (known := login(folder)) is None:
         return {}
     return {"Proxy-Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}
@@ -77,10 +78,10 @@ def headers(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def used(url: str | None, folder: Path) -> Iterator[None]:
-    """Make this process use this proxy, or none.
+    """Make this process use this proxy, or no proxy, within the context.
 
     Args:
-        url: URL of the proxy, without its login; None: no proxy.
+        url: URL of the proxy, without a login; None for no proxy.
         folder: Folder of the relay.
 
     Raises:

@@ -1,15 +1,15 @@
-"""The relay: it passes messages from this hospital's SuperNode to the party service, and runs only our own code.
+"""The relay: it passes messages from this hospital's SuperNode to the party service, and runs no code but our own.
 
     python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE UNTIL_IDLE
 
 Flower's executor would unpack the bundle that the coordinator pushed and run it. This module takes that executor's
 place (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never
-unpacked, let alone run; what runs is `client/app.py` as the hospital installed it. One long-lived process also saves
-the start of a Python process for each message, one to two seconds.
+unpacked, let alone run. The code that runs is `client/app.py` as the hospital installed it. A single long-lived process
+also avoids starting a Python process for each message, which takes one to two seconds.
 
-It ends once no message has come for UNTIL_IDLE seconds ("inf": never). That is measured here, where only events are
-known that the coordinator sees as well: when a message came, and when its reply left. So the end reveals nothing about
-the records.
+It ends once no message has come for UNTIL_IDLE seconds ("inf": never). This is measured here because the relay only
+knows events that the coordinator sees as well: when a message came, and when its reply left. So the time at which it
+ends reveals nothing about the records.
 """
 
 import logging
@@ -46,14 +46,14 @@ from common.parcels import HANDLER_RAISED
 log = logging.getLogger("caucus.relay")
 
 POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
-"""The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message.
-Each question costs this machine 4 to 5 ms of processor time."""
+"""Longest and shortest wait between two polls of SuperNode, in seconds, and the wait as a fraction of the time since
+the last message. Each poll costs this machine 4 to 5 ms of processor time."""
 TRIES = 4
-"""Number of tries of a call for a message, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
-connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
-waits for the rest of the answer forever."""
+"""Number of times that a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API
+closes a connection after five idle seconds, possibly just when an answer is ready. The call is then lost, and SuperNode
+would wait forever for the rest of the answer."""
 LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
-"""Errors after which a call can be repeated, since SuperNode has not handled it. A late reply is none of them."""
+"""Errors after which a call can be repeated, since SuperNode has not handled it; a late reply is not among them."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -74,8 +74,8 @@ def serve(
         secret: Shared secret by which the SuperNode authenticates this process.
         certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
-        until_idle: Seconds without a message after which it returns. They are counted from the start, and again from
-            the end of each answer; a message that has arrived completely is answered, however long that takes.
+        until_idle: Seconds without a message after which this function returns, counted from the start, and again from
+            the end of each answer. A message that has arrived completely is answered, however long that takes.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
     client = _client(address, certificate, executor)
@@ -112,10 +112,10 @@ def answer(
     *,
     until_idle: float = math.inf,
 ) -> str:
-    """Answer the one message of this client's token; if parts of it are missing after `until_idle` seconds, give it up.
+    """Answer the one message of this client's token; give it up if parts are missing after `until_idle` seconds.
 
     Returns:
-        The token of the next message, if this one was given up for it; otherwise an empty string.
+        The token of the next message, if this message was given up for it; otherwise an empty string.
     """
     following: list[str] = []
     pull = _until_let_go(client.PullObject, acquire, following, until_idle)
@@ -138,7 +138,7 @@ def answer(
 
 
 def _beats(client: RuntimeHttpClient) -> bool:
-    """Tell SuperNode that its message is being answered. Return whether it replied; the caller tries again if not.
+    """Notify SuperNode that its message is being answered; return whether it replied. If not, the caller tries again.
 
     If SuperNode has given the message up, as it does when a relay was suspended, Flower's own function would end this
     process. That would not help: the reply is refused anyway, and the relay asks for the next message.
@@ -156,11 +156,11 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """Return a function that pulls a message's parts as Flower does, but gives up once SuperNode offers a new message.
+    """Return a function that pulls a message's parts as Flower does, but stops once SuperNode offers a new message.
 
-    SuperNode hands out one message at a time, so it has then given up the previous one. It gives a message up if the
-    coordinator died before it had sent all parts; Flower's own executor would wait for the rest forever. While
-    SuperNode still receives a part, it is asked for again sooner than after Flower's second.
+    SuperNode offers one message at a time, so it has then given up the previous one, as it does if the coordinator died
+    before it had sent all parts. Flower's own executor would wait for the rest forever. While SuperNode is still
+    receiving a part, the function asks for it again after less than the one second that Flower waits.
     """
     one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()
@@ -211,7 +211,7 @@ def _client(
 
 
 def main() -> int:
-    """Serve until a signal to stop, or until idle."""
+    """Serve until a signal to stop is received, or until idle."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     address, bundle, secret, certificate, until_idle = sys.argv[1:]

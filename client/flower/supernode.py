@@ -1,18 +1,20 @@
-"""Flower's SuperNode, as a process that ends when SuperNode gives up, and that waits less during a run.
+"""Flower's SuperNode as a process that ends when SuperNode gives up, and that waits less during a run.
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
 SuperNode gives up its connection permanently at any error of TLS, such as one corrupted record or a handshake that a
 cut network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps
-the process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends
-instead, and is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
+the process alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the process
+ends instead, and is started again. FOLDER is the relay's folder, which contains the certificate of the local API and
+the login of a proxy.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a
-message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
-several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
-shorter in a run (`pace.py`); a node without a run asks no more often than before. SuperNode also sends or fetches at
-most two parts of a message at a time, or one on a machine with one core, where a small message has three parts
-(`common/parcels.py`): that costs another round trip over an idle line. Here it is three at a time.
+message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. A
+query takes several exchanges, each as slow as the slowest hospital, so such waits took most of a run's time. Here they
+are shorter during a run (`pace.py`); a node without a run polls no more often than before. SuperNode also sends or
+fetches at most two parts of a message at a time, or one on a machine with one core. Even a small message has three
+parts (`common/parcels.py`), so this costs another round trip over an idle line. Here three parts are transferred at a
+time.
 """
 
 import os
@@ -34,20 +36,20 @@ from client.flower.loopback import make_certificate
 from client.flower.pace import Pace
 
 IDLE_SECONDS = 3.0
-"""Flower's wait, in seconds, after a request without a message."""
+"""Flower's wait, in seconds, after a poll that returned no message."""
 BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
-"""The shortest wait for a message, and the wait for a reply or a message's parts, in seconds."""
+"""Shortest wait for a message, and wait for a reply or for a message's parts, in seconds."""
 PARTS = 3
-"""Number of parts of a message that are sent or fetched at a time, each on a separate connection."""
+"""Number of parts of a message that are transferred at a time, each over a separate connection."""
 SHARE = 0.2
-"""Wait during a run, as a share of the time since the last message. A question costs the coordinator 5 to 10 ms."""
+"""Wait during a run, as a fraction of the time since the last message. A poll costs the coordinator 5 to 10 ms."""
 
 Received = tuple[Message, Any]
-"""A message, and the tree of its parts."""
+"""A message, and the object tree of its parts."""
 
 
 class Waits:
-    """SuperNode's waits, in place of the module `time` in Flower's loop of one message after the other."""
+    """SuperNode's waits, which replace the module `time` in Flower's loop over messages."""
 
     def __init__(self) -> None:
         self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)
@@ -57,10 +59,10 @@ class Waits:
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:
-        """Return the wait in place of Flower's: shorter for a reply, and for the next message of a run.
+        """Return the wait that replaces Flower's: shorter for a reply, and for the next message of a run.
 
         Args:
-            flowers: Flower's wait in seconds: three if there was no message, less for the reply to one.
+            flowers: Flower's wait in seconds: three after a poll without a message, less for the reply to a message.
         """
         if flowers < IDLE_SECONDS:
             self.came()
@@ -68,12 +70,12 @@ class Waits:
         return self._pace.seconds()
 
     def sleep(self, flowers: float) -> None:
-        """Wait, as `time.sleep` would, for as long as `seconds` says."""
+        """Wait for the time that `seconds` returns."""
         time.sleep(self.seconds(flowers))
 
 
 def main() -> NoReturn:
-    """Run until a signal to stop, or until SuperNode gives up."""
+    """Run until a signal to stop is received, or until SuperNode gives up."""
     hasten()
     forget_ended_runs()
     threading.excepthook = _ended_with
@@ -88,7 +90,7 @@ def main() -> NoReturn:
 
 
 def hasten() -> None:
-    """Shorten the waits of Flower's loop in this process."""
+    """Shorten the waits in Flower's loop in this process."""
     waits = Waits()
 
     def pulled(*arguments: Any, **named: Any) -> dict[str, bytes]:
@@ -102,10 +104,11 @@ def hasten() -> None:
 
 
 def forget_ended_runs() -> None:
-    """Let SuperNode forget a message whose run ends while the message is on its way, as when a network is cut.
+    """Let SuperNode drop a message whose run ends while the message is in transit, for example when a network fails.
 
-    Flower keeps the message and its task, so the relay may answer it; and SuperNode, which waits for one reply after
-    each message, would take that for the reply to the next run's first message, and be one reply behind from then on.
+    Flower keeps the message and its task, so the relay may still answer it. SuperNode waits for one reply after each
+    message, so it would take that reply for the one to the next run's first message and be one reply behind from then
+    on.
     """
     pull = start_client_internal._pull_and_store_message  # noqa: SLF001
 

@@ -1,6 +1,6 @@
-"""The routes of a hospital's page, behind the door of `common/page/access.py`: GET reads, POST decides.
+"""The routes of a hospital's page, behind the login of `common/page/access.py`: GET only reads, POST stores decisions.
 
-Each request reads the hospital's files again, as a command does, with the rights of the account that runs the page.
+Like a command, each request reads the hospital's files again, with the rights of the account that runs the page.
 """
 
 import logging
@@ -31,7 +31,7 @@ from common.system.certificates import SOON
 
 page = PAGES.page
 RECEIVE = "/receive"
-"""Path to which the page's script sends a file of texts."""
+"""Path to which the page's script uploads a file of texts."""
 log = logging.getLogger("caucus.page")
 
 
@@ -43,7 +43,7 @@ def application(folder: Path, access: Access) -> Door:
         return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, told=refusals.detail)
 
     async def received(request: Request) -> Response:
-        """Store a file of texts, and return its path, or an error message, to the page's script."""
+        """Store an uploaded file of texts; return its path, or an error message, to the page's script."""
         if request.headers.get("content-type") != BYTES:
             return PlainTextResponse("a file's bytes were expected", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         try:

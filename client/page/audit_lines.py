@@ -1,4 +1,4 @@
-"""The last lines of a hospital's audit log, for people: what the coordinator asked, and what somebody decided."""
+"""The last lines of a hospital's audit log in readable form: what the coordinator asked, and what people decided."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from common.system.log_lines import printable_line
 
 _TAIL = 2**16
-"""Number of bytes at the end of the audit log that are read for its last lines."""
+"""Number of bytes at the end of the audit log in which its last lines are looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class LogLine:
         when: Time, ISO 8601 in UTC.
         run: Name of the run.
         request: Kind of the coordinator's message; empty for a decision of this hospital.
-        reason: Name of the reason of a refusal; for a decision, the person's reason.
-        detail: Detail of a refusal; for a decision, by whom and from what to what.
+        reason: Name of the reason for a refusal; for a decision, the person's reason.
+        detail: Detail of a refusal; for a decision, who made it, and the states before and after it.
         refused: Whether a request was refused.
     """
 
@@ -34,7 +34,7 @@ class LogLine:
 
 
 def last_of_audit(folder: Path) -> tuple[LogLine, ...]:
-    """Return the last lines of the audit log in a private folder, newest first; none if there is no log."""
+    """Return the last lines of the audit log in a private folder, newest first; empty if there is no log."""
     return tuple(_last(folder / "audit.jsonl"))[::-1]
 
 

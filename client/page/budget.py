@@ -1,4 +1,4 @@
-"""What this hospital has spent, run by run and over time, as its limits count it, and the ledger that records it."""
+"""What this hospital has spent in each run and over time, as its limits count it, and the ledger that records it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from common.ledger.ledger import Head
 from common.ledger.log import Entry
 
 MOST_EVENTS = 50
-"""Number of the last events that the page shows; the exported file has all events."""
+"""Number of most recent events that the page shows; the exported file has all events."""
 MOST_STEPS = 100
-"""Largest number of steps of the plot. Of more steps, only every second, third or so is drawn, and the last."""
+"""Largest number of steps in the plot. If there are more, only every second, third or so is drawn, and the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpending:
-    """Epsilon that one run has spent, and the charges.
+    """Epsilon and charges of one run.
 
     Attributes:
         number: The run's number on the page, from 1; runs are numbered in the order of their first charges.
@@ -54,7 +54,7 @@ class Budget:
         plot: Spending over time; None if there is nothing to draw.
         head: Head of the ledger, which was checked from end to end; None if there is no ledger.
         noted: The head that is noted outside the ledger; None if there is no note.
-        problem: Why the service does not start with this ledger; empty if it does.
+        problem: Why the service does not start with this ledger; empty if it starts.
         events: The last events, newest first.
     """
 
@@ -72,11 +72,11 @@ class Budget:
 
 
 def budget(settings: HospitalSettings) -> Budget:
-    """Return the budget, from the hospital's ledger and limits.
+    """Return the budget, computed from the hospital's ledger and limits.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of its head is invalid.
+        ConfigError: The note of the ledger's head is invalid.
     """
     limits = settings.party.limits
     ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
@@ -115,7 +115,7 @@ def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
 
 
 def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) -> Iterator[tuple[str, int, float]]:
-    """Yield the time, the run's number and the epsilon spent so far, after each group of successive charges to one run.
+    """Yield the time, the run's number and the epsilon spent so far after each group of successive charges to one run.
 
     If there are more than `MOST_STEPS` groups, only some are kept, including the last.
     """

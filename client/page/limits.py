@@ -1,4 +1,7 @@
-"""The limits in force, each with what the last plans asked for. They are edited in `client.yaml`, never here."""
+"""The limits in force, each with the values that the last plans require.
+
+They are edited in `client.yaml`, never here.
+"""
 
 import math
 from collections.abc import Callable
@@ -18,7 +21,7 @@ from common.privacy.accountant import Release
 from common.queries.votes import VotesSpec
 
 LAST = 3
-"""Number of the last plans that are compared with the limits."""
+"""Number of most recent plans that are compared with the limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Asked:
     Attributes:
         value: The value; empty if the plan has nothing to compare with the limit.
         beyond: Whether the limit refuses it.
-        least: The least value that the limit accepts, if the limit itself is not a value of this kind; otherwise empty.
+        least: The smallest value that the limit accepts, if the limit itself is not stated as such a value; otherwise
+            empty.
     """
 
     value: str = ""
@@ -38,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A plan, the limits that it is compared with, and what other runs were charged."""
+    """A plan, the limits that it is compared with, and the charges of other runs."""
 
     plan: Plan
     limits: Limits
@@ -46,7 +50,7 @@ class Request:
 
     @property
     def least(self) -> str:
-        """Number of other hospitals from which the masks must protect; empty without masks."""
+        """The smallest number of other hospitals that the masks must withstand; empty without masks."""
         return str(self.limits.coalition(self.plan)) if self.plan.secure else ""
 
     def asked(self) -> dict[str, Asked]:
@@ -65,7 +69,7 @@ class Limit:
     Attributes:
         name: The limit's name in `client.yaml`.
         value: The limit's value in `client.yaml`, or its default if the file does not set it.
-        asked: What each of the last plans asks for.
+        asked: The value that each of the last plans requests.
     """
 
     name: str
@@ -75,14 +79,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The limits that the party service reads at each opening and question.
+    """The limits that the party service reads at each opening of a run and at each question.
 
     Attributes:
         file: The file in which the limits are edited.
         approval: "manual" or "auto".
         runs: Names of the last runs, newest first, and the decision about each.
         limits: All limits.
-        problem: Why the service does not start with the ledger; figures of `asked` may then be too low. Empty if it
+        problem: Why the service does not start with the ledger; figures in `asked` may then be too low. Empty if it
             starts.
     """
 
@@ -98,7 +102,7 @@ def in_force(settings: HospitalSettings) -> InForce:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of its head is invalid.
+        ConfigError: The note of the ledger's head is invalid.
     """
     readable = (
         (approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())
@@ -179,4 +183,5 @@ ASKED: dict[str, Callable[[Request], str]] = {
     "unsafe_no_noise": lambda request: _shown(any(query.without_noise for query in request.plan.queries)),
     "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Name of each limit to what a plan asks for; whether that is beyond the limit, `Limits.refusals` says."""
+"""Function that returns what a plan requests, keyed by the limit's name; `Limits.refusals` decides if it is over the
+limit."""

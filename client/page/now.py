@@ -1,7 +1,7 @@
-"""What runs at this hospital now, what the coordinator asked last, and what the logs say; no text of a record.
+"""What runs at this hospital now, what the coordinator asked last, and what the logs contain; no text of a record.
 
-The state is the one that `caucus-party status` prints; the connection to the coordinator is checked as `caucus-party
-check` does. The coordinator is contacted only at a person's request: the page itself sends nothing.
+The state is the same as `caucus-party status` prints, and the connection to the coordinator is checked as in
+`caucus-party check`. The coordinator is contacted only at a person's request; the page itself sends nothing.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from client.page.audit_lines import LogLine, last_of_audit
 from common.system.log_lines import last_lines
 
 MOST_LINES = 30
-"""Number of the last lines that are shown of the audit log and of each other log."""
+"""Number of most recent lines shown from the audit log and from each other log."""
 LOGS = ("service", "supernode", "relay", "metrics")
 PARTS = ("service", "supernode", "relay")
 """Processes that `caucus-party start` runs at every hospital."""
@@ -22,10 +22,10 @@ PARTS = ("service", "supernode", "relay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The hospital at this moment.
+    """The hospital's present state.
 
     Attributes:
-        status: As `caucus-party status` has it.
+        status: The status, as printed by `caucus-party status`.
         lines: Last lines of the audit log, newest first.
         logs: Last lines of each log that exists.
         connected: Whether the last informative line of SuperNode's log says that it is connected.
@@ -51,5 +51,5 @@ def now(settings: HospitalSettings) -> Now:
 
 
 def way_to_coordinator(settings: HospitalSettings) -> tuple[Finding, ...]:
-    """Ask the coordinator's front door, and return what was found about connection, clocks, key and certificates."""
+    """Contact the coordinator's front door; return the findings on the connection, clocks, key and certificates."""
     return tuple(findings(settings, only=OF_COORDINATOR))

@@ -1,7 +1,7 @@
-"""Plans as the page shows them: waiting plans in full, all others in one line each, with the decisions still possible.
+"""Plans as the page shows them: waiting plans in full, all others in one line each, with the possible decisions.
 
-A decision is stored by `client.approvals.decide`, as `caucus-party approve` stores it, and refused if the plan's entry
-is no longer the one that was on the page: somebody else may have decided meanwhile.
+As in `caucus-party approve`, a decision is stored by `client.approvals.decide`. It is refused if the plan's entry has
+changed since the page was made, as somebody else may have decided meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ from common.ledger.ledger import Ledger
 from common.system.log_lines import printable_line
 
 MOST_UNASKED = 10
-"""Number of runs that are shown of those that nobody was asked about."""
+"""Number of runs shown among those that the settings refused without asking anybody."""
 MOST_COMPARED = 20
-"""Number of the last approved plans that are compared with the limits as they are now."""
+"""Number of most recently approved plans that are compared with the present limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Card:
     Attributes:
         approval: The plan's entry among the hospital's decisions.
         line: The decision about the plan: by whom, when and why.
-        facts: The facts that the hospital has to know about the plan.
+        facts: The facts about the plan that the hospital needs for a decision.
         parts: The sheet, as `caucus-party approve` prints it.
     """
 
@@ -45,13 +45,13 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """One plan that was decided about.
+    """One plan that has been decided on.
 
     Attributes:
         approval: The plan's entry among the hospital's decisions.
         line: The decision in one line: by whom, when and why.
         beyond: Why the plan is refused although it is approved; empty if it is not refused, or if its run has ended.
-        given: What was answered of its run.
+        given: What was answered in its run.
     """
 
     approval: PlanApproval
@@ -69,10 +69,10 @@ class Plans:
         quiet: Cards of the waiting plans whose runs may be over, oldest first.
         refused: Plans that were refused, newest first.
         approved: Plans that were approved, newest first.
-        unreadable: Plans that wait but cannot be read, since they are of another version or were changed on this
+        unreadable: Waiting plans that cannot be read, since they are from another version or were changed on this
             machine; they can only be refused.
         unasked: The last refusal of each run that the hospital's own settings refused, newest first. A plan beyond the
-            limits waits for no person's decision.
+            limits does not wait for a person's decision.
     """
 
     waiting: tuple[Card, ...]
@@ -100,7 +100,7 @@ def plans(settings: HospitalSettings) -> Plans:
 
 
 def card(settings: HospitalSettings, run: str, digest: str) -> Card:
-    """Return the card of one plan.
+    """Return the card for one plan.
 
     Raises:
         ConfigError: There is no such plan, or this version cannot read it.
@@ -114,20 +114,20 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
 
 
 def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:
-    """Return the plan that a person has just decided about, and what follows from it; None if there is no such plan."""
+    """Return the plan that a person has just decided on, and what follows; None if there is no such plan."""
     entry = find(settings.private, run, digest)
     return _decided(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
 
 
 def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval:
-    """Store the decision of a form, and return the plan's entry with it.
+    """Store the decision made in a form, and return the plan's updated entry.
 
     Args:
         settings: The hospital's settings.
         form: Fields "run", "digest", "seen" (the entry's state on the page), "decision" and "reason".
 
     Raises:
-        ConfigError: There is no such plan, somebody has decided since the page was made, or a field is wrong.
+        ConfigError: There is no such plan, somebody has decided since the page was made, or a field is invalid.
         RefusalError: The audit log is full.
     """
     approval = _found(approvals(settings.private), form.get("run", ""), form.get("digest", ""))
@@ -143,7 +143,7 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
 
 
 def state(approval: PlanApproval) -> str:
-    """Return the decision of an entry and its time, by which a form tells whether the entry has changed since."""
+    """Return an entry's decision and its time, from which a form detects whether the entry has changed."""
     return f"{approval.decision} {approval.decided}".strip()
 
 
@@ -185,7 +185,7 @@ def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | No
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:
-    """Return refusals of plans without an entry; omit those of plans that waited or that a person refused."""
+    """Return the refusals of plans without an entry, except plans that waited or that a person refused."""
     asked = {printable_line(approval.run) for approval in known}
     of_run: dict[str, LogLine] = {}
     for line in last_of_audit(settings.private):

@@ -1,9 +1,9 @@
-"""The audit of a release, as by `caucus-party audit`, for files of this machine that a person names or sends.
+"""The audit of a release, as by `caucus-party audit`, for files that a person names on this machine or uploads.
 
-The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
-counts and test results is all that there is. Texts that a browser sends are stored in one private file until they have
-been audited, others arrive, the person logs out, or the page ends. Control records can only be named, not sent: they
-never leave their machine.
+The page reads the files with the rights of the account that runs it. None of their content leaves the machine or is
+shown; the page shows only a table of counts and test results. Texts that a browser uploads are stored in one private
+file until they have been audited, others arrive, the person logs out, or the page ends. Control records can only be
+named, not uploaded, so they never leave their machine.
 """
 
 import os
@@ -23,9 +23,11 @@ from common.errors import ConfigError
 from common.messages import LARGEST_RELEASE
 
 MOST_BYTES = LARGEST_RELEASE
-"""Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
+"""Largest size, in bytes, of a file that the page reads, since it reads the whole file and an upload may have any size.
+"""
 RECEIVED = "received.jsonl"
-"""File in the private folder with the texts that a browser sent; while they come, its name has a further ending."""
+"""File in the private folder for the texts that a browser uploads; during the upload, its name has an additional
+suffix."""
 _looking = threading.Lock()
 
 
@@ -35,7 +37,7 @@ class Looked:
 
     Attributes:
         audited: The audit.
-        fewest: See `client.disclosures.learning.fewest`.
+        fewest: The value returned by `client.disclosures.learning.fewest`.
     """
 
     audited: Audited
@@ -43,10 +45,10 @@ class Looked:
 
 
 async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Path:
-    """Store the texts that a browser sends, part by part, and return their file.
+    """Store the texts that a browser uploads, part by part, and return the path of their file.
 
     Raises:
-        ConfigError: They are too large, or an audit is running.
+        ConfigError: The texts are too large, or an audit is running.
     """
     descriptor, name = tempfile.mkstemp(dir=settings.private, prefix=f"{RECEIVED}.")  # for this account alone
     coming, size = Path(name), 0
@@ -64,13 +66,13 @@ async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Pa
 
 
 def forget(folder: Path) -> None:
-    """Remove from a hospital's folder the texts that a browser sent or is sending."""
+    """Remove from a hospital's folder the texts that a browser has uploaded or is uploading."""
     for path in (folder / "private").glob(f"{RECEIVED}*"):
         path.unlink(missing_ok=True)
 
 
 def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
-    """Run the audit that a form asks for.
+    """Run the audit that a form requests.
 
     Args:
         settings: The hospital's settings.
@@ -79,7 +81,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
             its plan.
 
     Raises:
-        ConfigError: A field is wrong, or another audit is running.
+        ConfigError: A field is invalid, or another audit is running.
         CaucusError: As in `client.deploy.audit.audit`.
     """
     received = settings.private / RECEIVED
@@ -105,7 +107,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the lock of audits; raise a ConfigError if another audit is running."""
+    """Hold the lock that allows only one audit at a time; raise a ConfigError if another audit is running."""
     if not _looking.acquire(blocking=False):
         raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
     try:
@@ -115,7 +117,7 @@ def _alone() -> Iterator[None]:
 
 
 def _texts(settings: HospitalSettings, form: Mapping[str, str]) -> tuple[str, tuple[float | None, float | None]]:
-    """Return the path of the texts, and the epsilon and delta of a sent run's plan, as far as they can be tested."""
+    """Return the path of the texts and, for texts from the coordinator, the plan's ε and δ if they can be tested."""
     typed, sent = form.get("texts", ""), form.get("sent", "")
     if typed.strip() and sent:
         raise ConfigError("synthetic texts", expected="a file, or a release that was sent", got="both")

@@ -1,4 +1,4 @@
-"""The templates of a hospital's page, and what they use."""
+"""The templates of a hospital's page, and the functions that they use."""
 
 from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import plain
@@ -8,7 +8,7 @@ from common.plan.words import in_fours
 
 
 def sentence(clause: str) -> str:
-    """Return a clause of the sheet as the beginning of a sentence."""
+    """Return a clause of the sheet with its first letter in upper case."""
     return clause[:1].upper() + clause[1:]
 
 

@@ -1,6 +1,6 @@
-"""A step plot drawn without a script: the sum is constant from one charge to the next, and the limit is a line above.
+"""A step plot drawn without a script: the sum is constant between charges, and a line above shows the limit.
 
-Coordinates are user units of a view box, y downward.
+Coordinates are in user units of an SVG view box, with y pointing down.
 """
 
 import math
@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 708, 16, 262
 _TICKS = 5
 _ABOVE = 1.08
-"""Largest value of the y axis, relative to the largest value that is drawn."""
+"""Upper end of the y axis, relative to the largest value that is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,8 @@ class StepPlot:
 
     Attributes:
         path: The steps, as data of an SVG path.
-        marks: Place (x, y) of each step, and the number of its run in the table, from 1.
-        limit: y of the limit; None if there is none.
+        marks: Position (x, y) of each step, and the number of its run in the table, from 1.
+        limit: y coordinate of the limit; None if there is no limit.
         y_ticks: y and text of each tick.
         x_ticks: x, text and anchor of the first and the last time.
     """
@@ -35,10 +35,10 @@ class StepPlot:
 
 
 def step_plot(steps: Sequence[tuple[str, int, float]], limit: float | None) -> StepPlot | None:
-    """Lay out a plot.
+    """Return the layout of a plot.
 
     Args:
-        steps: Time (ISO 8601), number of the run and the sum from then on, in order of time.
+        steps: Time (ISO 8601), number of the run, and the sum from that time on, in chronological order.
         limit: The limit of the sum, if there is one.
 
     Returns:
@@ -74,7 +74,7 @@ def step_plot(steps: Sequence[tuple[str, int, float]], limit: float | None) -> S
 
 
 def _tick(top: float) -> float:
-    """Return the distance of ticks: 1, 2 or 5 times a power of ten."""
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(top / _TICKS))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _TICKS)
 

@@ -1,1 +1,1 @@
-"""Models that write texts at a hospital, for the three queries whose answers are texts."""
+"""Models that write texts at a hospital, for the three kinds of queries that are answered with texts."""

@@ -1,15 +1,15 @@
-"""Seeds of RPSG in a party: one abstraction of each drawn record, chosen with noise (sections 3.1 and 3.2).
+"""RPSG's seeds at a party: one abstraction of each drawn record, chosen with noise (sections 3.1 and 3.2).
 
 1. draw       the records with the lowest keyed digests, as many as there are choices
-2. redact     personal information, by patterns and perhaps a model of names
+2. redact     personal information, by patterns and optionally a model for names
 3. abstract   into more candidates than step 5 chooses from; draw some more if none is sure to keep the tone
 4. prune      to K by w cosine + (1 - w) [same polarity, surely enough] - penalty [polarity flipped]   (equation 5)
 5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
 6. redact     the chosen one again
 
-The released texts have no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record yields
-a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. If all
-candidates have the wrong polarity, the best of them are used nevertheless.
+The released texts have no privacy proof: see `common.queries.texts.AbstractedSeedsSpec`. A record yields a blank text
+if nothing is left of it after redaction, or if the model returned its input as every candidate. If all candidates have
+the wrong polarity, the best of them are used nevertheless.
 """
 
 import logging
@@ -38,18 +38,18 @@ log = logging.getLogger("caucus.party")
 
 
 class Seeds:
-    """The `PartyWriter` that makes seeds of a party's records; the defaults are those of table 4.
+    """The `PartyWriter` that makes seeds from a party's records; the defaults are those of table 4.
 
     Args:
         abstraction: Writer of the abstractions.
-        sentiment: Judge of the polarity.
+        sentiment: Classifier of the polarity.
         names: A model for named entities, for redaction; None uses only patterns.
         language: Language of the records, for redaction (`common.personal_patterns`).
         oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
         flip_penalty: Number subtracted from the score of a candidate of the opposite polarity.
-        confidence: Least confidence with which a candidate must be judged to have the record's polarity.
-        most: Largest number of texts that a plan may ask for.
+        confidence: Smallest confidence with which a candidate must be judged to have the record's polarity.
+        most: Largest number of texts that a plan may request.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Seeds:
         """Check that these settings can answer the planned query.
 
         Raises:
-            ConfigError: More texts than allowed, more candidates than are made, or no model for names.
+            ConfigError: The query needs more texts than allowed, more candidates than are made, or a model for names
+                that is missing.
         """
         del labels
         spec = _spec(planned)
@@ -91,7 +92,7 @@ class Seeds:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Write the seeds; fewer than the choices if records are blank or too few."""
+        """Return the seeds; there are fewer than planned if records are blank or too few."""
         del labels
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
@@ -119,7 +120,7 @@ class Seeds:
         return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
 
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
-        """Write abstractions by beam search and, if none is sure to keep the tone, draw some more."""
+        """Return abstractions written by beam search and, if none is sure to keep the tone, some more random ones."""
         mood = self._sentiment.judge(redacted)
         candidates: list[str] = []
         for sampled in (False, True):

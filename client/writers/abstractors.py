@@ -1,7 +1,7 @@
-"""Abstractions of a record: shorter texts with its gist and without its particulars (RPSG, section 3.1, appendix B.1).
+"""Abstractions of a record: shorter texts with its gist but without its details (RPSG, section 3.1, appendix B.1).
 
-An abstraction is written from one record and may disclose what the record says: it is not protected by differential
-privacy, and neither are texts made from it (`common.queries.texts.AbstractedSeedsSpec`).
+An abstraction is written from one record and may disclose its content. It is not protected by differential privacy, and
+neither are texts made from it (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import re
@@ -21,13 +21,13 @@ class Abstraction(Protocol):
     """A writer of abstractions."""
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """Write up to `count` abstractions, the best first.
+        """Return up to `count` abstractions, the best first.
 
         Args:
             text: The redacted text.
             count: Largest number of abstractions.
             tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
-            sampled: Draw the abstractions at random; otherwise take the likeliest.
+            sampled: Whether to draw the abstractions at random instead of taking the likeliest.
             rng: Generator for drawing, seeded from the operating system's entropy.
         """
 
@@ -41,7 +41,7 @@ _MASKS = {
     "ADDRESS": "some place",
     "ORGANISATION": "some organisation",
 }
-"""Words in place of each mask; masks that are not listed are left out."""
+"""Words that replace the masks, keyed by mask; masks that are not listed are removed."""
 
 _PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|while|which|who|so|then)\s+")
 _EXAMPLES = re.compile(r"\([^()]*\)|\"[^\"]*\"|“[^”]*”")
@@ -53,13 +53,13 @@ _NAMED = re.compile(r"(?<=\w )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
 
 
 class Extracts:
-    """The most informative clauses of the text, with particulars left out or made general; needs no weights.
+    """A writer that extracts the most informative clauses and removes or generalises details; needs no model weights.
 
     Brackets and quotations are removed; numbers become "some", and masks and words with a capital letter inside a
     clause become "someone" and the like. The score of a clause is the mean frequency of its words in the text
     (SumBasic, Nenkova and Vanderwende 2005). Each further candidate keeps a smaller fraction of the words, in their
-    order, but at least the clause with the highest score; sampled candidates rank clauses with noise added. This writer
-    abstracts little: clauses stay in the record's own words, and a record of one clause stays whole.
+    order, but at least the clause with the highest score. For sampled candidates, noise is added to the scores. This
+    writer abstracts little: clauses keep the record's own words, and a record of one clause is kept whole.
 
     Args:
         longest: Largest number of words of an abstraction.
@@ -67,7 +67,7 @@ class Extracts:
         least: Fraction of the words that the last candidate keeps.
 
     Raises:
-        ConfigError: The package scikit-learn, which has the frequent words, is not installed.
+        ConfigError: The package scikit-learn, which provides the list of frequent words, is not installed.
     """
 
     def __init__(self, *, longest: int = 150, most: float = 0.7, least: float = 0.3) -> None:
@@ -77,7 +77,7 @@ class Extracts:
         self._longest, self._most, self._least = longest, most, least
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """Write up to `count` abstractions, as `Abstraction` defines; the tone is ignored."""
+        """Return up to `count` abstractions, as `Abstraction` defines; the tone is ignored."""
         del tone
         clauses = [clause for piece in _PIECES.split(_EXAMPLES.sub(" ", text)) if (clause := _general(piece))]
         telling = [_content(clause) for clause in clauses]
@@ -102,18 +102,18 @@ class Extracts:
 
 
 class Summariser:
-    """A transformers sequence-to-sequence model; the paper's is facebook/bart-large-cnn.
+    """A sequence-to-sequence model of transformers; the paper uses facebook/bart-large-cnn.
 
     Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and no code that comes with it is
-            run.
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and code that comes with the model
+            is not run.
         longest: Largest number of tokens of an abstraction.
         shortest: Smallest number of tokens of an abstraction.
-        control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.
+        control: Whether to put "Keep positive tone:" or "Keep negative tone:" before a text that has a tone.
         device: Device, as torch names it.
 
     Raises:
-        ConfigError: There is no such model here.
+        ConfigError: There is no such model on this machine.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Summariser:
         )
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """Write up to `count` abstractions, as `Abstraction` defines, by beam search or drawn from the model."""
+        """Return up to `count` abstractions, as `Abstraction` defines, by beam search or drawn from the model."""
         import torch
 
         if self._control and tone:
@@ -155,7 +155,7 @@ def same(one: str, other: str) -> bool:
 
 
 def says(text: str) -> bool:
-    """Return whether the text has a letter or digit outside masks."""
+    """Return whether the text has a letter or digit outside of masks."""
     return _SAYS.search(_MASK.sub("", text)) is not None
 
 

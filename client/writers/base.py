@@ -1,6 +1,6 @@
-"""Writers of the texts with which a party answers some queries.
+"""Interface of the writers, which write the texts with which a party answers some queries.
 
-Their models and settings are from the party's own file, never from a message. Each kind of query in
+Their models and settings come from the party's own file, never from a message. Each kind of query in
 `common/queries/texts.py` has one writer; a party without that writer refuses plans with such a query.
 """
 
@@ -21,7 +21,7 @@ SECTIONS = {
     "fine_tuning": FineTunedSpec.kind,
     "rewriting": RewrittenSpec.kind,
 }
-"""Kind of query that each section of `client.yaml` (`client/settings.py`) sets up."""
+"""The kind of query that each section of `client.yaml` (`client/settings.py`) configures."""
 
 
 class PartyWriter(Protocol):
@@ -37,10 +37,10 @@ class PartyWriter(Protocol):
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Write up to `planned.spec.texts` texts, each with the number of its label.
+        """Return up to `planned.spec.texts` texts, each with the number of its label.
 
         Args:
-            planned: The query with its noise: scale, in grid units, and rate.
+            planned: The query with its noise scale, in grid units, and its sampling rate.
             records: This party's records, at most `max_records` of each owner.
             labels: The plan's labels.
             encoder: The agreed encoder.
@@ -56,7 +56,7 @@ def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
 
     Raises:
         RefusalError: There is no such writer; the reason is OVER_LIMIT.
-        CaucusError: The writer cannot do what is planned.
+        CaucusError: The writer cannot do what the plan requires.
     """
     sections = {kind: section for section, kind in SECTIONS.items()}
     for query in plan.queries:

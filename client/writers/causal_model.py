@@ -1,11 +1,11 @@
-"""The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small model made on the spot.
+"""The causal language model that a party fine-tunes: a checkpoint of its choice, or a small untrained model.
 
-The party's own file names it. A model and its tokenizer are public, or at least were not made from the records: what
-they learnt before is outside every guarantee. The model made on the spot has random weights and one token per byte, so
-that nothing about it comes from a text.
+The party's own file names the checkpoint. A model and its tokenizer are public, or at least were not made from the
+records; what they learnt before is outside every guarantee. The small model is created when it is needed, with random
+weights and one token per byte, so that nothing in it comes from a text.
 
-A record is read as: start token (if the tokenizer has one), its label, if the plan has any, and a line feed, its text,
-end token.
+A record is tokenised as follows: the start token, if the tokenizer has one; its label and a line feed, if the plan has
+labels; its text; and the end token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,21 +24,21 @@ _WIDTH = 64
 _LAYERS = 2
 _HEADS = 4
 _PUBLIC_SEED = 0
-"""Seed of weights that are initialised here: everybody can make the same ones."""
+"""Seed for the weights that are initialised here, public so that everybody can make the same ones."""
 _FEWEST_TOKENS = 8
-"""Smallest number of tokens of a text, after its label."""
+"""Smallest number of tokens of a text, after the label."""
 _AT_ONCE = 64
-"""Number of texts that are drawn together."""
+"""Number of texts that are generated together."""
 _TRIES = 3
-"""Number of tries at a text that is not blank."""
+"""Number of attempts at a text that is not blank."""
 
 
 class Tokens(NamedTuple):
-    """A record, ready to train on.
+    """A tokenised record, ready for training.
 
     Attributes:
         ids: Token ids of the record.
-        prefix: Number of leading tokens for start token and label, which are public and not learnt.
+        prefix: Number of leading tokens for the start token and the label, which are public and not learnt.
     """
 
     ids: tuple[int, ...]
@@ -53,7 +53,7 @@ class Causal:
         model: A causal language model of transformers, on its device, without dropout.
         tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
-        max_tokens: Largest number of tokens of a record that count, and of a text with its label.
+        max_tokens: Largest number of tokens that are used from a record, and of a text with its label.
     """
 
     model: Any = field(repr=False)
@@ -62,7 +62,7 @@ class Causal:
     max_tokens: int
 
     def read(self, label: int, text: str) -> Tokens:
-        """Tokenise one record; cut off tokens beyond the limit."""
+        """Return the tokens of one record, without those beyond the limit."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()
@@ -70,7 +70,7 @@ class Causal:
         return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
-        """Draw texts of one label from the model; fewer if it repeatedly writes blank ones."""
+        """Return texts drawn from the model for one label; fewer than `count` if it repeatedly writes blank ones."""
         import torch
         from transformers import GenerationConfig
 
@@ -100,16 +100,16 @@ class Causal:
 
 
 def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu") -> Causal:
-    """Load a checkpoint, or make the small model.
+    """Load a checkpoint, or create the small model.
 
     Args:
-        name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
+        name_or_path: A transformers folder, or a name in the local cache; None creates the small model.
         labels: The plan's labels.
-        max_tokens: Largest number of tokens of a record that count, and of a text.
+        max_tokens: Largest number of tokens that are used from a record, and of a text.
         device: Device to compute on, as torch names it.
 
     Raises:
-        ConfigError: There is no such model, its tokenizer has no end token, or texts and labels do not fit into it.
+        ConfigError: There is no such model, its tokenizer has no end token, or texts with labels are too long for it.
     """
     check_installed()
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
@@ -148,7 +148,7 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
     """Load a saved causal language model, in single precision and without dropout, and its tokenizer.
 
     Raises:
-        ConfigError: There is no such model here, or no such device.
+        ConfigError: There is no such model on this machine, or no such device.
     """
 
     def configure(config: Any) -> None:

@@ -1,8 +1,8 @@
-"""DP-SGD in a party: fine-tune a causal language model on its records, and draw texts from it (Abadi et al. 2016).
+"""DP-SGD at a party: fine-tunes a causal language model on its records, and draws texts from it (Abadi et al. 2016).
 
 The statement and its proof are in `common.queries.texts.FineTunedSpec`; this module performs the steps of the proof:
 
-1. draw    a Poisson subsample of the units, by a fresh secret key
+1. draw    a Poisson subsample of the units, with a fresh secret key
 2. clip    each record's gradient, at norm C
 3. round   it to integers, scaled so that C is 0.99 B, at random and without bias; drop it if its norm exceeds B
 4. sum     exactly
@@ -36,14 +36,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ROOM = 0.99
-"""The clipping norm as a share of B: the rest is room for the growth of a norm by random rounding."""
+"""The clipping norm as a fraction of B; the rest allows for the growth of a norm by random rounding."""
 _LARGEST_SHARE = 0.07
-"""Largest number of trainable weights, as a share of B^2. Rounding d numbers at random adds d / 4 to a squared norm of
-B^2, at most and on average, with a standard deviation of B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
+"""Largest number of trainable weights, as a fraction of B^2. Rounding d numbers at random adds at most d / 4, on
+average, to a squared norm of B^2, with a standard deviation of B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096.
+"""
 _TOLERANCE = 1e-3
 
 Optimizer = Callable[[Iterable[Any], float], Any]
-"""Function from weights and a learning rate to an optimizer of torch."""
+"""Function that makes a torch optimizer from weights and a learning rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,13 @@ class FineTuning:
     """The `PartyWriter` that fine-tunes a language model, with settings from the party's own file.
 
     Attributes:
-        name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
-            spot, with random weights, which learns little.
+        name_or_path: A transformers checkpoint: a folder, or a name in the local cache. None creates a small model with
+            random weights, which learns little.
         device: Device to compute on, as torch names it.
-        micro_batch: Number of records computed together. 1 keeps each record's gradient free of all others to the last
-            bit; more may be faster, but records of one micro-batch may move each other's gradients by a rounding error.
-        max_steps: Largest number of training steps that a plan may ask for.
+        micro_batch: Number of records computed together. With 1, each record's gradient is independent of all other
+            records to the last bit; more may be faster, but records of one micro-batch may change each other's
+            gradients by a rounding error.
+        max_steps: Largest number of training steps that a plan may request.
     """
 
     name_or_path: str | None = None
@@ -71,7 +73,7 @@ class FineTuning:
         """Load the model and select the weights to train.
 
         Raises:
-            ConfigError: There is no such model, or it cannot do what is planned.
+            ConfigError: There is no such model, or it cannot do what the plan requires.
         """
         spec = _spec(planned)
         if spec.steps > self.max_steps:
@@ -81,7 +83,7 @@ class FineTuning:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Draw texts from the model after DP-SGD, with balanced labels; fewer if it writes blank ones."""
+        """Return texts drawn from the model after DP-SGD, with balanced labels; fewer if it writes blank texts."""
         del encoder, key  # Each step draws separate keys, also from the operating system.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
@@ -98,18 +100,17 @@ class FineTuning:
 
 
 class Tuner:
-    """A model to train by DP-SGD, which gives the gradient of each single record.
+    """A model to train by DP-SGD, which computes the gradient for each single record.
 
     Args:
         causal: The model; its weights are changed.
-        lora: Rank of the adapters that are trained in place of its weights; 0 trains the weights.
-        resolution: B, integer units in C / 0.99.
-        micro_batch: Records computed together; 1 uses torch's own gradients, more use opacus' gradients of single
-                records.
+        lora: Rank of the adapters that are trained in place of the model's weights; 0 trains the weights.
+        resolution: B, the number of integer units in C / 0.99.
+        micro_batch: Number of records computed together; 1 uses torch's own gradients, more use opacus' per-record
+                gradients.
 
     Raises:
-        ConfigError: There are too many weights for B, or the model's layers do not give the gradients of single
-            records.
+        ConfigError: There are too many weights for B, or per-record gradients are not available for the model's layers.
     """
 
     def __init__(self, causal: Causal, *, lora: int, resolution: int, micro_batch: int) -> None:
@@ -133,7 +134,7 @@ class Tuner:
         return self.causal.model.device
 
     def gradients(self, records: Sequence[Tokens]) -> "Tensor":
-        """Return the gradient of each record's mean loss over its tokens after the label, (records, size) float32."""
+        """Return each record's gradient of its mean loss over the tokens after the label, (records, size) float32."""
         import torch
 
         if self._micro_batch == 1:
@@ -146,7 +147,7 @@ class Tuner:
         return rows
 
     def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
-        """Return the sum of the records' gradients after steps 2 and 3, (size,) float64 whole numbers."""
+        """Return the sum of the records' gradients after steps 2 and 3, as whole numbers, (size,) float64."""
         import torch
 
         total = torch.zeros(self.size, dtype=torch.float64, device=self._device)
@@ -158,7 +159,7 @@ class Tuner:
     def rounded(self, rows: "Tensor", *, clip: float) -> "Tensor":
         """Clip each row at norm C = `clip`, scale it by 0.99 B / C, and round it to whole numbers of norm B at most.
 
-        This holds for any row: one that is not finite, or longer after rounding, is dropped.
+        The bound holds for any row: a row that is not finite, or that is longer after rounding, is dropped.
         """
         import torch
 
@@ -181,7 +182,7 @@ class Tuner:
         optimizer.zero_grad()
 
     def tuned(self) -> Causal:
-        """Return the model without the parts that only training needed."""
+        """Return the model without the components that only training needs."""
         if self._micro_batch > 1:
             self._hooks.remove_hooks()
         model = self._model
@@ -228,7 +229,7 @@ class Tuner:
             )
 
     def _alone(self, record: Tokens) -> "Tensor":
-        """Return the gradient of one record by torch itself, (size,) float32."""
+        """Return the gradient of one record, computed by torch itself, (size,) float32."""
         import torch
 
         (loss,) = self._losses([record])
@@ -236,7 +237,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Install hooks for the gradients of single records, check them on two public ones, and return them."""
+        """Install hooks that compute per-record gradients, check them on two public records, and return the hooks."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 
@@ -276,9 +277,10 @@ def train(
         tuner: The model; it must not be used again.
         spec: The planned specification.
         records: This party's records, at most `max_records` of each owner.
-        rate: Probability with which a unit takes part in a step.
-        scale: Scale of the noise of each step's sum, in integer units, in which C is 0.99 B; 0: no noise.
-        optimizer: Function that makes the optimizer; None: Adam.
+        rate: Probability that a unit takes part in a step.
+        scale: Scale of the noise that is added to each step's sum, in integer units, in which C is 0.99 B; 0 for no
+            noise.
+        optimizer: Function that makes the optimizer; None for Adam.
     """
     import torch
 
@@ -304,7 +306,7 @@ def _spec(planned: PlannedQuery) -> FineTunedSpec:
 
 
 def _adapted(model: Any, rank: int) -> Any:
-    """Return the model with LoRA adapters on all linear layers but the last (Hu et al. 2021)."""
+    """Return the model with LoRA adapters on all linear layers except the last (Hu et al. 2021)."""
     from peft import LoraConfig, get_peft_model
 
     settings = LoraConfig(
@@ -321,7 +323,7 @@ def _norms(rows: "Tensor") -> "Tensor":
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the libraries' warnings about each other: hooks at inputs without a gradient, deprecated names."""
+    """Hide the libraries' warnings about each other: on hooks at inputs without a gradient, on deprecated names."""
     with warnings.catch_warnings():
         for category in (UserWarning, FutureWarning):
             warnings.simplefilter("ignore", category)

@@ -1,11 +1,11 @@
-"""A model that follows instructions, as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
+"""A model that follows instructions and writes a party's abstractions (RPSG) and rewritings (RUPTA).
 
-The instruction is the system's turn, and the text is the whole of the user's turn: small models have learnt to
-summarise and rewrite in this form. If the instruction comes before the text, or is long, they write a text about the
-text. A party's own file can give larger models another instruction (`instruction`).
+The instruction is the system message, and the text is the whole user message: small models have learnt to summarise and
+rewrite in this form. If the user message begins with the instruction, or if the instruction is long, they write about
+the text instead. For larger models, a party's own file can set another instruction (`instruction`).
 
-A text that is cut off at `longest` tokens ends with its last whole sentence. No model is asked about a text that says
-nothing, since it would make something up.
+A text that is cut off at `longest` tokens ends with its last complete sentence. A text without content is not sent to
+the model, which would invent something.
 """
 
 from typing import Any
@@ -31,15 +31,15 @@ class Instructed:
 
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
-            nothing is downloaded, and no code that comes with it is run.
-        instruction: Instruction of the model on a text.
+            nothing is downloaded, and code that comes with the model is not run.
+        instruction: Instruction that the model gets for each text.
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write gibberish from about 0.9 on.
-        top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
+        top_p: Total probability of the likeliest tokens that are sampled from; 1 for all tokens.
         device: Device, as torch names it.
 
     Raises:
-        ConfigError: There is no such model here, or its chat template takes no message.
+        ConfigError: There is no such model on this machine, or its chat template accepts no messages.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Instructed:
             raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """Draw up to `count` abstractions (`client.writers.abstractors.Abstraction`); `tone` has no effect."""
+        """Return up to `count` abstractions (`client.writers.abstractors.Abstraction`); `tone` has no effect."""
         del tone, sampled
         import torch
         from transformers import GenerationConfig
@@ -93,7 +93,7 @@ class Instructed:
         return list(dict.fromkeys(text for text in kept if text))
 
     def _ids(self, text: str) -> Any:
-        """Return the tokens of instruction and text, (1, tokens), in the model's chat template if it has one."""
+        """Return the tokens for instruction and text, (1, tokens), in the model's chat template if it has one."""
         chats = bool(self._tokenizer.chat_template)
         if chats:
             prompt = chat.prompt(self._tokenizer, self._instruction, text)
@@ -104,5 +104,5 @@ class Instructed:
 
 
 def whole(text: str, *, ended: bool) -> str:
-    """Strip the text. If it was cut off, keep only its whole sentences, which may be none."""
+    """Return the text without surrounding white space; if it was cut off, only its complete sentences, if any."""
     return (text if ended else whole_sentences(text)).strip()

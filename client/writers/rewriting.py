@@ -2,18 +2,18 @@
 
 For each drawn record, up to n rounds:
 
-1. redact     personal information, by patterns and perhaps a model of names
-2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by the round: feedback about what
+1. redact     personal information, by patterns and optionally a model for names
+2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by round: feedback on what
               identifies a record, in a form that every rewriter can use
 3. rewrite    into several candidates; the rewriter's input is a candidate too
 4. evaluate   privacy: no personal information is found, little is copied, and the record is not among those nearest
               to the text; utility: the label whose mean is nearest to the text is the record's
 5. keep       the best so far, privacy first; stop when both evaluators accept it
 
-A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
+A text that the privacy evaluator never accepted is withheld. None of this proves privacy, and evaluators may be wrong:
 see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
-which guesses who a text is about; here the guess is which of the party's records it was written from. No private text
-leaves this machine: there is no remote provider.
+which guesses whom a text is about. Here the privacy evaluator guesses from which of the party's records the text was
+written. No private text leaves this machine, as there is no remote provider.
 """
 
 import logging
@@ -42,14 +42,14 @@ log = logging.getLogger("caucus.party")
 
 _WORDS = re.compile(r"\[[A-Z]+\]|\w+(?:['’-]\w+)*")
 _RUN = 3
-"""Number of consecutive words that make a copy."""
+"""Number of consecutive words that count as a copy."""
 
 
 class Verdict(NamedTuple):
-    """The evaluators' opinion of a text; the smallest is the best, privacy first.
+    """The evaluators' verdict on a text; verdicts are ordered from best to worst, with privacy first.
 
     Attributes:
-        findings: Number of objections of the privacy evaluator, 0 to 3.
+        findings: Number of the privacy evaluator's objections, 0 to 3.
         mistaken: Whether the label is not recognised.
         copied: Fraction of the record's three-word sequences that the text repeats.
     """
@@ -69,8 +69,8 @@ class Rewriting:
         language: Language of the records, for redaction (`common.personal_patterns`).
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest fraction of a record's three-word sequences that its text may repeat.
-        nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.
-        most: Largest number of texts that a plan may ask for.
+        nearest: n: a text's record must not be among the n records nearest to the text; 0 for no such check.
+        most: Largest number of texts that a plan may request.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Rewriting:
         """Check that these settings can answer the planned query.
 
         Raises:
-            ConfigError: More texts than allowed, or no model for names.
+            ConfigError: The query needs more texts than allowed, or a model for names that is missing.
         """
         del labels
         spec = _spec(planned)
@@ -107,7 +107,7 @@ class Rewriting:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Rewrite the records; fewer texts if there are too few records, or some texts are withheld."""
+        """Return the rewritten records; there are fewer than planned if records are too few or texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
@@ -122,7 +122,7 @@ class Rewriting:
         return [(label, text) for label, text in written if text]
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
-        """Return the best text for the record at index `place`; empty if the privacy evaluator accepts none."""
+        """Return the best text for the record with index `place`; empty if the privacy evaluator accepts none."""
         best, text = Verdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
@@ -144,13 +144,13 @@ class Rewriting:
 
 
 class Evaluators:
-    """Privacy and utility evaluators of texts that were written from one of a party's records.
+    """Evaluators of the privacy and utility of texts that were each written from one of a party's records.
 
     Args:
         records: All of the party's records.
         labels: Number of labels.
         encoder: The encoder of the records' vectors.
-        redactor: Redactor that finds personal information.
+        redactor: Redactor, used to find personal information.
         copied: See `Rewriting`.
         nearest: See `Rewriting`.
     """
@@ -172,7 +172,7 @@ class Evaluators:
         np.add.at(self._sums, records.labels, records.vectors)
 
     def general(self, text: str, fewest: int) -> str:
-        """Generalise a text by leaving out words that occur in fewer than `fewest` records."""
+        """Return a text without the words that occur in fewer than `fewest` records."""
         return " ".join(
             piece
             for piece in text.split()
@@ -180,7 +180,7 @@ class Evaluators:
         )
 
     def judge(self, place: int, text: str) -> Verdict:
-        """Judge a text that was written from the record at index `place`."""
+        """Return the verdict on a text that was written from the record with index `place`."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector
@@ -191,7 +191,7 @@ class Evaluators:
         return Verdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
-        """Return the label with the nearest mean; the record is left out of the mean of its own label."""
+        """Return the label whose mean is nearest; the record at `place` is left out of the mean of its own label."""
         sums = self._sums.copy()
         sums[self.records.labels[place]] -= self.records.vectors[place]
         lengths = np.linalg.norm(sums, axis=1)
@@ -212,7 +212,7 @@ def _words(text: str) -> list[str]:
 
 
 def _repeated(source: str, text: str) -> float:
-    """Return the fraction of the source's three-word sequences that the text repeats (a short source is one)."""
+    """Return the fraction of the source's three-word sequences that the text repeats; a short source is one."""
     source_words, text_words = _words(source), _words(text)
     length = max(1, min(_RUN, len(source_words)))
     runs = {tuple(source_words[at : at + length]) for at in range(len(source_words) - length + 1)}

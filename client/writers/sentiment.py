@@ -1,4 +1,4 @@
-"""Sentiment polarity of a text, with confidence, to keep the record's tone in its abstractions (RPSG, appendix B.1)."""
+"""Sentiment of a text, with confidence, used to keep a record's tone in its abstractions (RPSG, appendix B.1)."""
 
 from functools import cache
 from typing import Any, NamedTuple, Protocol
@@ -8,10 +8,10 @@ from common.system.extras import needs
 
 
 class Mood(NamedTuple):
-    """Sentiment of one text.
+    """The sentiment of one text.
 
     Attributes:
-        polarity: 1 positive, -1 negative, 0 neither.
+        polarity: 1 if positive, -1 if negative, 0 if neither.
         confidence: Confidence of the judgement, in [0, 1].
     """
 
@@ -20,17 +20,17 @@ class Mood(NamedTuple):
 
 
 class Sentiment(Protocol):
-    """A judge of sentiment polarity."""
+    """A classifier of sentiment polarity."""
 
     def judge(self, text: str) -> Mood:
-        """Judge the sentiment of a text."""
+        """Return the sentiment of a text."""
 
 
 class Vader:
-    """VADER (Hutto and Gilbert 2014): a lexicon and rules, no weights.
+    """VADER (Hutto and Gilbert 2014), which uses a lexicon and rules, and no weights.
 
-    Its compound score c in [-1, 1] gives the polarity by its sign and the confidence (1 + |c|) / 2, so that the paper's
-    0.55 is |c| >= 0.1.
+    The sign of its compound score c in [-1, 1] is the polarity, and the confidence is (1 + |c|) / 2, so that the
+    paper's threshold 0.55 is |c| >= 0.1.
 
     Raises:
         ConfigError: The package vaderSentiment is not installed.
@@ -40,23 +40,23 @@ class Vader:
         needs("sentiment vader", "vaderSentiment", extra="transformers")
 
     def judge(self, text: str) -> Mood:
-        """Judge the sentiment of a text."""
+        """Return the sentiment of a text."""
         score = _vader().polarity_scores(text)["compound"]
         return Mood((score > 0) - (score < 0), (1 + abs(score)) / 2)
 
 
 class Classifier:
-    """A transformers classifier whose labels say positive or negative (or LABEL_1 and LABEL_0); others are neither.
+    """A transformers classifier with labels that contain "positive" or "negative" (or LABEL_1 and LABEL_0).
 
-    The paper's is siebert/sentiment-roberta-large-english.
+    Other labels count as neither. The paper uses siebert/sentiment-roberta-large-english.
 
     Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and no code that comes with it is
-            run.
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and code that comes with the model
+            is not run.
         device: Device, as torch names it.
 
     Raises:
-        ConfigError: There is no such model here.
+        ConfigError: There is no such model on this machine.
     """
 
     def __init__(self, name_or_path: str, device: str = "cpu") -> None:
@@ -65,7 +65,7 @@ class Classifier:
         )
 
     def judge(self, text: str) -> Mood:
-        """Judge the sentiment of a text."""
+        """Return the sentiment of a text."""
         import torch
 
         given = self._tokenizer(text, return_tensors="pt", truncation=True).to(self._model.device)

@@ -1,1 +1,1 @@
-"""The ledger: a hash chain of all questions and charges, on disk before any answer leaves, which reveals edits."""
+"""The ledger: a hash chain of all questions and charges that reveals edits. It is on disk before an answer leaves."""

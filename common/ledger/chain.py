@@ -1,12 +1,13 @@
-"""The hash chain of a ledger: it seals each event together with all that came before it.
+"""The hash chain of a ledger, which seals each event together with all earlier events.
 
     chain_0 = a keyed digest that belongs to this ledger
     chain_n = SHA-256(chain_{n-1} || canonical JSON of [n, run, position, kind, body])
 
-Canonical JSON has sorted keys, no spaces and only ASCII, so that everybody can compute the chain of an exported
-ledger. An event that was changed, removed, moved or inserted breaks it there. The chain alone does not reveal two
-attacks: a writer of the file can compute a whole new chain (a key kept in the same file would not prevent it), and a
-chain whose tail was cut off is still valid. A head noted elsewhere reveals both.
+Canonical JSON has sorted keys, no spaces and only ASCII, so that anybody can compute the chain of an exported ledger.
+An event that was changed, removed, moved or inserted breaks the chain at its position. The chain alone does not reveal
+two attacks: anybody who can write to the file can compute a whole new chain (a key kept in the same file would not
+prevent this), and a chain whose tail was cut off is still valid. Comparison with a head that was noted elsewhere
+reveals both.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ class Event:
 
 
 EventRow = tuple[int, str, int, str, str, bytes]
-"""An event as stored in the file, unchecked."""
+"""An event as stored in the file, before it is checked."""
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)

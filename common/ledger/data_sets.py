@@ -4,13 +4,13 @@
     name of a data set                   = HMAC-SHA256(key, "data set" || all digests, sorted)
 
 So two data sets share a record if and only if they share a digest, and a name identifies a multiset of records. This
-holds up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can search for
-them without the key. The key is made with the ledger and never leaves it: without a key, anybody who has a record could
-test whether it is in a data set.
+holds except for collisions: the probability that any two of 2^40 digests are equal is below 2^-48, and nobody can
+search for collisions without the key. The key is created with the ledger and never leaves it: if the digests had no
+key, anybody who has a record could test whether it is in a data set.
 
-The digests stay after a record is deleted elsewhere: if it comes back, its past charges still count. But a record is
-identified by its bytes: if a single comma is edited, it is a different record, and a file in which all records were
-edited is a new data set.
+The digests remain after a record is deleted elsewhere: if the record is added again, its past charges still count. But
+a record is identified by its bytes: if a single comma is edited, it is a different record, and a file in which all
+records were edited is a new data set.
 """
 
 import hmac
@@ -25,7 +25,7 @@ DIGEST_BYTES = 16
 
 
 def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
-    """Return one digest of 16 bytes for each record, sorted."""
+    """Return the digests of all records, 16 bytes each, sorted."""
     seen: Counter[bytes] = Counter()
     digests = []
     for record in records:
@@ -48,7 +48,7 @@ def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
 
 
 def overlapping(database: Connection, name: str) -> frozenset[str]:
-    """Return the names of all data sets that share a record with this one, itself included."""
+    """Return the names of all data sets that share a record with this one, including its own name."""
     number = _number(database, name)
     if number is None:
         raise InternalError("a data set that was never named", got=name[:8])

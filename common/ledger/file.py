@@ -1,8 +1,8 @@
-"""The SQLite file of a ledger: its tables, their triggers, and the errors of the file.
+"""The SQLite file of a ledger, with its tables and triggers, and the errors that it can cause.
 
-The file is readable by its owner only. Triggers prevent rows from being rewritten or removed: they stop mistakes, and
-the hash chain reveals changes that bypass them (`common/ledger/chain.py`). Erased values are overwritten by SQLite's
-secure_delete; it does not reach copies that a file system or a solid-state disk keeps of overwritten blocks.
+Only its owner can read the file. Triggers prevent rows from being rewritten or removed. They guard against mistakes;
+the hash chain reveals changes that bypass them (`common/ledger/chain.py`). SQLite's secure_delete overwrites erased
+values, but not the copies of overwritten blocks that a file system or a solid-state disk keeps.
 """
 
 import os
@@ -70,13 +70,13 @@ _CAUSES = {
 
 
 class LedgerFile:
-    """Transactions on one file, safe for several threads and processes; each is on a separate connection.
+    """Transactions on one file, each on a separate connection; safe for several threads and processes.
 
     Args:
         path: The file; it is created if it does not exist.
         secret: 32 bytes for a new file, kept in `meta` under "key".
-        read_only: Neither create nor change the file.
-        durable: A commit survives a power cut.
+        read_only: If True, the file is neither created nor changed.
+        durable: Whether a commit survives a power cut.
 
     Raises:
         LedgerError: If the file cannot be opened, is not a ledger, or is a ledger of another version.
@@ -109,7 +109,7 @@ class LedgerFile:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open one transaction, rolled back if anything fails; a writing one holds the write lock throughout.
+        """Open a transaction, which is rolled back if anything fails; with `write` it holds the write lock throughout.
 
         Raises:
             LedgerError: An operation on the file fails.
@@ -133,10 +133,10 @@ class LedgerFile:
             raise LedgerError(what, got=error, where=self._path, do=do) from error
 
     def copy(self, to: Path) -> None:
-        """Copy a consistent state of the whole file to a new one, readable by its owner only.
+        """Copy a consistent snapshot of the whole file to a new file that only its owner can read.
 
         Raises:
-            LedgerError: There is a file of that name, or it cannot be written.
+            LedgerError: A file with that name exists, or the copy cannot be written.
         """
         with self.transaction() as database:
             try:
@@ -151,7 +151,7 @@ class LedgerFile:
                 raise LedgerError("the ledger cannot be copied", got=got, where=to, do="Name a new file.") from error
 
     def _check(self, database: sqlite3.Connection) -> None:
-        """Check that tables and triggers are exactly those of this version."""
+        """Check that the tables and triggers are exactly those of this version."""
         kind = (_pragma(database, "application_id"), _pragma(database, "user_version"))
         schema = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if kind == (_APPLICATION, VERSION) and schema == set(_SCHEMA):

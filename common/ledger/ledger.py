@@ -1,7 +1,7 @@
-"""Record of all answers on disk. The coordinator keeps one ledger; each party keeps its own and trusts only that.
+"""The record of all answers on disk. The coordinator and each party keep one, and a party trusts only its own.
 
 A ledger is an append-only log of events, sealed by a hash chain (`common/ledger/chain.py`) in one SQLite file
-(`common/ledger/file.py`). An entry is one answer, named by run and index; its state follows from its events. It is
+(`common/ledger/file.py`). An entry is one answer, identified by run and index; its state follows from its events. It is
 charged when it is reserved, before any private data is accessed, so that a crash can lose an answer but never a charge:
 
     reserve ─▶ keep: the noised answer itself ─▶ survivors ─▶ unmask ─▶ commit: the answer is erased and can never be
@@ -10,24 +10,26 @@ charged when it is reserved, before any private data is accessed, so that a cras
 Invariants:
 
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
-   `forget`. The database itself rejects other changes, and the chain reveals those that bypass it. The chain is checked
-   when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
-   dropped or created. Checked events stay in memory, where no edit of the file reaches them: an edit that neither
-   condition reveals is noticed at the next start, or by `verify`.
+   `forget`. The database itself rejects other changes, and the chain reveals changes that bypass the database. The
+   chain is checked when the file is opened. It is checked again whenever its last event differs from the last one that
+   this process has seen, or a trigger was dropped or created. Checked events stay in memory, where edits of the file do
+   not affect them; an edit that meets neither condition is detected at the next start or by `verify`.
 2. One run has one plan: a run that continues under a different plan is refused.
-3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
-   vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
-   learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
-   A different query with the same run and index is refused. So is the same query after the entry was closed, and,
-   before an answer is kept, the same query over other records, since those records were not charged.
-4. Each entry has one set of survivors. Once shares that open its sum may have left, this set also holds for its
-   question, under any number in the run: sums over two sets could be subtracted.
+3. Each run and index has one answer, the noised vector that was stored before anything was sent. A repeated query gets
+   the same vector again, even if the records have changed since, so an interrupted round is answered at no cost:
+   nothing new is revealed. Storing a key for the noise instead would leak: if the records had changed, two answers with
+   the same noise would reveal the difference. A different query with the same run and index is refused. The same query
+   is refused after the entry was closed. Until an answer is stored, it is also refused for other records, since those
+   records were not charged.
+4. Each entry has one set of survivors. Once shares that open its sum may have been sent, this set is also the only one
+   for its question, under any index in the run, since sums over two sets could be subtracted.
 
-A budget over all runs belongs to each record: a data set with one record appended must not get a fresh budget. So the
-records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
-record with the new one, inside the transaction that charges it (`common/ledger/data_sets.py`).
+The budget over all runs applies to each record: a data set with one record appended must not get a fresh budget. So the
+records of each data set are stored as keyed digests. A limit is compared with all charges to data sets that share a
+record with the one to be charged, inside the transaction that writes the charge (`common/ledger/data_sets.py`).
 
-A ledger restored from a backup lacks later charges: note its head elsewhere (a hospital does, `client/noted_head.py`).
+A ledger restored from a backup lacks later charges: note its head elsewhere (for a hospital, `client/noted_head.py`
+does so).
 """
 
 import sys
@@ -50,13 +52,14 @@ from common.privacy.accountant import Release
 from common.rng import secure_bytes
 
 Allow = Callable[[tuple[Release, ...]], None]
-"""Function that raises RefusedError if these charges are too many for one record."""
+"""Function that raises RefusedError if these charges together are too many for one record."""
 
 _KEY_BYTES = 32
 
 MOST_KEPT = 2**28
-"""Maximum bytes of answers of open runs: a coordinator that opens many runs and closes none must not fill disk and
-memory. The count depends only on the queries, so a refusal reveals nothing about the records."""
+"""Maximum total size, in bytes, of the stored answers of open runs, so that a coordinator that opens many runs and
+closes none cannot fill disk and memory. The size depends only on the queries, so a refusal reveals nothing about the
+records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,10 @@ class Ledger:
 
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
-        read_only: Neither create nor change the file.
-        durable: Written events survive a power cut; False for a simulation, whose many ledgers would wait for the
-            disk most of the time. A crash of the process loses nothing either way.
-        head: Hex digest noted before, as for `verify`.
+        read_only: If True, the file is neither created nor changed.
+        durable: Whether written events survive a power cut. False for a simulation, where many ledgers would spend most
+            of the time waiting for the disk. A crash of the process loses nothing in either case.
+        head: Hex digest of a head noted earlier, as for `verify`.
 
     Raises:
         LedgerError: Here and in every method: the file cannot be opened or written, is not a ledger of this version,
@@ -114,21 +117,21 @@ class Ledger:
             run: Name of the run.
             index: Number of the answer in the run.
             plan_digest: Digest of the agreed plan.
-            query_digest: Digest of the query as asked.
+            query_digest: Digest of the query that was asked.
             release: Cost of this one answer.
             attempts: Number of attempts at each question. The first question has the indices from 0 to attempts - 1,
                 the next one those from `attempts` on, and so on.
-            data_set: Name of the records, from `data_set`; empty stands for any records.
-            allow: Function called before a new charge is written, with the costs of all charges whose data set shares a
-                record with this one; the new cost is the last. If it raises, nothing is written. No other charge can
-                come in between.
+            data_set: Name of the records, as returned by the method `data_set`; an empty name stands for any records.
+            allow: Function called before a new charge is written, with the costs of all charges to data sets that share
+                a record with this one; the new cost is the last. If the function raises, nothing is written. No other
+                charge can be written in between.
 
         Returns:
-            The entry in its present state.
+            The entry in its current state.
 
         Raises:
-            RefusedError: If this run and index, or another attempt at the question, have a different query or different
-                records, or the run has a different plan.
+            RefusedError: If a different query or different records were charged for this run and index or for another
+                attempt at the question, or if the run has a different plan.
         """
         new = Entry(
             run=run,
@@ -164,7 +167,7 @@ class Ledger:
         """Store a noised answer before it leaves the party; the first answer stored is final.
 
         Returns:
-            The answer to give.
+            The stored answer, which is the one to send.
 
         Raises:
             RefusedError: If the entry is closed.
@@ -183,7 +186,7 @@ class Ledger:
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
-        """Record the only set of parties whose sum this entry may open, before a signature over the set leaves.
+        """Record the only set of parties whose sum this entry may open, before a signature over the set is sent.
 
         Raises:
             SurvivorsError: If another set was recorded before, or no set was recorded before the entry was committed,
@@ -223,7 +226,7 @@ class Ledger:
             log.close(database, log.reserved(run, index))
 
     def commit_before(self, run: str, index: int) -> None:
-        """Commit all entries of the run below that index, as `commit` does."""
+        """Commit all entries of the run with a lower index, as `commit` does."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
 
@@ -235,14 +238,15 @@ class Ledger:
             return tuple(entry if entry.committed else _with_answer(entry, database) for entry in entries)
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
-        """Return the costs of all charges, or of those of one run, closed or not."""
+        """Return the costs of all charges, or of all charges in one run; closed entries are included."""
         return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
-        """Name a data set by its records, and store their digests.
+        """Store the digests of a data set's records, and return the name of the data set.
 
         Args:
-            records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
+            records: Each record as bytes, in a fixed encoding; their order does not matter, but their multiplicity
+                does.
 
         Returns:
             64 hex digits, equal only for the same records in the same ledger.
@@ -256,7 +260,7 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Return the costs that runs other than `but` charged to this data set, as `_charged` finds them."""
+        """Return the costs that runs other than `but` charged to data sets that may share a record with this one."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
@@ -269,7 +273,8 @@ class Ledger:
             fresh: 32 bytes of the operating system's entropy, stored if there is no key yet.
 
         Raises:
-            RefusedError: `forget(run)` was called: records drawn again would be amplified twice.
+            RefusedError: `forget(run)` was called: if records were drawn again, amplification by subsampling would be
+                claimed twice.
         """
         if len(fresh) != _KEY_BYTES:
             raise InternalError("sample key", expected=f"{_KEY_BYTES} bytes", got=len(fresh))
@@ -284,7 +289,7 @@ class Ledger:
         return key
 
     def forget(self, run: str) -> None:
-        """Close all entries of the run and erase its sample keys; the rows without keys remain."""
+        """Close all entries of the run and erase its sample keys; the rows of these keys remain."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, sys.maxsize)
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
@@ -295,29 +300,29 @@ class Ledger:
             return tuple(log.read(database, self._path))
 
     def head(self, *, after: str | None = None) -> Head:
-        """Return the present head, whose events are all on disk.
+        """Return the current head; all events up to it are on disk.
 
         Args:
-            after: Hex digest noted before, as for `verify`.
+            after: Hex digest of a head noted earlier, as for `verify`.
 
         Raises:
-            LedgerError: The ledger does not contain it.
+            LedgerError: The ledger does not contain the head noted earlier.
         """
         with self._open() as (log, database):
             self._check_contains(log, database, after)
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copy a consistent state of the whole file, even while others write it.
+        """Copy a consistent snapshot of the whole file, even while other processes write to it.
 
         Args:
-            to: A new file, readable by its owner only. It is as secret as the ledger.
+            to: Path of the new file, which only its owner can read. It is as secret as the ledger.
 
         Returns:
             The head of the copy.
 
         Raises:
-            LedgerError: There is a file of that name, or it cannot be written.
+            LedgerError: A file with that name exists, or the copy cannot be written.
         """
         self._file.copy(to)
         return Ledger(to, read_only=True).head()
@@ -329,10 +334,10 @@ class Ledger:
             The ledger's current head.
 
         Args:
-            head: Hex digest noted before: no event up to it may be missing or changed.
+            head: Hex digest of a head noted earlier: no event up to this head may be missing or changed.
 
         Raises:
-            LedgerError: The file is wrong; the message names the first wrong event.
+            LedgerError: The file is invalid; the message names the first invalid event.
         """
         with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
@@ -355,7 +360,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """Open one transaction with the log as on disk; it is read again only if another process wrote to it."""
+        """Open a transaction, with an up-to-date log; it is read again only if another process wrote to the file."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:

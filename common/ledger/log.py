@@ -1,4 +1,4 @@
-"""The log of a ledger inside one transaction: its checked events, and the entries that follow from them.
+"""The log of a ledger inside one transaction: its checked events, and the entries derived from them.
 
     kind        body                                                 meaning
     charge      digests of plan and query, release, data_set, time   the answer may be given from now on
@@ -6,7 +6,7 @@
     unmask                                                           the shares that open that sum may be sent
     close                                                            the answer is erased for good
 
-Run and position (the number of the answer in the run) name the entry that an event is about.
+Run and position (the number of the answer in the run) identify the entry that an event concerns.
 """
 
 import hmac
@@ -33,11 +33,11 @@ class Entry:
         plan_digest: Digest of the agreed plan.
         query_digest: Digest of the query as asked.
         release: Cost of the answer.
-        data_set: Name of the records that it was charged to; empty if none was given, as at the coordinator.
+        data_set: Name of the records that were charged; empty if no name was given, as at the coordinator.
         charged: Time of the charge, ISO 8601 in UTC.
-        answer: The noised answer, from the time when it is stored until the entry is closed; none in the coordinator's
+        answer: The noised answer while it is stored, until the entry is closed; never stored in the coordinator's
             ledger.
-        survivors: The only parties whose sum may be opened, or None before they are named.
+        survivors: The only parties whose sum may be opened, or None before they are recorded.
         unmasked: Whether shares that open this sum may have been sent.
         committed: Whether the round is over.
     """
@@ -56,7 +56,7 @@ class Entry:
 
     @property
     def cost(self) -> Release:
-        """The release, with the run in the name of its subsample, since each run draws its subsamples separately."""
+        """The release, with the run's name in the name of its subsample, since each run draws separate subsamples."""
         if not self.release.draw:
             return self.release
         return replace(self.release, draw=json.dumps([self.run, self.release.draw]))
@@ -66,10 +66,10 @@ _Value = TypeVar("_Value")
 
 
 class Log:
-    """Content of a ledger's events: its head, and entries in the order of their charges.
+    """State derived from a ledger's events: its head, and the entries in the order of their charges.
 
-    A log outlives the transaction in which it was read: `Ledger` uses it as long as `is_current`, so the answers, which
-    may be large, are not part of it.
+    `Ledger` keeps a log after the transaction in which it was read, and uses it as long as `is_current` is true. So the
+    answers, which may be large, are not part of a log.
 
     Args:
         database: A connection inside a transaction.
@@ -84,7 +84,7 @@ class Log:
         runs: Indices of each run's entries.
 
     Raises:
-        LedgerError: If the chain is broken, or events or answers do not fit together.
+        LedgerError: If the chain is broken, or events and answers are inconsistent.
     """
 
     def __init__(self, database: Connection, path: Path) -> None:
@@ -111,7 +111,7 @@ class Log:
                 raise broken(f"{path}, run {run}, answer {index}")
 
     def read(self, database: Connection, path: Path) -> Iterator[Event]:
-        """Return all events of the file, each checked against the chain before it."""
+        """Return an iterator over all events of the file, which checks each event against the chain before it."""
         rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
         return follow(self.start, rows, where=path)
 
@@ -127,14 +127,14 @@ class Log:
         return database.execute("SELECT 1 FROM events WHERE lower(hex(chain)) = ?", (head,)).fetchone() is not None
 
     def reserved(self, run: str, index: int) -> Entry:
-        """Return an entry that was reserved before."""
+        """Return the entry with this run and index, which must have been reserved before."""
         try:
             return self.entries[run, index]
         except KeyError:
             raise InternalError("an answer that was never reserved", where=f"run {run}, answer {index}") from None
 
     def charge(self, database: Connection, entry: Entry) -> None:
-        """Append the charge of a new entry."""
+        """Append the event that charges a new entry."""
         body = {
             "plan": entry.plan_digest.hex(),
             "query": entry.query_digest.hex(),
@@ -145,7 +145,7 @@ class Log:
         self._append(database, entry.run, entry.index, "charge", body)
 
     def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
-        """Append the parties whose answers an entry's sum contains."""
+        """Append the event that names the parties whose answers an entry's sum contains."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
@@ -153,7 +153,7 @@ class Log:
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:
-        """Yield the other entries of the same run with the same question."""
+        """Yield the other entries in the same run for the same question."""
         for index in self.runs[entry.run]:
             other = self.entries[entry.run, index]
             if index != entry.index and other.query_digest == entry.query_digest:
@@ -166,7 +166,7 @@ class Log:
             database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (entry.run, entry.index))
 
     def close_before(self, database: Connection, run: str, index: int) -> None:
-        """Close the entries of a run below that index."""
+        """Close the entries of a run with a lower index."""
         for below in sorted(number for number in self.runs.get(run, ()) if number < index):
             self.close(database, self.entries[run, below])
 
@@ -216,6 +216,6 @@ class Log:
 
 
 def _schema(database: Connection) -> int:
-    """Return SQLite's schema version, which changes with every change of tables and triggers."""
+    """Return SQLite's schema version, which changes whenever a table or a trigger changes."""
     ((number,),) = database.execute("PRAGMA schema_version")
     return int(number)

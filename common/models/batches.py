@@ -1,15 +1,15 @@
-"""Batches of texts of similar or equal length: a batch is padded to its longest text, and padding costs computation."""
+"""Batches of texts of similar or equal length: batches are padded to their longest text, which costs computation."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Group texts into batches of indices, the longest texts first: if memory does not suffice, the first batch fails.
+    """Return batches of text indices, longest texts first, so that insufficient memory shows in the first batch.
 
     Args:
         lengths: Number of tokens of each text.
-        budget: Maximum number of tokens of a batch, padding included; a longer text forms a batch alone.
+        budget: Maximum number of tokens in a batch, including padding; a longer text gets a batch of its own.
     """
     batches: list[list[int]] = []
     width = 0
@@ -22,7 +22,7 @@ def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Group texts as `by_tokens` does, but only texts of equal length, which need no padding, share a batch."""
+    """Return batches as `by_tokens` does, but only of texts of equal length, which need no padding."""
     batches = []
     for length, places in groupby(_longest_first(lengths), key=lengths.__getitem__):
         texts = list(places)

@@ -1,8 +1,8 @@
-"""A BERT that averages the vectors of a text's tokens, such as all-MiniLM-L6-v2: its forward pass in numpy.
+"""The forward pass, in numpy, of a BERT that averages the vectors of a text's tokens, such as all-MiniLM-L6-v2.
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
-between them, each with a residual connection and a normalisation. So a party encodes its records without torch;
-README.md has the comparison behind this choice. Names of weights are those of the checkpoints.
+between them, each with a residual connection and a normalisation. So a party can encode its records without torch;
+README.md contains the comparison behind this choice. The weights have the same names as in the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ Vectors = NDArray[np.float32]
 _BLOCK = 4096
 """Number of texts whose tokens are in memory at once."""
 _TOKENS = 1024
-"""Number of tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
+"""Number of tokens per batch; between 512 and 2,048, differences in time are within measurement noise."""
 
 _COEFFICIENTS = (
     7.97884268e-01,
@@ -38,11 +38,11 @@ _COEFFICIENTS = (
     -1.33783111e-07,
     1.81392524e-09,
 )
-"""Coefficients of P in `gelu`, lowest power first. They minimise the largest error of x Φ(x) on [-6, 6]: it is 7e-8."""
+"""Coefficients of P in `gelu`, lowest power first. They minimise the largest error of x Φ(x) on [-6, 6], 7e-8."""
 
 
 class Bert:
-    """A BERT whose tokens' vectors are averaged; a `common.models.encoder.EmbeddingModel`.
+    """A BERT that averages the vectors of a text's tokens; it implements `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.
@@ -60,7 +60,7 @@ class Bert:
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors that the model computes."""
         return self._folder.width
 
     @cached_property
@@ -73,7 +73,7 @@ class Bert:
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield, batch by batch, the indices of texts of equal length and their (texts, dimensions) vectors."""
+        """Yield, for each batch of texts of equal length, their indices and their (texts, dimensions) vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             encodings = self._tokenizer.encode_batch(block)
@@ -83,7 +83,7 @@ class Bert:
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens."""
+        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens."""
         text = encodable(text)
         whole = self._untruncated.encode(text, add_special_tokens=False)
         around = len(self._untruncated.encode(self._prompt).ids)  # with both special tokens
@@ -96,7 +96,7 @@ class Bert:
         return tokenizer
 
     def _mean(self, tokens: NDArray[np.int64]) -> Vectors:
-        """Average the last layer over each text's tokens: (texts, length) tokens to (texts, width) means."""
+        """Average the last layer over each text's tokens: (texts, length) token indices yield (texts, width) means."""
         texts, length = tokens.shape
         x = self._weights[WORDS][tokens]
         x += self._weights[POSITIONS][:length] + self._weights[TYPES][0]
@@ -141,7 +141,7 @@ def gelu(x: Vectors) -> Vectors:
     """Compute the activation x Φ(x), with Φ the normal distribution function, to within 7e-7; x is overwritten.
 
     Φ(x) is computed as (1 + tanh(x P(x²))) / 2. In numpy this takes a sixth of the time of scipy's erf, which would
-    take a third of an encoder's time.
+    account for a third of an encoder's running time.
     """
     square = x * x
     power = square * np.float32(_COEFFICIENTS[-1])

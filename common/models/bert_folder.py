@@ -1,12 +1,12 @@
-"""Folders of encoders for `common/models/bert.py`: reads them, checks their form, identifies and copies them.
+"""Reads, checks, identifies and copies the folders of encoders that `common/models/bert.py` can compute.
 
-The form is that of most small sentence encoders: a BERT with absolute positions, exact GELU, float32 weights and a
-WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that transformers or
-sentence-transformers would read is compared with this form, and a folder that differs in any setting is left to these
-libraries.
+These encoders have the form of most small sentence encoders: a BERT with absolute positions, exact GELU, float32
+weights and a WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that
+transformers or sentence-transformers would read is compared with this form, and a folder that differs in any setting is
+left to these libraries.
 
 The digest of an encoder of this form covers its weights, its vocabulary and the settings that matter, whichever library
-computes with it. It leaves out paths, metadata, versions and whatever a library adds to a copy.
+computes with it. It does not depend on paths, metadata, versions or whatever a library adds to a copy.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
 _COPIED = ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
-"""Folder of each kind of module."""
+"""Subfolder of each kind of module, keyed by the module's class name."""
 
 _NETWORK: Form = {
     "model_type": ("bert",),
@@ -73,11 +73,12 @@ class BertFolder:
     Attributes:
         folder: Folder of the files.
         layers: Number of layers.
-        heads: Number of heads of each layer's attention.
-        epsilon: Number that the normalisation of a layer adds to the variance.
+        heads: Number of attention heads per layer.
+        epsilon: Constant that layer normalisation adds to the variance.
         longest: Maximum number of tokens of a text; longer texts are truncated.
         normalised: Whether the model normalises its vectors itself.
-        vocabulary: Facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
+        vocabulary: Data that determine the tokens of a text: the index of each word piece, and the normaliser's
+            settings.
         shapes: Shape of each weight, keyed by its name.
     """
 
@@ -116,7 +117,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """Return the description of a network without pooling, with mean pooling added; see `of_sentence_encoder`."""
+        """Return the description of a folder with a bare network, adding mean pooling; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 
@@ -151,7 +152,7 @@ class BertFolder:
 
     @property
     def width(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors that the network computes."""
         return self.shapes[WORDS][1]
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -213,7 +214,7 @@ class BertFolder:
 
 
 def _kind(module: Mapping[str, Any]) -> str | None:
-    """Return the name of a module's class; None if it is not a plain module of sentence-transformers."""
+    """Return the name of a module's class; None if it is not a standard module of sentence-transformers."""
     package, *_, name = module["type"].split(".")
     return name if package == "sentence_transformers" and not module.get("kwargs") else None
 
@@ -242,7 +243,7 @@ def _shapes(config: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
 
 
 def _has(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Return whether a file has these weights, as single-precision numbers."""
+    """Return whether a file contains weights with these names and shapes in single precision."""
     from safetensors import safe_open
 
     if not file.is_file():

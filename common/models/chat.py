@@ -8,8 +8,9 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
 
     Args:
         tokenizer: A tokenizer with a chat template.
-        system: Instructions for each prompt; templates without a system turn get them before the user's words.
-        user: The user's words.
+        system: Instructions for each prompt; in templates without a system turn they are placed before the user's
+            message.
+        user: The user's message.
 
     Returns:
         The prompt, special tokens included; None if the template accepts no user message.

@@ -1,8 +1,9 @@
-"""Checkpoints of transformers by name or path: located, checked before anything is loaded, and identified by a digest.
+"""Locates transformers checkpoints by name or path, checks them before anything is loaded, and computes their digests.
 
-Without these checks errors would appear late: without tokenizer files transformers creates a tokenizer with five
-special tokens, and it gives any network the requested head with random weights. Code that comes with a checkpoint is
-never run. transformers takes seconds to import, so it is imported only when a checkpoint is checked.
+Without these checks errors would appear late: if tokenizer files are missing, transformers creates a tokenizer that
+consists of five special tokens, and if a network lacks the requested head, it adds one with random weights. Code that
+comes with a checkpoint is never run. transformers takes seconds to import, so it is imported only when a checkpoint is
+checked.
 """
 
 import hashlib
@@ -42,7 +43,7 @@ _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", 
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""Names of processors' instructions for bfloat16; the last is Arm's."""
+"""CPU flags that indicate instructions for bfloat16; the last is Arm's."""
 _DAMAGED = (
     OSError,
     EOFError,
@@ -58,13 +59,13 @@ _DAMAGED = (
 
 
 def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """Return the folder of a checkpoint: the path itself, or that of the named model in the catalogue or local cache.
+    """Return the folder of a checkpoint: the path itself, or the named model's folder in the catalogue or local cache.
 
     Args:
         name_or_path: A name in the catalogue such as "smollm2", a folder, or a name in the cache such as
             "bert-base-uncased".
-        what: Purpose of the model, for errors.
-        local_files_only: False downloads what the cache lacks.
+        what: Purpose of the model, for error messages.
+        local_files_only: If False, files that are missing from the cache are downloaded.
 
     Raises:
         ConfigError: There is no such checkpoint here, or the folder does not contain a model.
@@ -150,8 +151,8 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 def digest(folder: Path, **settings: object) -> str:
     """Return the hex SHA-256 of a folder's weights, configuration and tokenizer files, and of additional settings.
 
-    Names and paths of the folder are left out, and so is the origin of its files. The weights are read, at about a
-    gigabyte a second, but not loaded.
+    The digest does not depend on the folder's name and path, or on the origin of its files. The weights are read, at
+    about a gigabyte a second, but not loaded.
     """
     whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     with progress(f"reading {folder.name} for its digest"):
@@ -177,8 +178,8 @@ def load(
 
     Args:
         name_or_path: A folder, or a name in the local cache.
-        auto: Class of transformers that loads it, such as "AutoModelForSeq2SeqLM".
-        what: Purpose of the model, for errors.
+        auto: Name of the transformers class that loads the model, such as "AutoModelForSeq2SeqLM".
+        what: Purpose of the model, for error messages.
         device: Device in torch's notation.
         configure: Function that changes the network's configuration before the network is loaded.
 
@@ -198,7 +199,7 @@ def network(
     configure: Callable[[Any], None] = lambda _: None,
     **settings: object,
 ) -> Any:
-    """Load the model in a folder, ready to be used; see `load`. Further settings are passed to `from_pretrained`."""
+    """Load the model in a folder, ready for use; see `load`. Additional settings are passed to `from_pretrained`."""
     _needs(what)
     device_here(device)  # before weights are read
     import transformers
@@ -219,9 +220,9 @@ def network(
 
 
 def own_dtype(config: Any, device: str) -> str:
-    """Choose the type of a checkpoint's weights on a device: the saved type if it is fast there.
+    """Return the data type to use for a checkpoint's weights on a device: the saved type if it is fast there.
 
-    A CPU with special instructions for bfloat16 computes about twice as fast in it as in float32. Any other CPU
+    A CPU with special instructions for bfloat16 computes about twice as fast in bfloat16 as in float32. Any other CPU
     emulates bfloat16, which is many times slower. Every CPU emulates half precision.
     """
     import torch
@@ -235,7 +236,7 @@ def own_dtype(config: Any, device: str) -> str:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """Move the model to a device, given by torch's name, and return it.
+    """Move the model to a device, named as torch names it, and return the model.
 
     Raises:
         ConfigError: This machine has no such device.
@@ -245,7 +246,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert errors as `readable` does. Hide what slow libraries print meanwhile, and show a clock in its place.
+    """Convert errors as `readable` does. Meanwhile, hide the output of slow libraries and show a clock instead.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.
@@ -256,7 +257,7 @@ def explained(what: str, where: object) -> Iterator[None]:
 
 @contextmanager
 def readable(what: str, where: object) -> Iterator[None]:
-    """Convert the errors of libraries that load files into one of our errors.
+    """Convert errors from libraries that load model files to ConfigError.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.
@@ -277,7 +278,7 @@ def readable(what: str, where: object) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress the progress bars and the advice of transformers."""
+    """Suppress progress bars and advisory messages from transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

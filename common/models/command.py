@@ -17,7 +17,7 @@ def add_models(
     Args:
         commands: The parser's commands.
         program: Name of the program, for the example.
-        purposes: Models of these purposes are fetched if none is named (`common.models.catalogue.Entry.purpose`).
+        purposes: Models with these purposes are fetched if no model is named (`common.models.catalogue.Entry.purpose`).
     """
 
     def lines(chosen: argparse.Namespace) -> Iterator[str]:

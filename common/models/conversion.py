@@ -1,6 +1,6 @@
-"""Conversion of the weights that a package contains to the form that transformers loads, done once.
+"""One-time conversion of the weights in a package to the form that transformers loads.
 
-The fetched file stays in the same folder: its own engine reads it unchanged.
+The fetched file stays in the same folder, where its own engine reads it unchanged.
 """
 
 from collections.abc import Mapping
@@ -17,27 +17,27 @@ VERSION = 2
 """Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
-"""Packages that each conversion needs; its result may change with their versions."""
+"""Packages that each conversion needs; the converted files may depend on their versions."""
 
 
 def check(conversion: str) -> None:
     """Check that a conversion is possible here, before anything is downloaded for it.
 
     Raises:
-        ConfigError: A package that it needs is not installed.
+        ConfigError: A package that the conversion needs is not installed.
     """
     needs(f"conversion {conversion}", *_NEEDS[conversion], extra="models")
 
 
 def convert(conversion: str, folder: Path) -> dict[str, str]:
-    """Convert the files in a folder, and leave the results in the same folder.
+    """Convert the files in a folder, and write the results to the same folder.
 
     Args:
-        conversion: A kind of `common.models.catalogue.CONVERSIONS`.
+        conversion: One of `common.models.catalogue.CONVERSIONS`.
         folder: Folder of the model.
 
     Returns:
-        Versions of the packages that took part, keyed by name.
+        Versions of the packages that were used, keyed by name.
 
     Raises:
         ConfigError: The files cannot be read.

@@ -10,7 +10,7 @@ def device_here(device: str | None, setting: str = "device") -> str:
     """Return the device if this machine has it. For None, return its GPU if there is one, otherwise the processor.
 
     Args:
-        device: "cpu", or another device by torch's name: "cuda", "cuda:1", "mps".
+        device: "cpu", or another device as torch names it: "cuda", "cuda:1", "mps".
         setting: Name of the setting, for the error.
 
     Raises:

@@ -1,11 +1,11 @@
-"""φ, the sentence encoder, which maps texts to unit vectors; a digest identifies it.
+"""The sentence encoder φ, which maps texts to unit vectors and is identified by a digest.
 
-Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
-digests before the first query. It always runs on the machine on which it is built, so a private text stays there; code
-that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each
-in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`),
-and every other model of sentence-transformers in torch (`sentence_transformer.py`). Only the last kind needs the extra
-`transformers`.
+Parties and coordinator must have the same encoder, since votes in different spaces are not comparable, so they compare
+digests before the first query. An encoder always runs on the machine on which it is built, so private texts stay there;
+code that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds,
+each in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy
+(`bert.py`), and every other model of sentence-transformers in torch (`sentence_transformer.py`). Only the last kind
+needs the extra `transformers`.
 """
 
 import json
@@ -30,39 +30,39 @@ from common.validate import integers, one_of
 
 
 class TextEncoder(Hashable, Protocol):
-    """Any encoder: this machine's own, or an endpoint."""
+    """An encoder of any kind, whether it runs on this machine or at an endpoint."""
 
     @property
     def runs_here(self) -> bool:
         """Whether texts stay on this machine; parties reject an encoder that sends texts elsewhere."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed each text: (len(texts), dimensions) float32, unit norm, in the order of `texts`."""
+        """Return one vector per text: (len(texts), dimensions) float32, of unit norm, in the order of `texts`."""
 
 
 class EmbeddingModel(Protocol):
-    """The model that an `Encoder` computes with."""
+    """A model with which an `Encoder` computes vectors."""
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors that the model computes."""
 
     @property
     def digest(self) -> str:
         """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors, of any norm."""
+        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors, of any norm."""
 
     def save(self, folder: Path) -> None:
-        """Write a folder that `Encoder.pretrained` reads back into an encoder of the same digest."""
+        """Write a folder from which `Encoder.pretrained` loads an encoder with the same digest."""
 
 
 class Encoder:
     """A sentence encoder, which maps texts to unit vectors.
 
     Args:
-        model: The model that computes. Use a constructor below to make an encoder.
+        model: The model that computes the vectors. To make an encoder, use one of the constructors below.
     """
 
     runs_here: ClassVar[bool] = True
@@ -80,7 +80,7 @@ class Encoder:
             dimensions: Number of dimensions of a vector, at least 32.
             bits: Base-2 logarithm of the number of rows of the hash table, 8 to 22. With 16 bits and 256 dimensions the
                 table takes 2 MiB.
-            public_seed: Seed of the table; these three numbers determine the encoder. Not the experiment seed.
+            public_seed: Seed of the table, which is not the experiment seed. These three numbers determine the encoder.
 
         Raises:
             ConfigError: A value is out of range.
@@ -104,16 +104,16 @@ class Encoder:
         Args:
             name_or_path: A name in the catalogue such as "minilm", a folder, or a name such as
                 "sentence-transformers/sentence-t5-base".
-            prompt_name: One of the model's own prompts to put before every text, such as "clustering".
+            prompt_name: Name of the model's own prompt to put before every text, such as "clustering".
             prompt: A prompt given as text instead; "" for no prompt, even if the model has a default one.
             device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
-            local_files_only: False downloads what the cache lacks.
+            local_files_only: If False, files that are missing from the cache are downloaded.
             windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first" for
-                the first window alone; None: as saved, or the first.
+                the first window alone; None for the saved choice or, if none was saved, "first".
 
         Raises:
-            ConfigError: There is no such model or device here, it cannot be loaded, needs an extra that is not
-                installed, embeds something other than text, or lacks that prompt.
+            ConfigError: The model or device does not exist here, or the model cannot be loaded, needs an extra that is
+                not installed, embeds something other than text, or lacks that prompt.
         """
         if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
             if prompt or prompt_name:
@@ -164,11 +164,11 @@ class Encoder:
             longest: Maximum number of tokens of a text; longer texts are truncated, or read in windows.
             prompt: Prefix of every text.
             device: Device to compute on, as in `pretrained`.
-            local_files_only: False downloads what the cache lacks.
+            local_files_only: If False, files that are missing from the cache are downloaded.
             windows: As in `pretrained`.
 
         Raises:
-            ConfigError: The model or device does not exist here, it is not a text model with a tokenizer, or it
+            ConfigError: The model or device does not exist here, or the model is not a text model with a tokenizer or
                 needs an extra that is not installed.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
@@ -182,27 +182,28 @@ class Encoder:
         return _read(torch, chosen(windows, folder))
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder that `pretrained` reads back into an encoder of the same digest; the prompt is saved too."""
+        """Write a folder, including the prompt, from which `pretrained` loads an encoder with the same digest."""
         self._model.save(Path(folder))
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors."""
         return self._model.dimensions
 
     @property
     def digest(self) -> str:
         """Hex SHA-256 of everything that affects a vector: weights, vocabulary, settings and prompt.
 
-        Names, paths and library versions are left out: two copies of one model have the same digest in any folder.
+        Names, paths and library versions are excluded: two copies of one model have the same digest in any folder.
         """
         return self._model.digest
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed each text.
 
-        The hashed n-gram encoder gives the same bits in every batch, process and machine. A pretrained one computes in
-        batches, so a vector may differ by about 1e-6 from batch to batch: never compare its vectors for equality.
+        The hashed n-gram encoder computes the same bits in every batch, in every process and on every machine. A
+        pretrained one computes in batches, so a vector may differ by about 1e-6 from batch to batch: never compare its
+        vectors for equality.
 
         Args:
             texts: Any number of texts, including none.
@@ -211,7 +212,7 @@ class Encoder:
             (len(texts), dimensions) float32, each row of unit norm, in the order of `texts`.
 
         Raises:
-            ConfigError: The model gives a vector that is zero or not finite.
+            ConfigError: The model returns a vector that is zero or not finite.
         """
         raw = np.empty((len(texts), self.dimensions), np.float32)
         if len(texts):
@@ -223,7 +224,7 @@ class Encoder:
 
 
 def _read(model: Bert | TorchEncoder, windows: str) -> Encoder:
-    """Return the encoder that reads a text's first window, or the one that averages all windows."""
+    """Return an encoder that reads only a text's first window or averages all windows, as `windows` specifies."""
     return Encoder(Averaged(model) if windows == AVERAGE else model)
 
 

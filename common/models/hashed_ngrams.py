@@ -1,4 +1,4 @@
-"""The encoder without weights: hashed n-grams, whose numbers are those of `common.models.ngram_table`."""
+"""The encoder without weights, based on hashed n-grams; `common.models.ngram_table` computes its vectors."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ _BATCH = 256
 
 
 class HashedNgrams:
-    """An `EmbeddingModel` without weights; it gives the same bits in every batch, process and machine.
+    """An `EmbeddingModel` without weights; it computes the same bits in every batch and process and on every machine.
 
     Args:
         dimensions: Number of dimensions of a vector, at least 32.
-        bits: Base-2 logarithm of the table's rows, 8 to 22.
+        bits: Base-2 logarithm of the number of rows of the table, 8 to 22.
         public_seed: Seed of the table.
 
     Raises:
@@ -35,7 +35,7 @@ class HashedNgrams:
 
     @classmethod
     def saved(cls, folder: Path) -> Self | None:
-        """Return the encoder that `save` wrote to a folder; None if the folder has another encoder."""
+        """Return the encoder that `save` wrote to a folder; None if the folder contains another encoder."""
         try:
             modules = json.loads((folder / "modules.json").read_text("utf-8"))
             if [module["type"] for module in modules] != [_TYPE]:
@@ -47,22 +47,22 @@ class HashedNgrams:
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors."""
         return self._numbers[0]
 
     @property
     def digest(self) -> str:
-        """Hex SHA-256 of the three numbers and the table."""
+        """Hex SHA-256 of the three parameters and the table."""
         return ngram_table.digest(*self._numbers)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors of whole numbers."""
+        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors of whole numbers."""
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)
 
     def save(self, folder: Path) -> None:
-        """Write the three numbers; the table follows from them."""
+        """Write the three parameters, from which the table can be computed."""
         folder.mkdir(parents=True, exist_ok=True)
         modules = [{"idx": 0, "name": "0", "path": "", "type": _TYPE}]
         config = dict(zip(_NUMBERS, self._numbers, strict=True))

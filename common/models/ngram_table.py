@@ -1,4 +1,4 @@
-"""The numbers of an encoder that needs no weights: hashed n-grams and a random table made from a public seed.
+"""The computation of an encoder without weights, from hashed n-grams and a random table made from a public seed.
 
 A text is cut into words, word pairs and the runs of 3 to 5 characters inside each word; each of these n-grams is
 hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2009; signs as a projection: Achlioptas
@@ -6,8 +6,8 @@ hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2
 agree on three integers have the same encoder.
 
 Every entry of the table is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32: the same on
-every machine, with any number of threads, and in any batch. So the table is kept as bits, one for each sign, and only
-the rows of a few texts at a time are written out as numbers.
+every machine, with any number of threads, and in any batch. So the table is stored as bits, one for each sign, and only
+the rows of a few texts at a time are expanded to numbers.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHARACTER_RUNS = (3, 4, 5)
-"""Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
+"""Lengths of the character n-grams. Each word is padded with one space on either side, so that " a " is an n-gram."""
 
 _WORDS = re.compile(r"\w+")
 _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _PAIR = 1, 2
 _BLOCK = 64
-"""Number of texts whose rows are written out as numbers at a time."""
+"""Number of texts whose rows are expanded to numbers at a time."""
 _ROWS = 4096
-"""Number of rows that are written out as numbers at a time for the digest."""
+"""Number of rows that are expanded to numbers at a time for the digest."""
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Return each text's sum of rows of the table: (texts, dimensions) float32 whole numbers, for at least one text."""
+    """Return the sum of each text's rows of the table, (texts, dimensions) float32 whole numbers."""
     table = _table(dimensions, bits, public_seed)
     starts = range(0, len(texts), _BLOCK)
     return np.concatenate([_added(texts[start : start + _BLOCK], table, dimensions, bits) for start in starts])
@@ -59,8 +59,8 @@ def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDA
     """Hash every n-gram of every text, all texts at once.
 
     Args:
-        texts: At least one text. A text without a letter or digit counts as its symbols, an empty text as one fixed
-            word.
+        texts: At least one text. For a text without letters or digits the symbols are hashed, and for an empty text one
+            fixed word.
         bits: Hashes lie in [0, 2^bits).
 
     Returns:
@@ -144,7 +144,7 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, with 32 times the memory of its bits."""
+    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, which take 32 times the memory of its bits."""
     return _numbers(_table(dimensions, bits, public_seed), dimensions)
 
 
@@ -158,7 +158,7 @@ def _numbers(table: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.uint8]:
-    """Return the table's signs as bits from SHAKE-256, (2^bits, dimensions / 8) uint8; a bit 1 stands for +1."""
+    """Return the table's signs as bits from SHAKE-256, (2^bits, dimensions / 8) uint8; a 1 bit stands for +1."""
     name = f"caucus hashed n-grams 1: {dimensions} {bits} {public_seed}"
     count = dimensions << bits
     stream = np.frombuffer(hashlib.shake_256(name.encode()).digest(-(-count // 8)), np.uint8)

@@ -1,6 +1,6 @@
-"""Encoders that torch computes: all other models of sentence-transformers, and any model on a GPU.
+"""Encoders that compute with torch: all other models of sentence-transformers, and any model on a GPU.
 
-torch takes seconds to import, and an installation may lack it, so it is imported when such an encoder is made.
+torch takes seconds to import, and an installation may lack it, so it is imported only when such an encoder is made.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _LIBRARIES = ("torch", "transformers", "sentence_transformers")
 _BATCH = 256
 _BATCH_TOKENS, _BATCH_TOKENS_ON_CPU = 8192, 1024
-"""Tokens of a batch, padding included. On a processor larger batches leave the cache: 8192 take 1.6 times as long for
-texts of a dozen words, and 1.3 times for texts of mixed lengths."""
+"""Number of tokens per batch, including padding, on a GPU and on a CPU. On a CPU, larger batches do not fit into the
+cache: with 8192 tokens, texts of a dozen words take 1.6 times as long, and texts of mixed lengths 1.3 times."""
 _BLOCK = 4096
 """Number of texts that are sorted by length together."""
 
@@ -37,9 +37,10 @@ class TorchEncoder:
     """The `common.models.encoder.EmbeddingModel` that computes with a SentenceTransformer.
 
     Args:
-        model: Any SentenceTransformer that gives one vector per text.
+        model: Any SentenceTransformer that returns one vector per text.
         prompt: Prefix of every text.
-        form: The model's files, if `common/models/bert.py` could compute with them too; both then have the same digest.
+        form: The description of the model's files if `common/models/bert.py` could also compute with them; both
+            encoders then have the same digest.
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
@@ -47,7 +48,7 @@ class TorchEncoder:
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
-        """Load a folder with modules.json.
+        """Load the model in a folder that contains a modules.json.
 
         Raises:
             ConfigError: sentence-transformers is not installed, the model cannot be loaded or embeds something other
@@ -77,7 +78,7 @@ class TorchEncoder:
         """Load a bare network, and pool the vectors of a text's tokens into one.
 
         Raises:
-            ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not of text.
+            ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not a text model.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
         configuration(folder, "classification")  # any network that encodes text can have that head
@@ -102,7 +103,7 @@ class TorchEncoder:
         """Number of dimensions of a vector.
 
         Raises:
-            ConfigError: The model does not state it.
+            ConfigError: The model does not report this number.
         """
         width = self._model.get_embedding_dimension()
         if width is None:
@@ -111,7 +112,7 @@ class TorchEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Hex SHA-256 of every module's kind, configuration and weights, tokenizer and prompt included."""
+        """Hex SHA-256 of each module's kind, configuration and weights, including the tokenizer, and of the prompt."""
         if self._form:
             return self._form.digest(self._prompt, self._form.weights())
         digest = hashlib.sha256()
@@ -127,7 +128,7 @@ class TorchEncoder:
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write a folder that sentence-transformers reads; the prompt is saved too."""
+        """Write a folder that sentence-transformers can read, including the prompt."""
         if self._form:
             self._form.save(folder, self._prompt)
             return
@@ -137,7 +138,7 @@ class TorchEncoder:
         self._model.save(str(folder), create_model_card=False)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, batch by batch, the indices of texts of similar length and their (texts, dimensions) vectors."""
+        """Yield, for each batch of texts of similar length, their indices and their (texts, dimensions) vectors."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
             yield (
@@ -153,7 +154,7 @@ class TorchEncoder:
             )
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens.
+        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens.
 
         Raises:
             ConfigError: The model's tokenizer does not report the positions of tokens.
@@ -169,7 +170,7 @@ class TorchEncoder:
         return windows.split(text, whole["offset_mapping"], whole.word_ids(), max(1, longest - around))
 
     def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield the indices of texts to encode together, of similar numbers of tokens if the model has a tokenizer."""
+        """Yield indices of texts to encode together; if there is a tokenizer, they have similar numbers of tokens."""
         tokenizer = getattr(self._model, "tokenizer", None)
         if getattr(self._model[0], "auto_model", None) is None or tokenizer is None:
             for start in range(0, len(texts), _BATCH):
@@ -184,7 +185,7 @@ class TorchEncoder:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
-    """Return the settings that affect a module's output besides its weights, without names and versions."""
+    """Return the settings that, besides weights, affect a module's output; names and versions are excluded."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         settings = network.config.to_dict().items()

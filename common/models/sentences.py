@@ -1,4 +1,4 @@
-"""Truncation of unfinished texts to their last whole sentence."""
+"""Truncation of unfinished texts after their last complete sentence."""
 
 import re
 
@@ -6,6 +6,6 @@ _END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
 
 
 def whole_sentences(text: str) -> str:
-    """Return the text up to the end of its last whole sentence; empty if it has none."""
+    """Return the text up to the end of its last complete sentence; empty if it has no complete sentence."""
     ends = list(_END.finditer(text))
     return text[: ends[-1].end()] if ends else ""

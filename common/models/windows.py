@@ -1,10 +1,10 @@
-"""Long texts: an encoder reads only the first n tokens of a text, unless it is asked to average windows.
+"""Windows of long texts: an encoder reads only the first n tokens of a text, unless it is set to average windows.
 
-With `windows="average"` a text is split into consecutive windows of at most n tokens, between words. Each is encoded by
-itself, prompt included, and scaled to norm 1; the text's vector is their average, weighted by their numbers of tokens,
-and scaled to norm 1 again. A text that fits into one window has the same vector as without windows. The choice is part
-of the encoder's identity: its digest differs from that of the same model without windows, so that hospitals and
-coordinator agree on it.
+With `windows="average"` a text is split into consecutive windows of at most n tokens, between words. Each window is
+encoded separately, including the prompt, and its vector is scaled to norm 1. The text's vector is the average of these
+vectors, weighted by the windows' numbers of tokens and scaled to norm 1 again. A text that fits into one window has the
+same vector as without windows. The choice is part of the encoder's identity: its digest differs from that of the same
+model without windows, so that hospitals and coordinator agree on it.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ _BLOCK = 256
 
 
 class Encoding(Protocol):
-    """Tokens of a text, as the library tokenizers returns them."""
+    """The tokens of a text, as the library `tokenizers` returns them."""
 
     @property
     def overflowing(self) -> Sequence[object]:
-        """The tokens that did not fit."""
+        """The tokens beyond the maximum length."""
 
 
 class WindowedModel(Protocol):
@@ -41,20 +41,20 @@ class WindowedModel(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors that the model computes."""
 
     @property
     def digest(self) -> str:
         """Hex SHA-256 of everything that affects a vector."""
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens."""
+        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors, of any norm."""
+        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors, of any norm."""
 
     def save(self, folder: Path) -> None:
-        """Write a folder that is read back into a model of the same digest."""
+        """Write a folder from which a model with the same digest can be loaded."""
 
 
 class Averaged:
@@ -69,7 +69,7 @@ class Averaged:
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of a vector."""
+        """Dimension of the vectors."""
         return self._model.dimensions
 
     @property
@@ -78,7 +78,7 @@ class Averaged:
         return hashlib.sha256(f"caucus/windows={AVERAGE}/{self._model.digest}".encode()).hexdigest()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, batch by batch, the indices of texts and their (texts, dimensions) averages, of any norm."""
+        """Yield, for each batch, the indices of its texts and the (texts, dimensions) averages, of any norm."""
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             parts = [(place, *part) for place, text in enumerate(block) for part in self._model.windows(text)]
@@ -91,17 +91,17 @@ class Averaged:
             yield list(range(start, start + len(block))), sums.astype(np.float32)
 
     def save(self, folder: Path) -> None:
-        """Write the model's folder, and the choice of windows beside its files."""
+        """Write the model's folder, with the choice of windows in an additional file."""
         self._model.save(folder)
         (folder / _FILE).write_text(json.dumps({"windows": AVERAGE}) + "\n", "utf-8")
 
 
 def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
-    """Warn once, without a count, that texts are truncated; return whether the warning has been given.
+    """Warn once, without stating how many, that texts are truncated; return whether the warning has been given.
 
     Args:
-        encodings: Tokens of texts, truncated.
-        longest: n, the largest number of tokens.
+        encodings: The truncated token sequences of the texts.
+        longest: n, the maximum number of tokens.
         before: Whether the warning was given before.
     """
     if not before and any(encoding.overflowing for encoding in encodings):
@@ -115,10 +115,10 @@ def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) ->
 
 
 def chosen(windows: str | None, folder: Path) -> str:
-    """Return the choice of windows: the one that is set or, if none is, the one that was saved with the model.
+    """Return the choice of windows: the one given or, if this is None, the one saved with the model.
 
     Raises:
-        ConfigError: There is no such choice.
+        ConfigError: The value given is not a valid choice.
     """
     if windows is None and (folder / _FILE).is_file():
         windows = json.loads((folder / _FILE).read_text("utf-8")).get("windows")
@@ -130,7 +130,7 @@ def no_windows(windows: str | None) -> None:
     """Raise ConfigError if windows are requested for an encoder that reads whole texts, however long.
 
     Raises:
-        ConfigError: Windows were asked for.
+        ConfigError: Windows were requested.
     """
     if windows not in {None, FIRST}:
         raise ConfigError(
@@ -141,14 +141,13 @@ def no_windows(windows: str | None) -> None:
 def split(
     text: str, offsets: Sequence[tuple[int, int]], words: Sequence[int | None], longest: int
 ) -> list[tuple[str, int]]:
-    """Return the windows of a text from its tokens, without special ones.
+    """Return the windows of a text, split by its tokens without special tokens.
 
     Args:
         text: The text.
-        offsets: Beginning and end of each token in it.
-        words: Number of the word to which each token belongs: a window begins with a word, unless one word fills a
-            window.
-        longest: n, the largest number of tokens of a window.
+        offsets: Beginning and end of each token in the text.
+        words: Number of the word that contains each token: a window begins with a word, unless one word fills a window.
+        longest: n, the maximum number of tokens in a window.
     """
     starts = [0]
     while starts[-1] + longest < len(offsets):

@@ -1,7 +1,7 @@
 """BERT's tokenizer: WordPiece on words and punctuation marks (Devlin et al. 2019), in the form of `tokenizer.json`.
 
 Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. If both
-say the same, in every setting, all versions give the same tokens, and so does this module.
+files agree in every setting, all versions produce the same tokens, and so does this module.
 """
 
 import json
@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """Load the tokenizer of a folder that `vocabulary_of` accepts. It truncates texts to `longest` tokens, unpadded."""
+    """Load the tokenizer of a folder that `vocabulary_of` accepts; it truncates to `longest` tokens without padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -47,14 +47,14 @@ def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
 
 
 def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
+    """Return the data that determine the tokens of a text: the index of each word piece, and the normaliser's settings.
 
     Args:
         folder: Folder of the model.
         settings: The content of its `tokenizer_config.json`.
 
     Returns:
-        The facts; None if the tokenizer is not BERT's, or the files differ.
+        The data; None if the tokenizer is not BERT's, or the files disagree.
     """
     read, named = read_json(folder / "tokenizer.json"), read_json(folder / "special_tokens_map.json")
     if not read or not has_form(settings, _SETTINGS) or not has_form(read["model"], _PIECES):
@@ -96,7 +96,7 @@ def read_json(path: Path) -> Any:
 
 
 def has_form(settings: Mapping[str, object], form: Form) -> bool:
-    """Return whether every setting of a form has one of its values."""
+    """Return whether every setting of a form has one of the permitted values."""
     return all(settings.get(name) in values for name, values in form.items())
 
 

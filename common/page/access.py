@@ -1,24 +1,25 @@
-"""Access control of the page: a door in front of all routes, so that no route can bypass it.
+"""Access control of the page: a `Door` in front of all routes, so that no route can bypass it.
 
 `caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
-password (`address.py`), and print one link, once. The first browser that opens it within `LINK_LIFE`, and knows the
-password if there is one, gets a session: a cookie that no script can read (HttpOnly), that no other site's link or
-form sends (SameSite=Strict), and that ends after `SESSION_LIFE` or when the person logs out. Browsers send the cookies
-of an address to all of its ports, so that another user of this machine could collect them with a server of their own:
-the pages therefore stand under a path of random letters, and the cookie is sent there only. Nor can such a server lock
-users out by a cookie of its own: the cookie's name contains the port, and if there are several cookies of this name,
-any of them may be the right one. Each request is checked in this order:
+password (`address.py`), and print a link once. The first browser that opens the link within `LINK_LIFE` and, if a
+password is set, sends the right one gets a session: a cookie that no script can read (HttpOnly), that no other site's
+link or form sends (SameSite=Strict), and that expires after `SESSION_LIFE` or when the person logs out. Browsers send
+the cookies of an address to all of its ports, so another user of this machine could run a server that collects them.
+The pages are therefore served under a path of random letters, and the cookie is sent only to this path. Such a server
+cannot lock users out with a cookie of its own either: the cookie's name contains the port, and if there are several
+cookies with this name, any of them may be the right one. Each request is checked in this order:
 
 1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
-3. The link's token is right, not used yet and not too old; all other paths need the cookie of an active session. After
-   `MOST_TRIES` wrong passwords the link stops working.
-4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token. A file
-   comes as raw bytes with the token in a header, only to paths that expect a file, and the route limits its size.
+3. For the link, its token is correct, unused and not too old; all other paths require the cookie of an active session.
+   After `MOST_TRIES` wrong passwords the link stops working.
+4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token. A file is
+   sent as raw bytes with the token in a header. It is accepted only at paths that expect a file, and the route limits
+   its size.
 
-Each response forbids scripts, frames, foreign content and caching, apart from the page's own script file where a page
-has one (`SCRIPTED`), and a report's in a sandbox (`SANDBOXED`). A refusal is the same page for all requests of a
-browser, so that it does not reveal which routes exist.
+Each response forbids scripts, frames, foreign content and caching, except for the page's own script file, if it has one
+(`SCRIPTED`), and for a report's script, in a sandbox (`SANDBOXED`). Every rejected request of a browser gets the same
+page, so that it does not reveal which routes exist.
 """
 
 import hmac
@@ -36,14 +37,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from common.page.address import HTTPS
 
 LINK_LIFE = 600.0
-"""Seconds in which the link has to be opened."""
+"""Seconds within which the link must be opened."""
 SESSION_LIFE = 8 * 3600.0
-"""Seconds that a session lasts: a working day."""
+"""Duration of a session in seconds: a working day."""
 LARGEST_FORM = 2**16
-"""Largest number of bytes of a form: a decision, its reason, or the names of two files."""
+"""Maximum size, in bytes, of a form, which contains a decision, its reason, or the names of two files."""
 MOST_FIELDS = 20
 MOST_TRIES = 5
-"""Number of wrong passwords after which the link is closed."""
+"""Number of wrong passwords after which the link stops working."""
 FORM_TOKEN = "form_token"  # noqa: S105 the name of a form's field
 TOKEN_HEADER = "x-form-token"  # noqa: S105 the name of a header
 FORM = "application/x-www-form-urlencoded"
@@ -63,14 +64,15 @@ HEADERS = {
 SCRIPTED = {
     "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src 'self'; connect-src 'self'",
 }
-"""Headers of a page that has a script file of its own, which may ask this page for more."""
+"""Headers of a page with a script file of its own, which may send requests to the page's server."""
 SANDBOXED = {
     "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "unsafe-none",  # the standard of HTML refuses a sandboxed document with another value
 }
-"""Headers with which a route answers by a report, in place of those above: it becomes a page of no origin, which has no
-cookie, can read no page of ours and reaches no address. By hash, its own policy allows its one style and script."""
+"""Headers of a response that is a report, in place of those above. The report becomes a page without an origin, which
+has no cookie, cannot read our pages and cannot reach any address. Its own policy allows its one style and script by
+hash."""
 
 
 class Access:
@@ -78,7 +80,8 @@ class Access:
 
     Args:
         host: Address and port, as a browser names them, such as "127.0.0.1:8470".
-        password: Password that opens the page together with the link, over TLS; empty: the link alone opens it.
+        password: Password that opens the page together with the link, over TLS; if it is empty, the link alone opens
+            the page.
         clock: Function that returns monotonic time in seconds.
     """
 
@@ -100,7 +103,7 @@ class Access:
         self.link = f"{self.origin}{self.entrance}{self._token}"
 
     def holds(self, token: str) -> bool:
-        """Return whether the token is the link's, unused and not too old."""
+        """Return whether the token is the link's, has not been used and has not expired."""
         return self._token is not None and self._clock() < self._link_ends and _equal(token, self._token)
 
     def enter(self, token: str, password: str = "") -> str | None:
@@ -117,15 +120,15 @@ class Access:
         return self._cookie
 
     def knows(self, cookie: str) -> bool:
-        """Return whether the cookie is that of the session and the session has not ended."""
+        """Return whether the cookie is the session's and the session has not ended."""
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
 
     def leave(self) -> None:
-        """End the session; the link cannot begin another one."""
+        """End the session; the link cannot start another one."""
         self._cookie = None
 
     def form_token(self, cookie: str) -> str:
-        """Return the token that each form of this session carries, which a page of another origin cannot know."""
+        """Return the token that each form of this session contains, which a page of another origin cannot know."""
         return hmac.new(self._key, cookie.encode(), "sha256").hexdigest()
 
 
@@ -133,12 +136,13 @@ class Door:
     """The checks around all routes of the page.
 
     Args:
-        app: The routes; they find the session's form token in `request.state.form_token`, and the fields of a form,
-            checked, in `request.state.form`.
-        access: Token and session.
-        refused: Function that makes the body of the page for a request without a session, in the browser's language.
-        entered: Function that makes the body of the page that is shown while a browser enters.
-        password: Function that makes the body of the page that asks for the password, given whether a wrong one was
+        app: The routes; they find the session's form token in `request.state.form_token`, and the checked fields of a
+            form in `request.state.form`.
+        access: The link's token and the session.
+        refused: Function that returns the body of the page for a rejected request, in the browser's language.
+        entered: Function that returns the body of the response that sets the cookie of a new session and redirects to
+            the root.
+        password: Function that returns the body of the page that asks for the password, given whether a wrong one was
             entered.
         receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
@@ -193,7 +197,7 @@ class Door:
         return await self._bad_post(request) if request.method == "POST" else None
 
     async def _bad_post(self, request: Request) -> Response | None:
-        """Check a POST of a session: a form, or a file's bytes where they are expected."""
+        """Return the error response to an invalid POST, of a form or of an expected file; None if the POST is valid."""
         if request.url.path in self._receives and _kind(request) == BYTES:
             return self._bad_origin(request) or self._bad_token(request, request.headers.get(TOKEN_HEADER, ""))
         refusal = await self._bad_form(request)
@@ -238,7 +242,7 @@ class Door:
         return None if right else self._page(request, HTTPStatus.FORBIDDEN)
 
     async def _bad_form(self, request: Request) -> Response | None:
-        """Check a form. Return the refusal of a wrong one; otherwise keep its fields for the route, and return None."""
+        """Store a valid form's fields for the route and return None; for an invalid form, return the error response."""
         if refusal := self._bad_origin(request):
             return refusal
         if _kind(request) != FORM:
@@ -260,12 +264,12 @@ class Door:
 
 
 def _kind(request: Request) -> str:
-    """Return the kind of a request's body."""
+    """Return the media type of a request's body."""
     return request.headers.get("content-type", "").partition(";")[0]
 
 
 def _cookies(request: Request, wanted: str) -> Iterator[str]:
-    """Yield the values of all cookies of a name; Starlette itself keeps only the last one."""
+    """Yield the values of all cookies with this name; Starlette itself keeps only the last one."""
     for header in request.headers.getlist("cookie"):
         for part in header.split(";"):
             name, _, value = part.strip().partition("=")

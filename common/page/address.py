@@ -1,7 +1,7 @@
-"""`--address`: a page that other machines may open, over TLS and with a password; without it a page is on loopback.
+"""`--address`: serve a page to other machines, over TLS and with a password; otherwise a page is on loopback.
 
-All four options belong together: without a certificate the link and the cookie could be read on the way, and without a
-password anybody who reads the link, perhaps in a letter, could open the page.
+All four options belong together: without a certificate the link and the cookie could be read in transit, and without a
+password anybody who sees the link, perhaps in a message, could open the page.
 
 Anybody who reaches the port can occupy all connections that the server accepts (`serve.BUSIEST`) without any password,
 and so lock everybody out: put a firewall or a VPN in front that admits only the hospital's own people.
@@ -20,20 +20,20 @@ from common.validate import host_and_port
 
 OPTIONS = ("address", "certificate", "key", "password_file")
 SHORTEST = 12
-"""Smallest number of characters of a password, which has five tries (`access.py`)."""
+"""Minimum length of a password, in characters; a browser has five tries (`access.py`)."""
 HTTPS = 443
-"""Port that a browser leaves out of an address."""
+"""Port that browsers omit from an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """An address for other machines, and what protects it.
+    """The address of a page for other machines, with the certificate, key and password that protect it.
 
     Attributes:
         host: Name or IP address that browsers use, and that belongs to this machine.
         port: Port.
-        certificate: File with the certificate of the host, in PEM form, and those that signed it.
-        key: File with its key, which only this account may read.
+        certificate: PEM file with the certificate of the host and the certificates that signed it.
+        key: File with the certificate's private key, which only this account may read.
         password: Password that opens the page together with the link.
     """
 
@@ -45,13 +45,13 @@ class Address:
 
     @property
     def named(self) -> str:
-        """The address as a browser names it in `Host` and `Origin`."""
+        """The host and port as a browser sends them in `Host` and `Origin`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == HTTPS else f"{host}:{self.port}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the four options."""
+    """Add the four options of an address to a parser."""
     parser.add_argument("--address", metavar="HOST:PORT", help="open to other machines; needs the three options below")
     parser.add_argument("--certificate", metavar="FILE", type=Path, help="certificate of HOST, in PEM form")
     parser.add_argument("--key", metavar="FILE", type=Path, help="its key, with mode 0600")
@@ -59,11 +59,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def address_of(chosen: argparse.Namespace) -> Address | None:
-    """Return the address that was chosen; None for loopback.
+    """Return the address that the options specify; None for loopback.
 
     Raises:
-        ConfigError: Options are missing, the address is not one that a browser can name, or a file is wrong or open to
-            other accounts.
+        ConfigError: Options are missing, the address is not one that a browser can name, or a file is invalid or
+            accessible to other accounts.
     """
     given = {name: getattr(chosen, name) for name in OPTIONS}
     missing = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is None]
@@ -89,7 +89,7 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
 
 
 def _is_every_address(host: str) -> bool:
-    """Return whether the system takes this host, such as 0, 0x0 or 0.0, for all addresses of the machine."""
+    """Return whether the system interprets this host, such as 0, 0x0 or 0.0, as all addresses of the machine."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:  # serving it fails, and says so

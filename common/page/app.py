@@ -1,4 +1,4 @@
-"""The routes that all pages have, and how a route answers; the door of `access.py` is in front of all of them."""
+"""The routes that all pages share, and a wrapper for endpoints; the `Door` of `access.py` protects every route."""
 
 import functools
 import logging
@@ -31,11 +31,11 @@ def application(
     """Return a page as an ASGI application: its own routes and the shared ones, behind the door.
 
     Args:
-        access: Who may enter.
+        access: The link's token and the session.
         pages: The templates.
         routes: The page's own routes.
         receives: Paths of routes that expect a file's bytes.
-        forget: Function that removes what the page has received when the person logs out.
+        forget: Function that is called at logout and removes the data that the page has received.
     """
 
     def leave(request: Request) -> Response:
@@ -72,7 +72,7 @@ def answering(
     owner: Callable[[S], str],
     told: Callable[[Exception], str],
 ) -> Callable[[Request], Response]:
-    """Return an endpoint that reads the settings first, and shows an error as a page.
+    """Return an endpoint that first reads the settings, and that shows errors as a page.
 
     Args:
         pages: The templates.

@@ -1,4 +1,4 @@
-"""HTML templates of the pages. Each value is escaped unless a template says otherwise, and none does."""
+"""HTML templates of the pages. Every value is escaped: a template could turn this off, but no template does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -23,8 +23,8 @@ class Pages:
         package: The page's package, with a folder of templates and the page's sentences.
         tabs: The page's sections, each with a template; the first is at the root.
         filters: Filters that the page's templates use besides those of all pages, `utc` and `figure`.
-        figures: Filters that return a number, written as in English; a page in another language formats it in its own
-            way.
+        figures: Filters that return a number in English notation, which a page in another language converts to its own
+            notation.
         values: Values that the page's templates use.
 
     Attributes:
@@ -54,7 +54,7 @@ class Pages:
             self._environments[language] = environment
 
     def render(self, request: Request, template: str, **view: object) -> str:
-        """Return a template with these values, in the language that the browser prefers."""
+        """Render a template with these values in the browser's preferred language, and return the HTML."""
         language = preferred(request.headers.get("accept-language", ""), self._spoken)
         return self._environments[language].get_template(template).render(view, say=self._spoken[language])
 
@@ -68,13 +68,13 @@ class Pages:
         scripted: bool = False,
         **view: object,
     ) -> HTMLResponse:
-        """Return one of the pages.
+        """Render one of the pages, and return it as a response.
 
         Args:
             request: The request, which the door has let in.
             tab: Name of a template, without its ending.
             status: Status of the response.
-            headers: Further headers.
+            headers: Additional headers.
             scripted: Whether the page loads the script file.
             view: Values for the template.
         """
@@ -90,7 +90,7 @@ def figure(value: float, form: str = "%g") -> str:
 
 @cache
 def style() -> str:
-    """Return the style sheet of pages: the part that reports share, and the part for pages alone."""
+    """Return the style sheet of pages, which consists of a part shared with reports and a part only for pages."""
     return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
 
 
@@ -105,7 +105,7 @@ def _environment(folders: Sequence[Traversable]) -> jinja2.Environment:
 
 
 def _spelling(filter_: Callable[..., str], language: str) -> Callable[..., str]:
-    """Return a filter that formats its numbers as in a language."""
+    """Return a version of a filter that formats numbers in the notation of a language."""
     return lambda *arguments: spelt(filter_(*arguments), language)
 
 

@@ -12,7 +12,7 @@ from common.page.address import Address
 
 HOST = "127.0.0.1"
 BUSIEST = 32
-"""Connections at a time; a browser opens about six."""
+"""Maximum number of simultaneous connections; a browser opens about six."""
 
 
 def served(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
@@ -20,11 +20,11 @@ def served(application: Callable[[Access], ASGIApp], port: int, address: Address
 
     Args:
         application: Function that makes the page from its `Access`.
-        port: On `HOST`; 0 for any that is free.
+        port: Port on `HOST`; 0 for any free port.
         address: Address for other machines, in place of loopback.
 
     Raises:
-        OSError: The port is taken, or the address is not this machine's.
+        OSError: The port is in use, or the address is not this machine's.
     """
     bound = (address.host, address.port) if address else (HOST, port)
     family = socket.getaddrinfo(*bound, type=socket.SOCK_STREAM)[0][0]
@@ -44,7 +44,7 @@ def serving(
     """Return the `Access` of a page, and a server that is ready to run on a socket.
 
     Args:
-        application: Function that makes the page from its `Access`.
+        application: Function that creates the page from its `Access`.
         host: Address and port, as a browser names them.
         address: Its certificate and password, if the page is for other machines.
     """

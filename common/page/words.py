@@ -1,8 +1,8 @@
-"""The sentences of a page, from one file for each language: `english.yaml` here has those that all pages share.
+"""The sentences of a page, from one file per language; `english.yaml` here contains those that all pages share.
 
-The page's own file adds its sentences, and replaces shared ones of the same name; a page speaks the languages that it
-has files for. Text that the terminal prints too, such as a plan's sheet and the errors, comes in English from the code
-that prints it there.
+The page's own file adds its sentences, and replaces shared sentences of the same name; a page is available in the
+languages for which it has files. Text that is also printed on the terminal, such as a plan's sheet and errors, comes in
+English from the code that prints it.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ DECIMAL_COMMA = frozenset({"de", "fr"})
 
 
 def sentences(package: str) -> dict[str, SimpleNamespace]:
-    """Return a page's sentences, keyed by language code; each is found by group and name, such as `.plans.title`."""
+    """Return a page's sentences, keyed by language code; a sentence is accessed by group and name: `.plans.title`."""
     of_language = {}
     for language in LANGUAGES:
         if (resources.files(package) / f"{language}.yaml").is_file():
@@ -34,7 +34,7 @@ def preferred(accepted: str, among: Collection[str]) -> str:
 
     Args:
         accepted: The header Accept-Language, such as "de-CH, fr;q=0.8".
-        among: Codes of languages.
+        among: Codes of the available languages.
     """
     best, code = 0.0, ENGLISH
     for item in accepted.split(","):
@@ -50,7 +50,7 @@ def preferred(accepted: str, among: Collection[str]) -> str:
 
 
 def spelt(number: str, language: str) -> str:
-    """Convert a number from English notation, such as "9.5" or "1.5e-05", to that of a language.
+    """Convert a number from English notation, such as "9.5" or "1.5e-05", to the notation of a language.
 
     Args:
         number: The number, without commas.

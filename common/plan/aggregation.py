@@ -1,7 +1,7 @@
-"""The set-up of secure aggregation that a plan calls for, and its safety.
+"""The set-up for secure aggregation that a plan requires, and a bound on the probability that it is broken.
 
-Each side computes the set-up itself, so that no message can change it. But its figures (threshold, degree, corrupt
-parties) are those of the plan, which the coordinator wrote: a party checks them against its own limits before it
+Each side computes the set-up itself, so that no message can change it. But the parameters (threshold, degree, corrupt
+parties) come from the plan, which the coordinator wrote, so a party checks them against its own limits before it
 accepts the plan (`client.guard`).
 """
 
@@ -19,7 +19,7 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
         plan: The agreed plan, with secure aggregation on.
         run: Identity of the run.
         attempt: Number of the set-up in this run.
-        first: The first query that is still to be asked.
+        first: Number of the first query that is still to be asked.
     """
     return AggregationSetup(
         run=run,
@@ -38,8 +38,8 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 def log2_breach(plan: Plan, corrupt: int) -> float:
     """Return log2 of a bound on the probability that corrupt parties and coordinator together remove a mask.
 
-    Nothing is random on the full graph: the result is -inf for at most as many corrupt parties as the plan tolerates,
-    and 0 for more.
+    On the full graph nothing is random: the result is -inf if the plan tolerates this number of corrupt parties, and 0
+    otherwise.
 
     Args:
         plan: A plan with secure aggregation.

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
 
 SMALLEST_SHARE = 2.0
-"""Smallest scale of a noise share, in grid units. Below it tau (`gaussian.sum_gap`) is too large: it is 7e-17 here, and
-5e-4 at 1."""
+"""Minimum scale of a noise share, in grid units. For smaller scales tau (`gaussian.sum_gap`) is too large: it is 7e-17
+at this scale, and 5e-4 at 1."""
 
 
 def check_parties(plan: "Plan") -> None:
-    """Check the number U of noise shares, and the bounds on the threshold under secure aggregation."""
+    """Check the number U of noise shares and, under secure aggregation, the bounds on the threshold."""
     if plan.survivors < 1:
         raise PlanError(
             "parties that remain",
@@ -57,7 +57,7 @@ def check_parties(plan: "Plan") -> None:
 
 
 def _check_masks(plan: "Plan") -> None:
-    """Check graph, threshold and signatures."""
+    """Check the graph, the threshold and the signatures of secure aggregation."""
     full = plan.parties - 1
     if plan.degree != full and (plan.degree % 2 or not 2 <= plan.degree < full):
         raise PlanError("degree", expected=f"{full} for the full graph, or an even number below", got=plan.degree)
@@ -94,7 +94,7 @@ def _check_masks(plan: "Plan") -> None:
 
 
 def check_query(plan: "Plan", query: PlannedQuery) -> None:
-    """Check that a finite epsilon has noise, that the noise can be split into shares, and that sums fit the ring."""
+    """Check that a query has noise if epsilon is finite, that its noise can be split, and that sums fit the ring."""
     spec = query.spec
     if (query.scale == 0 or query.unproven) and plan.epsilon < math.inf:
         raise PlanError(

@@ -5,7 +5,7 @@ epsilon_released  the synthetic data, against an outsider, who does not know any
 epsilon_against   the answers of one party, against a coordinator that colludes with other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
 
-`epsilon_pure` is the figure of `verify` without any delta.
+`epsilon_pure` returns the same epsilon as `verify`, but at a delta of 0.
 """
 
 import math
@@ -33,7 +33,7 @@ def verify(plan: Plan) -> float:
 
 
 def epsilon_pure(plan: Plan) -> float:
-    """Return the epsilon of all that the plan can release, at a delta of 0; infinite for Gaussians.
+    """Return the epsilon, at a delta of 0, of everything that the plan can release; infinite with Gaussian noise.
 
     The samplers' inexactness still adds to delta. Laplace noise and mechanisms inside a party cost l1 / scale per
     answer, and pure epsilons add up.
@@ -59,7 +59,7 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
     and the shares of the survivors that do not collude. Only its own share is left in two cases: if the coalition is
     larger than secure aggregation is planned for, as it may then remove the party's mask, and without secure
-    aggregation, where there is no mask. That share is always left, since every sum that contains the party's answer
+    aggregation, where there is no mask. That share always remains, since every sum that contains the party's answer
     contains it. Answers that a party noises by itself are equally private against everybody.
 
     Args:
@@ -75,7 +75,8 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
 def epsilon_alone(plan: Plan) -> float:
     """Return the epsilon of one party's answers against a coordinator that sees them without a mask.
 
-    Only the party's own share of noise protects them. Without secure aggregation that is all of the noise.
+    These answers are protected only by the party's own share of noise, which is the whole noise without secure
+    aggregation.
     """
     return _with_shares(plan, 1)
 

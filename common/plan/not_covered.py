@@ -1,4 +1,4 @@
-"""Limits of a plan's guarantee, in plain words: what neither a run's statement nor a hospital's sheet may leave out."""
+"""The limits of a plan's guarantee, in plain words, which a run's statement and a hospital's sheet must contain."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ from common.plan.words import differences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the limits of a guarantee depend on.
+    """The properties of a plan on which the limits of its guarantee depend.
 
     Attributes:
-        asked: Whether any question is planned.
+        asked: Whether the plan has any questions.
         unproven: Names of the queries without a privacy proof.
         noisy: Whether epsilon is finite.
-        masked: Whether there is secure aggregation.
+        masked: Whether secure aggregation is used.
         malicious: Whether the masks hold against a coordinator that deviates from the protocol.
         corrupt: Number of parties that may help such a coordinator.
         colluders: Number of parties that may reveal their noise.
         against: Epsilon against the coordinator and its colluders, as text, keyed by the number of colluders.
-        largest_coalition: Largest number of colluders that cannot remove a mask.
-        max_dropouts: Largest number of parties that may be missing from a sum.
+        largest_coalition: Maximum number of colluders that cannot remove a mask.
+        max_dropouts: Maximum number of parties that may be missing from a sum.
         survivors: Smallest number of parties in a sum.
-        user_records: Largest number of records of one user that count; None if single records are protected.
+        user_records: Maximum number of records of one user that count; None if single records are protected.
         trained: Whether parties train models.
     """
 
@@ -50,7 +50,7 @@ class Scope:
 
         Args:
             plan: The plan.
-            show: Function that writes an epsilon as text, rounded up.
+            show: Function that formats an epsilon as text, rounded up.
         """
         records = max((query.spec.max_records for query in plan.queries), default=1)
         numbers = [number for number in (1, plan.colluders + 1) if number < plan.parties]
@@ -72,7 +72,7 @@ class Scope:
 
 
 def not_covered(scope: Scope) -> list[str]:
-    """List what the guarantee does not cover; each item reads "Heading: explanation."."""
+    """Return a list of what the guarantee does not cover; each item reads "Heading: explanation."."""
     items: list[str] = []
     if scope.unproven:
         items.append(

@@ -1,4 +1,4 @@
-"""The plan: everything that decides how private a run is, fixed and hashed before private data is accessed.
+"""The plan: everything that determines how private a run is, fixed and hashed before private data is accessed.
 
     Plan without noise ─▶ calibrate(...) ─▶ Plan ─▶ digest() in every message and every ledger entry
                                               │
@@ -8,9 +8,9 @@
 
 With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may reveal their
 noise to the coordinator, so that U = parties - max_dropouts - colluders shares are certain to be in the sum and unknown
-to the coordinator. Each party adds a U-th of the noise: of the variance of a Gaussian, or of the shape of a Laplace.
-More survivors only add noise. Without secure aggregation U = 1: each party adds all the noise. Mechanisms inside a
-party also have U = 1.
+to the coordinator. Each party adds one U-th of the noise, in terms of the variance of a Gaussian or the shape of a
+Laplace distribution. Additional survivors only increase the noise. Without secure aggregation, U = 1 and each party
+adds the whole noise. Mechanisms inside a party also have U = 1.
 
 A query is answered up to `times` times, and each answer may be attempted `max_attempts` times, with fresh noise; all
 attempts are paid for. All attempts at all answers are numbered consecutively from 0, in the order of `queries`.
@@ -37,13 +37,13 @@ UNITS = ("sample", "user")
 MOST_PARTIES = 2**20
 MOST_QUERIES = 100
 MOST_ANSWERS = 10_000
-"""Largest number of answers, attempts included. A party's work to check a plan, and its keys, grow with it."""
+"""Maximum number of answers, including attempts. A party's work to check a plan and its number of keys grow with it."""
 
 SMALLEST_DELTA = 1e-30
-"""Smallest delta, far above the smallest floating-point number."""
+"""Minimum delta of a plan, far above the smallest floating-point number."""
 
 NOISE_REACH = 100
-"""Number of scales that planned noise exceeds with probability below 1e-40: exp(-100) < 4e-44 for a Laplace draw,
+"""Number of scales that planned noise exceeds only with probability below 1e-40: exp(-100) < 4e-44 for a Laplace draw,
 at most 2 exp(-100^2 / 2) for a Gaussian one."""
 
 
@@ -58,23 +58,25 @@ class Plan:
         parties: Number of parties.
         max_dropouts: Number of parties that may be missing from a sum.
         colluders: Number of parties that may reveal their noise to the coordinator without exceeding epsilon.
-        threshold: Number of parties needed to reconstruct a secret of another.
+        threshold: Number of parties needed to reconstruct another party's secret.
         secure: Whether secure aggregation is on.
         degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
             even number; 0 without secure aggregation.
         corrupt: Number of parties that may collude with the coordinator without exposing a mask.
         roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty if the
             coordinator is trusted to follow the protocol.
-        epsilon: Bound on everything released; infinite for no noise, 0 if there are no queries.
+        epsilon: Bound on the privacy loss of everything released; infinite if there is no noise, 0 if there are no
+            queries.
         delta: Delta at which epsilon holds.
         unit: "sample" or "user": the unit whose presence is hidden.
-        queries: All queries that can be asked; may be none.
+        queries: All queries that can be asked; may be empty.
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
-        calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
-        max_records_per_party: Public bound on a party's records, the same as on the parties' roster. With it, sums
-            provably fit the ring, and a sum that is too large for so many records is refused.
-        purpose: Purpose of the texts as the coordinator states it; the plan's digest binds it, nothing enforces it.
-        recipient: Recipient of the texts as the coordinator states it.
+        calibration: "tight", or "paper" if sigma is computed as in the papers, for the classical Gaussian mechanism.
+        max_records_per_party: Public bound on the number of records per party, the same as in the parties' roster. With
+            this bound, sums provably fit the ring, and a sum that is too large for this number of records is rejected.
+        purpose: Purpose of the texts as stated by the coordinator; it is part of the plan's digest, but nothing
+            enforces it.
+        recipient: Recipient of the texts as stated by the coordinator.
 
     Raises:
         ConfigError: If a single value is out of range.
@@ -150,11 +152,11 @@ class Plan:
 
     @property
     def largest_coalition(self) -> int:
-        """Largest number of parties that can collude with the coordinator without exposing a mask.
+        """Maximum number of parties that can collude with the coordinator without exposing a mask.
 
         On the full graph it is below the threshold, and at most `corrupt` where signatures depend on that. A sparse
-        graph is planned for `corrupt`: fewer than the threshold of them are neighbours of any one party, except with a
-        probability that parties bound (`common.plan.aggregation.log2_breach`).
+        graph is planned for `corrupt` such parties: fewer of them than the threshold are neighbours of any one party,
+        except with a probability that the parties bound (`common.plan.aggregation.log2_breach`).
         """
         if self.degree < self.parties - 1:
             return self.corrupt
@@ -166,7 +168,7 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Return the number of shares of an answer's planned noise: U for a sum, 1 for noise inside each party."""
+        """Return the number of shares in an answer's planned noise: U for a sum, 1 for noise inside each party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:
@@ -180,14 +182,15 @@ class Plan:
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:
         """Return a bound on each coordinate of a sum over `parties` honest parties, in grid units, for a summed query.
 
-        Each party's contribution is bounded, and noise exceeds its part of this bound with probability below 1e-40.
+        Each party's contribution is bounded, and the noise exceeds its part of this bound only with probability below
+        1e-40.
         """
         assert query.spec.largest is not None
         return parties * (self.max_records_per_party * query.spec.largest + NOISE_REACH * query.scale)
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of labels under which one record counts in any answer."""
+        """Maximum number of labels under which one record counts in any answer."""
         return max((query.spec.labels_per_record for query in self.queries), default=1)
 
     @property
@@ -201,7 +204,7 @@ class Plan:
         return sum(query.times for query in self.queries) * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
-        """Return the planned query that attempt number `index` belongs to.
+        """Return the planned query to which attempt number `index` belongs.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -209,7 +212,7 @@ class Plan:
         return self._place(index)[0]
 
     def index(self, name: str, nth: int, attempt: int = 0) -> int:
-        """Return the number of an attempt at the nth answer to the query of that name.
+        """Return the number of an attempt at the nth answer to the query with this name.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -222,21 +225,22 @@ class Plan:
         raise PlanError("a query that was not planned", got=f"{name}, answer {nth}, attempt {attempt}")
 
     def draw(self, index: int) -> str:
-        """Return the name of the subsample that attempt number `index` is answered on; empty if all units take part."""
+        """Return the name of the subsample used for attempt number `index`; empty if all units take part."""
         query, nth = self._place(index)
         name = draws(query)[nth if query.redraw else 0][0]
         # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.
         return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
-        """Return the release of attempt `index` alone, as a ledger counts it; see `releases`."""
+        """Return the release of attempt `index` alone, as a ledger accounts for it; see `releases`."""
         return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:
         """Return everything that the run can release, all attempts included.
 
         Args:
-            shares: Shares of noise in each sum that are unknown to the observer; None for the guaranteed number, U.
+            shares: Number of shares of noise in each sum that are unknown to the observer; None for the guaranteed
+                number, U.
         """
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 
@@ -268,7 +272,7 @@ class Plan:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Plan":
-        """Read a plan back from `to_dict`'s form; anything else raises PlanError or ConfigError."""
+        """Return the plan whose `to_dict` returned these values; raise PlanError or ConfigError for other values."""
         try:
             queries = tuple(
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
@@ -285,16 +289,16 @@ class Plan:
         return plan
 
     def digest(self) -> bytes:
-        """Return the SHA-256 of the canonical JSON: equal for equal plans and for no others."""
+        """Return the SHA-256 of the canonical JSON, which is equal only for equal plans."""
         return self._digest
 
     @cached_property
     def _digest(self) -> bytes:
-        """The digest, calculated once: a party compares it with that of each message."""
+        """The digest, computed only once, since a party compares it with the digest in each message."""
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:
-        """Return the canonical JSON: the form on the wire, and the input of the digest."""
+        """Return the canonical JSON, which is sent to the parties and from which the digest is computed."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

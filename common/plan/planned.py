@@ -1,4 +1,4 @@
-"""One kind of query in a plan, and the releases that its answers count as."""
+"""One kind of query in a plan, and the releases by which its answers are accounted for."""
 
 import math
 from dataclasses import dataclass
@@ -25,14 +25,15 @@ class PlannedQuery:
         spec: The query's specification, with its sensitivity.
         times: Number of answers that are paid for.
         mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip", "exponential",
-            "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
-        scale: Scale of the noise in grid units; 0 means no noise. For a sum: sigma of a Gaussian or b of a Laplace for
-            U shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the
-            specification).
+            "gaussian max" or "dp-sgd", inside each party; "none" for texts without noise.
+        scale: Scale of the noise in grid units; 0 means no noise. For a sum, this is sigma of the Gaussian or b of the
+            Laplace distribution for U shares together, the minimum noise in a sum. For a mechanism inside a party, it
+            is the mechanism's b or sigma (see the specification).
         share: Fraction of epsilon that calibration assigns to the query.
-        rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
+        rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1 if all units take part.
         redraw: Whether each answer has a separate subsample; otherwise one subsample serves all answers.
-        pure: Whether calibration sets its noise from its fraction of epsilon alone, without any delta, and keeps it.
+        pure: Whether calibration derives the query's noise from its fraction of epsilon alone, without any delta, and
+            then leaves it unchanged.
     """
 
     name: str
@@ -78,14 +79,15 @@ class PlannedQuery:
 
     @property
     def noise(self) -> str:
-        """Name of the mechanism by which the accountant prices the answer: "gaussian", "laplace" or "pure"."""
+        """Mechanism that the accountant assumes for the answer: "gaussian", "laplace" or "pure"."""
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
     def noise_deviation(self) -> float:
         """Standard deviation of a coordinate's noise in a sum, in the answer's unit: sigma, or sqrt(2) b for Laplace.
 
-        This is the noise of the planned U shares. With more survivors, and with colluders' shares, a sum has more.
+        This is the noise of the planned U shares. With more survivors, and with colluders' shares, a sum has more
+        noise.
         """
         factor = {"gaussian": 1.0, "laplace": math.sqrt(2)}[self.mechanism]
         return factor * self.scale / self.spec.grid
@@ -102,7 +104,7 @@ class PlannedQuery:
 
     @property
     def without_noise(self) -> bool:
-        """Whether answers that could have noise are planned to have none."""
+        """Whether the plan provides for no noise in answers that could have noise."""
         return self.scale == 0 and self.mechanism != "none"
 
 
@@ -130,9 +132,9 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
 
 
 def polya_scale(scale: float, shape: float) -> float:
-    """Return the b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+    """Return the b' for which a share of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
 
-    The part is the difference of two negative binomials with r = `shape` < 1 and alpha = exp(-1/b). Their
+    The share is the difference of two negative binomials with r = `shape` < 1 and alpha = exp(-1/b). Their
     probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is
     P(k) = sum_j p_j p_(j+k) for k >= 0, as a sum of log-convex functions of k. Hence P(k) / P(k+1) is largest at 0, and
     one grid unit of shift costs 1 / b' = ln(P(0) / P(1)).
@@ -144,7 +146,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Return names of the query's subsamples and numbers of their answers; the name is empty if all units take part."""
+    """Return the name of each of the query's subsamples (empty if all units take part) and its number of answers."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

@@ -4,10 +4,10 @@ import math
 
 
 def differences(max_dropouts: int) -> str:
-    """Return a clause that says when the difference of two sums shows one party's answer despite secure aggregation.
+    """Return a clause that says when the difference of two sums reveals one party's answer despite secure aggregation.
 
     Args:
-        max_dropouts: Largest number of parties that may be missing from a sum.
+        max_dropouts: Maximum number of parties that may be missing from a sum.
     """
     dropouts = (
         "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "
@@ -26,21 +26,21 @@ def in_fours(digest: str) -> str:
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Return the largest percentage of right guesses about which of two equally likely neighbours was used, rounded up.
+    """Return the maximum percentage of correct guesses about which of two neighbouring data sets was used, rounded up.
 
-    It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
-    P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for
-    differential privacy", 2015).
+    The two data sets are equally likely beforehand. The percentage is (e^epsilon + delta) / (1 + e^epsilon), which
+    follows by adding the two inequalities that bound a test's errors, P_FA + e^epsilon P_MD >= 1 - delta and its mirror
+    image (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015).
     """
     odds = 1 / (1 + math.exp(-epsilon))
     return min(math.ceil(10_000 * (odds + delta * (1 - odds))) / 100, 100)
 
 
 def strength(epsilon: float, delta: float) -> str:
-    """Return how strong the protection by this epsilon and delta is.
+    """Return a word for how strong the protection by this epsilon and delta is.
 
     Strong protection leaves guesses little better than a coin toss. With weak protection, at worst nine of ten guesses
-    are right, or one record in a thousand may be given away whole.
+    are right, or one record in a thousand may be revealed completely.
     """
     right = right_guesses(epsilon, delta)
     return "weak" if right >= 90 or delta > 1e-3 else "strong" if right <= 60 else "moderate"

@@ -1,13 +1,15 @@
-"""The privacy cost of released answers: (epsilon, delta) of integer queries, composed, and the noise for a given cost.
+"""The privacy cost of released answers to integer queries, as a composed (epsilon, delta), and the noise for a cost.
 
-Every result is rounded toward more privacy loss. There are two ways to account, both upper bounds:
+Every result is rounded toward more privacy loss. There are two methods of accounting, and both yield upper bounds:
 
-- `epsilon`: the composed privacy loss distribution (`common.privacy.losses`), or the following where that is smaller;
-- `epsilon_by_norm`: fast, from norms (`common.privacy.norms`).
+- `epsilon`: from the composed privacy loss distribution (`common.privacy.losses`), or the other method's result if that
+  is smaller;
+- `epsilon_by_norm`: from norms, which is fast (`common.privacy.norms`).
 
-Poisson subsampling (each unit takes part with probability `rate`, independently): answers on one subsample are first
-composed, then amplified; the amplified subsamples are then composed. An answer may depend on all earlier ones, even
-where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent composition).
+Poisson subsampling (each unit takes part with probability `rate`, independently): the answers on one subsample are
+composed, and the result is amplified; then the amplified results of all subsamples are composed. An answer may depend
+on all earlier ones, even where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent
+composition).
 
 The sampled noise differs from the ideal noise in three ways, and both results include them:
 
@@ -62,10 +64,13 @@ class Release:
             probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 means no noise or no proof: infinite
             epsilon.
         times: Number of such answers.
-        shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
-        rate: Probability that a unit takes part, independently of the others (Poisson subsampling); 1: all take part.
-        draw: Name of the subsample; releases with the same name were answered on the same one. Empty if rate is 1.
-        draws: Number of independent subsamples of that rate under the name, each with `times` answers: DP-SGD steps.
+        shares: Number of independent shares that make up the noise: Gaussians of scale sigma / sqrt(shares), or Polya
+            shares of b.
+        rate: Probability that a unit takes part, independently of the others (Poisson subsampling); 1 if all units take
+            part.
+        draw: Name of the subsample; releases with the same name were answered on the same subsample. Empty if rate is
+            1.
+        draws: Number of independent subsamples with this name and rate, each with `times` answers, as in DP-SGD steps.
     """
 
     mechanism: str
@@ -101,7 +106,8 @@ class Release:
 def epsilon(releases: Iterable[Release], delta: float) -> float:
     """Return the smallest provable epsilon of all releases. Only the number of each kind matters, not their order.
 
-    It is 0 for no release, and infinite if a release has no noise. The computation takes up to about two seconds.
+    It is 0 if there are no releases, and infinite if a release has no noise. The computation takes up to about two
+    seconds.
 
     Raises:
         ConfigError: If delta is not a probability, or answers on one subsample have different rates.
@@ -110,7 +116,10 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """Bound epsilon from norms and epsilons alone: fast, never below `epsilon`, and close to it for Gaussians."""
+    """Return a bound on epsilon from norms and epsilons alone, which is fast to compute.
+
+    It is never below `epsilon`, and close to it for Gaussians.
+    """
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 
@@ -127,9 +136,10 @@ def calibrate(
 ) -> float:
     """Return the smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
 
-    Gaussian: the continuous Gaussian's sigma, or about a millionth more if that is too small; with subsampling, the
-    smallest sigma up to a relative error of 1e-5. Laplace and pure: times l1 / epsilon, which needs no delta; with
-    subsampling at rate q, the inverse of epsilon = ln(1 + q (e^x - 1)).
+    For a Gaussian, the scale is the continuous Gaussian's sigma, or about a millionth more if that is too small. With
+    subsampling, it is the smallest sigma up to a relative error of 1e-5. For Laplace and pure mechanisms, the scale is
+    times l1 / epsilon, which needs no delta. With subsampling at rate q, this epsilon is replaced by x such that
+    epsilon = ln(1 + q (e^x - 1)).
 
     Args:
         mechanism: As in `Release`.
@@ -184,13 +194,13 @@ def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta
 def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
     """Return the sigma, in units of l1, of the classical Gaussian mechanism of WASP and Aug-PE, for comparison.
 
-    It uses a bound on the l1 change in place of the l2 change, and the formula is proved for epsilon < 1 only.
+    The formula uses a bound on the l1 change instead of the l2 change, and is proved only for epsilon < 1.
     """
     return l1 * math.sqrt(times) * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """Raise a scale until it costs at most epsilon, given that a doubled scale costs at most half."""
+    """Return the scale, raised until it costs at most epsilon, given that doubling a scale at least halves its cost."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
@@ -204,7 +214,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Find the sigma that subsampling needs, within 1e-5 (relative); `sigma`, the upper bound, suffices without it."""
+    """Return the sigma that suffices with subsampling, to a relative error of 1e-5; `sigma` suffices without it."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma

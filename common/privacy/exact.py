@@ -1,8 +1,8 @@
-"""Exact draws by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), one by one.
+"""Exact draws, one by one, by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3).
 
-These samplers are the reference for the tables in tests, their fallback where tables would grow too large, and the
-noise of mechanisms that need little of it. A floating-point scale is used as the rational number that it represents.
-The time of a draw depends on its value.
+In tests, these samplers are the reference for the tables. They are also used where tables would grow too large, and for
+mechanisms that need little noise. A floating-point scale is used as the rational number that it represents. The time of
+a draw depends on its value.
 """
 
 import math
@@ -15,7 +15,7 @@ from common.privacy.keystream import Keystream
 
 
 def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """Draw `size` numbers with probability proportional to exp(-k^2 / (2 sigma^2)), for any sigma."""
+    """Draw `size` numbers k with probability proportional to exp(-k^2 / (2 sigma^2)), for any sigma."""
     variance = Fraction(sigma) ** 2
     scale = math.floor(sigma) + 1
     return np.array([_gaussian(variance, scale, stream) for _ in range(size)], dtype=np.int64)
@@ -36,7 +36,7 @@ def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1
 
 
 def laplace(scale: float | Fraction, stream: Keystream) -> int:
-    """Draw one number with probability proportional to exp(-|k| / scale); algorithm 2."""
+    """Draw one number k with probability proportional to exp(-|k| / scale) (algorithm 2)."""
     ratio = Fraction(scale)
     while True:
         magnitude = _geometric(ratio, stream)
@@ -46,7 +46,7 @@ def laplace(scale: float | Fraction, stream: Keystream) -> int:
 
 
 def bernoulli_exp(numerator: int, denominator: int, stream: Keystream) -> bool:
-    """Return True with probability exp(-numerator / denominator), which is at most 1; algorithm 1."""
+    """Return True with probability exp(-numerator / denominator), which is at most 1 (algorithm 1)."""
     while numerator > denominator:
         if not bernoulli_exp(1, 1, stream):
             return False
@@ -58,7 +58,7 @@ def bernoulli_exp(numerator: int, denominator: int, stream: Keystream) -> bool:
 
 
 def _gaussian(variance: Fraction, scale: int, stream: Keystream) -> int:
-    """Draw by algorithm 3: accept a discrete Laplace y with chance exp(-(|y| - variance/scale)^2 / (2 variance))."""
+    """Draw by algorithm 3: accept a discrete Laplace y with probability exp(-(|y| - variance/scale)^2/(2 variance))."""
     numerator, denominator = variance.as_integer_ratio()
     while True:
         draw = laplace(scale, stream)

@@ -1,12 +1,12 @@
-"""Gaussian noise in closed form: the continuous mechanism, and the distance of integer noise in shares from it.
+"""Gaussian noise in closed form: the continuous mechanism, and how far integer noise made of shares differs from it.
 
 The privacy of a continuous Gaussian depends on one number alone, mu, the l2 sensitivity in standard deviations; several
-compose to one whose mu is the root of the sum of squares. A discrete Gaussian of variance sigma^2 around an integer c
-is, up to a factor exp(+-rho), a continuous Gaussian of variance sigma^2 - v around c, rounded to y + (discrete Gaussian
-of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly but for the normaliser
-sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a constant. So the answer
-is post-processing of the continuous mechanism. v = 9/4 makes rho = 2.1e-19 and costs about 1/sigma^2 of sigma: nothing
-on a grid of thousands, against 6 to 8 % by zero-concentrated DP.
+mechanisms compose to one whose mu is the root of the sum of their squared mu. A discrete Gaussian of variance sigma^2
+around an integer c is, up to a factor exp(+-rho), a continuous Gaussian of variance sigma^2 - v around c, rounded to y
++ (discrete Gaussian of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly but for
+the normaliser sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a
+constant. So the answer is post-processing of the continuous mechanism. v = 9/4 makes rho = 2.1e-19 and costs about
+1/sigma^2 of sigma: nothing on a grid of thousands, against 6 to 8 % by zero-concentrated DP.
 """
 
 import math
@@ -14,9 +14,9 @@ import math
 from scipy.special import log_ndtr
 
 ROUNDING_VARIANCE = 2.25
-"""v of the module's docstring: variance of the discrete Gaussian that rounds, in squared grid units."""
+"""v in the module's docstring: the variance of the discrete Gaussian that rounds, in squared grid units."""
 ROUNDING_GAP = 2.001 * 2.01 * math.exp(-2 * math.pi**2 * ROUNDING_VARIANCE)
-"""rho of the module's docstring: twice the largest |ln| of the normaliser over its constant."""
+"""rho in the module's docstring: twice the largest |ln| of the ratio of the normaliser to its constant."""
 _UP = 1 + 1e-12
 _FIRST_TERMS = 1000
 
@@ -50,17 +50,17 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
     """Return the squared mu of the continuous Gaussian that, rounded, is discrete noise of `sigma` grid units.
 
-    The result is infinite where sigma is too small for this reduction.
+    The result is infinite if sigma is too small for this reduction.
     """
     variance = sigma * sigma - ROUNDING_VARIANCE
     return l2_squared / variance if variance > 0 else math.inf
 
 
 def sum_gap(share_sigma: float, shares: int) -> float:
-    """Return tau, the largest |ln| of a probability under the sum of shares over that under one discrete Gaussian.
+    """Return tau, the largest |ln(p / q)| of probabilities p under the sum of shares and q under one discrete Gaussian.
 
-    It is at most 10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms decrease with
-    k, so that each term beyond the thousandth is bounded by the thousandth.
+    With s = `share_sigma` and U = `shares`, tau is at most 10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu
+    and Steinke 2021). The terms decrease with k, so that each term beyond the thousandth is bounded by the thousandth.
     """
     exact = min(shares, _FIRST_TERMS)
     variance = share_sigma * share_sigma

@@ -1,7 +1,7 @@
-"""The choice of RPSG (section 3.2), the candidate with the highest sum of utility and Gaussian noise, and its cost.
+"""RPSG's choice (section 3.2) of the candidate with the highest sum of utility and Gaussian noise, and its cost.
 
-The cost is that of a choice among candidates that are the same on both data sets. RPSG's candidates are not, so that
-its texts nevertheless cost an infinite epsilon (`common.queries.texts.AbstractedSeedsSpec`).
+The cost is computed for candidates that are the same on both data sets. RPSG's candidates are not the same, so the
+epsilon of its texts is infinite nevertheless (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import math
@@ -41,9 +41,9 @@ def epsilon(sigma: float, candidates: int) -> float:
 
         e^epsilon = integral phi(z) Phi(z + s)^(K-1) dz  /  integral phi(z) Phi(z - s)^(K-1) dz,
 
-    and a bound on each outcome is one on each set of outcomes. Both extremes are reached, so nothing smaller holds.
-    This is for continuous noise. The sampled noise is discrete, with 2^20 steps in a utility of 1, and the difference
-    is not accounted for.
+    and a bound for each outcome is also a bound for each set of outcomes. Both extremes are reached, so no smaller
+    epsilon holds. This is for continuous noise. The sampled noise is discrete, with 2^20 steps in a utility of 1, and
+    the difference is not accounted for.
 
     Args:
         sigma: Scale of the noise on each utility, in utilities; epsilon is infinite for 0.

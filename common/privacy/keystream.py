@@ -24,7 +24,7 @@ class Keystream:
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     def read(self, count: int) -> bytes:
-        """Take the next `count` bytes of the stream."""
+        """Return the next `count` bytes of the stream."""
         return self._encryptor.update(bytes(count))
 
     def below(self, bound: int) -> int:

@@ -2,8 +2,8 @@
 
 These are the algorithms of dp_accounting's dense distributions: connect the dots (Doroshenko et al. 2022, algorithm 1),
 composition by Fourier transforms with tails cut off by a Chernoff bound (Koskela et al. 2020), and the hockey-stick
-divergence in both directions. The library goes over each grid in Python; numpy takes about a third of the time. The
-tests compare the results of both.
+divergence in both directions. The library loops over each grid in Python; the numpy code here takes about a third of
+the time. The tests compare the results of both implementations.
 """
 
 import math
@@ -19,7 +19,7 @@ from common.errors import InternalError
 Floats = npt.NDArray[np.floating[Any]]
 
 TAIL = 1e-15
-"""Probability that one composition may cut off. It is never lost: it counts as a larger or an infinite loss."""
+"""Probability mass that one composition may cut off. It is never dropped: it counts as a larger or an infinite loss."""
 _ROUNDING = 1e-6
 """Largest error of the sum of probabilities after two hundred thousand compositions."""
 _ORDERS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
@@ -31,7 +31,7 @@ class LossGrid:
     """The losses (first + i) * step for i = 0, 1, ... with a probability each, and an infinite loss.
 
     Args:
-        step: Distance of neighbouring losses.
+        step: Distance between neighbouring losses.
         first: The smallest loss, in steps.
         probabilities: Shape (size,). Fourier transforms compute them, so rounding errors may make them slightly
             negative.
@@ -53,10 +53,10 @@ class LossGrid:
         """Return the least distribution on these losses whose deltas are at least those given, at every epsilon.
 
         Args:
-            step: Distance of neighbouring losses.
+            step: Distance between neighbouring losses.
             points: The losses in steps, ascending. Shape (n,).
-            deltas: The mechanism's delta at each of them. Shape (n,). A delta that rounding made smaller than a later
-                one is raised to it.
+            deltas: The mechanism's delta at each of these losses. Shape (n,). A delta that rounding made smaller than a
+                later delta is raised to the later one.
         """
         deltas = np.maximum.accumulate(deltas[::-1])[::-1]
         gaps, falls = np.diff(points) * step, -np.diff(deltas)
@@ -66,7 +66,7 @@ class LossGrid:
         return LossGrid(step, int(points[0]), places, float(deltas[-1]))
 
     def composed(self, other: "LossGrid") -> "LossGrid":
-        """Return the loss of two independent answers with these two distributions, which have the same step."""
+        """Return the distribution of the sum of two independent losses, whose distributions have the same step."""
         if self.step != other.step:
             raise InternalError("grids of losses", expected=f"the same step, {self.step}", got=other.step)
         sums = signal.fftconvolve(self.probabilities, other.probabilities)
@@ -77,7 +77,7 @@ class LossGrid:
         return LossGrid(self.step, self.first + other.first + low, kept, infinite)
 
     def repeated(self, times: int) -> "LossGrid":
-        """Return the loss of `times` independent answers."""
+        """Return the distribution of the sum of `times` independent losses with this distribution."""
         if times == 1:
             return self
         low, high = self._bounds(times)
@@ -88,7 +88,7 @@ class LossGrid:
         return LossGrid(self.step, self.first * times + low, np.roll(sums, -low)[:size], infinite)
 
     def _bounds(self, times: int) -> tuple[int, int]:
-        """Return the lowest and highest index of a sum of `times` losses, except with probability `TAIL` (Chernoff)."""
+        """Return Chernoff bounds on the index of a sum of `times` losses, which hold except with probability `TAIL`."""
         size = self.probabilities.size
         low, high, places = 0, (size - 1) * times, np.arange(size) / size
         for order in _ORDERS:

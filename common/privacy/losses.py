@@ -1,8 +1,9 @@
-"""Composed privacy loss distributions of releases: the tight way to account.
+"""Composed privacy loss distributions of releases: the tight method of accounting.
 
-The loss of an outcome is the logarithm of its probability with a unit over that without; losses of independent answers
-add up, so their distributions convolve (Koskela et al. 2020): on a grid of losses (`common.privacy.loss_grid`), rounded
-toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These distributions are convolved:
+The loss of an outcome is the logarithm of its probability with a unit divided by its probability without the unit. The
+losses of independent answers add up, so their distributions are convolved (Koskela et al. 2020). This is done on a grid
+of losses (`common.privacy.loss_grid`), rounded toward more privacy loss by "connect the dots" (Doroshenko et al. 2022).
+These distributions are convolved:
 
 - Gaussian or Laplace noise on coordinates with known worst shifts: each coordinate on the integers. A larger shift
   dominates a smaller one, because both noises are log-concave, so the declared shifts dominate any change by a unit,
@@ -12,15 +13,17 @@ toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These d
   continuous Gaussian, of which they are post-processing (`common.privacy.gaussian`).
 - Mechanisms known to be (l1 / b, 0)-DP, and Laplace noise without shifts or with shifts above 10^4: randomised
   response, which dominates them all (Kairouz, Oh and Viswanath 2015).
-- All answers on one Poisson subsample: their composed loss, amplified. If P and Q dominate it, then (1-q)Q + qP and Q
-  dominate it with a unit that takes part with probability q, and in the other direction P and (1-q)P + qQ (Zhu, Dong
-  and Wang 2022, theorem 11). With d the delta of P and Q at an epsilon, the deltas of these pairs are
+- The composed and amplified loss of all answers on one Poisson subsample. If P and Q dominate the composed loss, then
+  (1-q)Q + qP and Q dominate the loss with a unit that takes part with probability q, and P and (1-q)P + qQ dominate it
+  in the other direction (Zhu, Dong and Wang 2022, theorem 11). With d the delta of P and Q at an epsilon, the deltas of
+  these pairs are
 
       q d(ln(1 + (e^epsilon - 1) / q))        and        t d(epsilon + ln(q / t)),  t = 1 - (1-q) e^epsilon.
 
-Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit all
-Gaussians count by norm and all Laplace noise by epsilon. If that exceeds the limit too, or the losses are too small or
-too large, nothing is computed and the result is infinite. This module and its imports take half a second to load.
+Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit, all
+Gaussian noise is accounted for by norm and all Laplace noise by epsilon. If this exceeds the limit too, or if the
+losses are too small or too large, nothing is computed and the result is infinite. This module and its imports take half
+a second to load.
 """
 
 import math
@@ -40,9 +43,9 @@ from common.privacy.loss_grid import TAIL, Floats, LossGrid
 from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
-"""Largest sigma, in grid units, that does not count by norm alone: beyond it, that costs only a millionth."""
+"""Largest sigma, in grid units, that is not accounted for by norm alone; above it, that costs only a millionth more."""
 LARGEST_SHIFT = 10_000
-"""Bound in grid units on a shift under Laplace noise."""
+"""Largest shift, in grid units, for which the loss distribution of Laplace noise is convolved."""
 _SMALLEST_SPREAD = 1e-9
 _MOST_WORK = 40_000
 _COMPOSE = 1_000
@@ -50,16 +53,16 @@ _COMPOSE = 1_000
 _AMPLIFY = 4_000
 """Approximate work, in lattice points, to amplify one distribution."""
 _MOST_EQUAL = 200_000
-"""Largest number of compositions of one distribution, since grids grow with it."""
+"""Maximum number of times that one distribution is composed with itself; grids grow with this number."""
 _MOST_POINTS = 200_000
 _WIDEST = 10.2
-"""Number of standard deviations of a Gaussian beyond which less than e^-50 lies."""
+"""Number of standard deviations of a Gaussian beyond which the probability is below e^-50."""
 _TINY = 1e-280
 _UP = 1 + 1e-12
 
 
 class _Piece(NamedTuple):
-    """A distribution to convolve. `spread` is about the standard deviation of its loss, `work` in lattice points."""
+    """A distribution to convolve. `spread` is about the standard deviation of its loss; `work` is in lattice points."""
 
     kind: str
     scale: float
@@ -90,15 +93,15 @@ class _Part(NamedTuple):
 
     @property
     def amplified(self) -> float:
-        """Spread of the amplified loss: about q sqrt(e^(m^2) - 1), the chi-square distance."""
+        """Spread of the amplified loss: about q sqrt(e^(m^2) - 1), the chi-square distance, for rate q, spread m."""
         return min(self.spread, self.rate * math.sqrt(math.expm1(self.spread**2)))
 
 
 def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """Return the epsilon of all draws, which come with their counts; infinite if it is not computed.
+    """Return the epsilon of all draws, each given with its count; infinite if it is not computed.
 
     It is not computed beyond the module's limits, or if all noise counts as one Gaussian, for which `norm_epsilon` is
-    as tight. Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution
+    as tight. Every scale must be above 0. Rounding errors are deducted from delta, with 1e-15 for each distribution
     that is composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
@@ -163,7 +166,7 @@ def _widest(part: _Part) -> float:
 
 
 class _BothWays(NamedTuple):
-    """Losses of outcomes with a unit relative to those without, and the reverse; the same object if they are equal."""
+    """Losses in both directions (with a unit relative to without it, and the reverse); one object if they are equal."""
 
     with_unit: LossGrid
     without_unit: LossGrid
@@ -235,7 +238,7 @@ def _pure(piece: _Piece, interval: float) -> LossGrid:
 
 
 def _around(losses: Floats, interval: float) -> npt.NDArray[np.int64]:
-    """Return the points of the grid next to these losses on both sides, ascending."""
+    """Return the grid points on both sides of each of these losses, ascending."""
     steps = np.concatenate([np.floor(losses / interval), np.ceil(losses / interval)]).astype(np.int64)
     first = steps.min()
     # np.unique takes ten times as long.

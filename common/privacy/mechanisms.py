@@ -2,8 +2,8 @@
 
 They are exact: queries and utilities are integers, floating-point scales are used as the rational numbers that they
 represent, and coins and noise come from `common.privacy.exact`. So each costs (epsilon, 0), with nothing to add for
-rounding. Keys are 32 secret bytes each, never used for anything else. The time of a call depends on its draws, and in a
-choice on the utilities: a party sends its outputs when all are ready.
+rounding. Keys are 32 secret bytes each, never used for anything else. The time of a call depends on its draws and, for
+a choice, on the utilities, so a party sends its outputs when all are ready.
 """
 
 import numpy as np
@@ -22,19 +22,19 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
     """Draw the noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
 
     The high end is the first x, from 0 upward, at which the noised number of records longer than x is at most a noised
-    threshold of 0; the low end is the first x, from cap downward, at which this holds of the records shorter than x. A
-    run that never stops gives cap or 0. Ends that cross are swapped, which depends on the two ends alone. This is the
-    query of DPGA-TextSyn with discrete noise: scale on the threshold and 2 * scale on each count.
+    threshold of 0; the low end is the first x, from cap downward, at which this holds for the records shorter than x. A
+    run that never stops yields cap or 0. If the ends cross, they are swapped, which depends only on the two ends. This
+    is the query of DPGA-TextSyn with discrete noise: scale on the threshold and 2 * scale on each count.
 
     Privacy: 2 / scale for each end and 4 / scale for both, where each count q_x changes by at most 1, as is the case if
     a record is added, removed or replaced; m times as much if m records may change. Proof, for one run that stops at x
     on one data set, with integers throughout: fix the noise of the counts before x, the smallest of which, noised, is
     g. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
-    neighbour these are g' and q'_x, each at most 1 away, and the same holds of r + (g' - g) and
+    neighbour these are g' and q'_x, each at most 1 away, and the same conditions hold for r + (g' - g) and
     v + (g' - g) + (q_x - q'_x): shifts of at most 1 and 2, which change the probability of a pair by at most a factor
     exp(1 / scale) * exp(2 / (2 scale)). (The counts of one run all move in one direction, g' - g and q_x - q'_x
-    therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would suffice, but the
-    proof does not rely on this.)
+    therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would suffice, but the proof does not
+    rely on this.)
 
     Args:
         lengths: (records,) integers from 0; those above cap count as cap. Private.
@@ -69,19 +69,22 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
     is permute-and-flip (McKenna and Sheldon 2020). With replacement it is rejection sampling of the exponential
     mechanism (McSherry and Talwar 2007), whose expected utility is never better.
 
-    Privacy, if the candidates are public and no utility can leave an interval of length `range`: epsilon is
-    2 * range / scale (`on_grid`: 2 * UNIT / scale) for replacing the record that the utilities belong to. It is half of
-    that for leaving the record out and choosing uniformly instead, so a party with fewer records than a public number
-    of choices may make the remaining choices uniformly.
+    Privacy, if the candidates are public and all utilities stay in an interval of length `range`: epsilon is
+    2 * range / scale (`on_grid`: 2 * UNIT / scale) for replacing the record to which the utilities belong. It is half
+    of that for leaving the record out and choosing uniformly instead, so a party with fewer records than a public
+    number of choices may make the remaining choices uniformly.
+
     Proof with replacement: candidate c has probability exp(u_c / scale) / sum_b exp(u_b / scale), and replacing the
     record changes numerator and denominator by at most a factor exp(range / scale) each, in opposite directions.
+
     Proof without replacement: each candidate b passes its coin toss with probability p_b (the best always does), and
     the first one that passes in random order is uniform among those that pass. The candidate with the highest u_b +
     e_b, where the e_b are independent exponentials of mean `scale`, has the same distribution (Ding et al. 2021): e_b
     reaches max u - u_b with probability p_b, and u_b + e_b - max u is then exponential again, the same for all, so the
     highest is uniform among those. Fix the noise of all but c: it is chosen if e_c > t, t = max_b (u_b + e_b) - u_c
-    over the others. Replacing the record moves t by at most 2 * range, and
-    P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
+    over the others. Replacing the record moves t by at most 2 * range, and P(e_c > t + 2 range) >=
+    exp(-2 range / scale) P(e_c > t).
+
     A uniform choice is the choice of either mechanism at equal utilities, for example all in the middle of the
     interval: then each utility moves by at most range / 2.
 
@@ -122,7 +125,7 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
 def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Clip utilities to [0, 1] and round them down to multiples of 1 / UNIT, as integers in [0, UNIT].
 
-    The range of the result holds for any input; not-a-number counts as 0.
+    The result is in this range for any input; not-a-number counts as 0.
     """
     bounded = np.clip(np.nan_to_num(np.asarray(utilities, dtype=np.float64)), 0.0, 1.0)
     return np.floor(bounded * UNIT).astype(np.int64)
@@ -145,4 +148,4 @@ def _integers(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 SUMMED = ("gaussian", "laplace")
-"""Mechanisms whose noise the parties add in shares."""
+"""Mechanisms for which the parties add the noise in shares."""

@@ -1,11 +1,12 @@
 """Epsilon from norms alone: fast, and close to the smallest epsilon where the noise is Gaussian.
 
-Gaussians count by their l2 norms, in closed form (`common.privacy.gaussian`), and pure answers add their epsilons,
-l1 / b: Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers this is basic composition, without delta.
+Gaussian answers are accounted for by their l2 norms, in closed form (`common.privacy.gaussian`). The epsilons of pure
+answers, l1 / b, add up: Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers this is basic composition,
+without delta.
 
-Subsampled answers get the smaller of two bounds: that of the same answers without subsampling, which dominate them; or
-the sum over the subsamples of their answers' cost at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d)
-(Balle, Barthe and Gaboardi 2018).
+For subsampled answers, the result is the smaller of two bounds. The first is the bound for the same answers without
+subsampling, which dominate them. The second is the sum, over the subsamples, of the cost of their answers at a separate
+delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d) (Balle, Barthe and Gaboardi 2018).
 """
 
 import math
@@ -15,7 +16,7 @@ from common.privacy.draws import Draw
 from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
 
 LARGEST_EXPONENT = 700
-"""Largest exponent of e that is computed: a little more, from 710 on, is infinite in floating point."""
+"""Largest x for which e^x is computed; from 710 on, e^x is infinite in floating point."""
 LARGEST_SPREAD = 15.0
 """Standard deviation of a loss beyond which epsilon is above 70, which is as good as infinite."""
 _UP = 1 + 1e-12

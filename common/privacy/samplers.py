@@ -1,7 +1,7 @@
 """Exact noise, one draw for each coordinate: discrete Gaussian, and discrete Laplace in shares of many parties.
 
-No floating-point number decides a draw, so that the attack of Mironov (2012) does not apply. Randomness is an argument,
-a secret 32-byte key for each call.
+No floating-point number decides a draw, so that the attack of Mironov (2012) does not apply. Randomness comes from an
+argument, a secret 32-byte key for each call.
 
 Both use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
 bounded by `gaussian_tv` and `laplace_tv`; above a certain scale they use the slow exact sampler
@@ -22,12 +22,12 @@ from common.privacy.tables import PRECISION, Table
 from common.validate import at_least, positive
 
 LARGEST_TABLE = 1e4
-"""Largest sigma, in grid units, that is sampled from a table."""
+"""Largest sigma, in grid units, for which noise is sampled from a table."""
 LARGEST_LAPLACE_TABLE = 2e4
 """Largest scale of a discrete Laplace, in grid units, whose shares are sampled from a table."""
 
 REACH, LAPLACE_REACH = 12, 76
-"""Largest value of a table in scales: for a Gaussian, and for the negative binomials behind a Laplace."""
+"""Largest value in a table, in scales: for a Gaussian, and for the negative binomials from which a Laplace is made."""
 
 _ONE = 1 << PRECISION
 _UP = 1.000001
@@ -35,7 +35,7 @@ _UP = 1.000001
 
 
 def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int64]:
-    """Draw `size` independent numbers with probability proportional to exp(-k^2 / (2 sigma^2)).
+    """Draw `size` independent numbers k with probability proportional to exp(-k^2 / (2 sigma^2)).
 
     Args:
         sigma: Scale in grid units, above 0.
@@ -47,7 +47,7 @@ def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int
 
     Raises:
         ConfigError: If sigma is not a finite number above 0.
-        InternalError: If the key has a wrong length.
+        InternalError: If the key does not have 32 bytes.
     """
     positive(sigma=sigma)
     stream = Keystream(key)
@@ -63,9 +63,10 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
     shares is the difference of two geometric draws, which is exactly a discrete Laplace, P(k) proportional to
     exp(-|k| / scale); more shares only add noise (after Goryczka and Xiong 2017).
 
-    Up to LARGEST_LAPLACE_TABLE draws come from a table of 76 * scale entries: at the largest scale it takes about 2 s
-    to build and 27 MiB of memory. Above it they come from the exact sampler: for U = 1 about 1e4 draws a second or
-    more; otherwise a draw takes about 2 * scale steps of an urn, 0.05 s at scale 3e4. A coarser grid avoids that.
+    For scales up to LARGEST_LAPLACE_TABLE, draws come from a table of 76 * scale entries, which at the largest scale
+    takes about 2 s to build and 27 MiB of memory. For larger scales they come from the exact sampler: for U = 1 about
+    1e4 draws a second or more; otherwise a draw takes about 2 * scale steps of an urn, 0.05 s at scale 3e4. A coarser
+    grid avoids that.
 
     Args:
         scale: Scale of the whole noise, not of the share, in grid units: l1 sensitivity / epsilon. Above 0.
@@ -78,7 +79,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
     Raises:
         ConfigError: If scale is not a finite number above 0, or shares is below 1.
-        InternalError: If the key has a wrong length.
+        InternalError: If the key does not have 32 bytes.
     """
     positive(scale=scale)
     at_least(1, shares=shares)
@@ -90,7 +91,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
 
 def gaussian_tv(sigma: float) -> float:
-    """Bound the total variation distance between a draw of `discrete_gaussian` and the exact distribution.
+    """Return a bound on the total variation distance between a draw of `discrete_gaussian` and the exact distribution.
 
     It has two terms. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and
     the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below
@@ -106,7 +107,7 @@ def gaussian_tv(sigma: float) -> float:
 
 
 def laplace_tv(scale: float, shares: int) -> float:
-    """Bound the total variation distance between a draw of `discrete_laplace` and the exact share.
+    """Return a bound on the total variation distance between a draw of `discrete_laplace` and the exact share.
 
     It is twice the bound for a negative binomial, as a share is a function of two draws of it. That bound has two
     terms. Cutting the tail beyond t = ceil(76 scale): a geometric draw is the sum of this draw and a nonnegative one,
@@ -163,5 +164,5 @@ def _exp(exponent: Fraction) -> int:
 
 
 def _reach(times: int, scale: float) -> int:
-    """Return the largest absolute value of a table that reaches this number of scales."""
+    """Return the largest absolute value in a table that extends to this number of scales."""
     return math.ceil(times * scale)

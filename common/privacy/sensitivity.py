@@ -1,4 +1,4 @@
-"""The sensitivity of a query: the largest change of its answer by one privacy unit (`common/queries`)."""
+"""The sensitivity of a query: the largest change in its answer that one privacy unit can cause (`common/queries`)."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ class Sensitivity:
     """Largest change of an answer by one unit, on the answer's integer grid.
 
     Attributes:
-        l1: Largest l1 change. For the mechanisms that run inside a party: the epsilon of one answer times its scale.
+        l1: Largest l1 change. For mechanisms that run inside a party, this is the epsilon of one answer times its
+            scale.
         l2_squared: Largest squared l2 change.
         touched: Number of coordinates that one unit can change.
         shifts: Worst change of each touched coordinate, sorted, if no unit can exceed it in any coordinate; otherwise
@@ -23,7 +24,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """Derive the sensitivity to `units` records from the shifts by one record; for several, omit the shifts."""
+        """Return the sensitivity to `units` records, given the shifts by one record, which are omitted for several."""
         l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
         return cls(
             l1=l1 * units,

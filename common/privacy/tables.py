@@ -1,7 +1,7 @@
-"""Draws from a finite distribution: 128 random bits against cumulative probabilities in units of 2^-128.
+"""Draws from a finite distribution: 128 random bits are compared with cumulative probabilities in units of 2^-128.
 
-Every step is integer arithmetic. A table is built once per distribution; a draw then costs 16 bytes of the stream and,
-mostly, one look-up in a guide that has the answer for the first bits.
+Every step is integer arithmetic. A table is built once per distribution; a draw then uses 16 bytes of the stream and,
+in most cases, one look-up in a guide table indexed by the first bits.
 """
 
 import math
@@ -15,26 +15,26 @@ import numpy.typing as npt
 from common.privacy.keystream import Keystream
 
 PRECISION = 256
-"""Fractional bits of the weights that tables are made from."""
+"""Number of fractional bits of the weights from which tables are built."""
 
 _CHUNK = 1 << 16
 _CELLS = 5
-"""Guide cells per threshold, enough that few draws need a search."""
+"""Number of guide cells per threshold, large enough that few draws need a search."""
 _GUIDE_BITS = (12, 20)
 
 
 def rounding(thresholds: int) -> float:
     """Bound the total variation between a table's distribution and the exact one; thresholds are off by 2 * 2^-128.
 
-    A probability is the difference of two thresholds, so the errors of all probabilities sum to at most twice those of
-    the thresholds, and the total variation is half of that.
+    A probability is the difference of two thresholds, so the errors of all probabilities add up to at most twice the
+    errors of the thresholds, and the total variation is half of that.
     """
     return thresholds * 2.0**-127
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
+    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds up to a uniform u below 2^128.
 
     Attributes:
         low: Smallest value.
@@ -74,7 +74,7 @@ def build(low: int, weights: Sequence[int]) -> Table:
 
 
 def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """Draw `size` independent numbers; with the same stream, a smaller size gives a prefix of a larger one."""
+    """Draw `size` independent numbers; with the same stream, a smaller size yields a prefix of a larger one."""
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
         part = draws[start : start + _CHUNK]
@@ -94,7 +94,7 @@ def _packed(weights: Sequence[int]) -> bytearray:
 
 
 def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Find the draws for u = first * 2^64 + second: by the guide, else by the first word, else (rarely) by both."""
+    """Return the draws for u = first * 2^64 + second, found by the guide, the first word or (rarely) both words."""
     draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
     open_places = np.flatnonzero(draws == table.ambiguous)
     words = first[open_places]

@@ -1,4 +1,4 @@
-"""The queries that a party can be asked, one module each: specification, proof of its sensitivity, form on the wire.
+"""The queries that a party can be asked, one per module, with specification, sensitivity proof and wire format.
 
 Such a module is called the page of its query: `page.py` defines what it contains, and `closed_set.py` lists all pages.
 To add a query that is a sum over the parties:

@@ -22,7 +22,7 @@ def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.in
 def fitting(
     kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32], *, labels_of_plan: int, dimensions: int
 ) -> None:
-    """Check that rows have the agreed encoder's dimension, and that the plan has their labels."""
+    """Check that the vectors have the agreed encoder's dimension, and that all labels are among the plan's."""
     if vectors.shape[1] != dimensions:
         raise wrong(kind, "vectors", f"{dimensions} dimensions", vectors.shape[1])
     if labels.max() >= labels_of_plan:
@@ -50,7 +50,7 @@ def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
     """Check that unit rows are orthogonal to each other.
 
-    The cost is proportional to the square of the number of rows: call this only once both sizes are known to be right.
+    The cost is proportional to the square of the number of rows: call this only after both sizes have been checked.
     """
     for name, rows in arrays.items():
         # More rows than dimensions cannot be orthogonal, and are not worth their products.
@@ -97,5 +97,5 @@ def _squared_norms(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:
-    """Return the error for a wrong array."""
+    """Return the error for an invalid array."""
     return ProtocolError(f"{name} of a {kind} query", expected=expected, got=got)

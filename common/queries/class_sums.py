@@ -1,4 +1,4 @@
-"""Sums of records' coordinates in a public subspace for each label, for the census."""
+"""For each label, the sum of the records' coordinates in a public subspace, for the census."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from common.validate import integers_in
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-3, 4.0
 MOST_DIRECTIONS = 2**12
-"""Largest number of directions of a subspace."""
+"""Maximum number of directions of a subspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,23 +29,23 @@ class ClassSumsSpec(Spec):
 
         y = V (x - m_c) / R,      shortened to norm 1 if it is longer,
 
-    and adds trunc(B y), rounded toward zero, and A to the k + 1 numbers of its own label. It adds nothing to other
+    and adds trunc(B y), rounded toward zero, and A to the k + 1 coordinates of its own label. It adds nothing to other
     labels. As V, m and R are public, this depends on the record alone. Shortening leaves |B y| <= B, and rounding
     toward zero increases no absolute value, so that the k integers z have |z|^2 <= B^2. Hence, on the grid,
 
         l2^2 = B^2 + A^2,      l1 = floor(sqrt(k) B) + A,
 
     the latter since |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz) and |z|_1 is an integer. Rounding to the nearest
-    integer would not do: k halves that are rounded up are sqrt(k) long, however short they were before.
+    integer would break this bound: if k coordinates of one half are rounded up, the result has norm sqrt(k).
 
     Floating point is inexact in the last bits, and the proof does not depend on them: the party compares the sum of
     squares of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
 
-    The bounds hold for any V, m and R, since it is the result that is shortened: they follow from this specification,
-    which the plan fixes. The arrays may come later; the ledger keeps their digest. The proof is for one record; m
-    records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
+    The bounds hold for any V, m and R, since the result is shortened: they follow from this specification, which the
+    plan fixes. The arrays may be sent later; the ledger stores their digest. The proof is for one record; m records of
+    a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
 
-    A record with several labels adds in this way to the blocks of up to s of its labels. Blocks share no number, so
+    A record with several labels adds in this way to the blocks of up to s of its labels. Blocks share no coordinate, so
     both bounds grow s times, and l2 itself sqrt(s) times. Its x may differ from block to block, for instance if labels
     are headings and x is the vector of a section: the bound on each block holds for any x.
 
@@ -55,8 +55,8 @@ class ClassSumsSpec(Spec):
         directions: k, number of directions.
         count: A, grid units that a record adds to the count of its label; A / B of a radius.
         grid: B, grid units in the radius.
-        max_records: m, largest number of records of one privacy unit.
-        labels_per_record: s, largest number of labels to whose blocks one record adds.
+        max_records: m, maximum number of records per privacy unit.
+        labels_per_record: s, maximum number of labels under which one record counts.
     """
 
     kind: ClassVar[str] = "class sums"
@@ -75,7 +75,7 @@ class ClassSumsSpec(Spec):
         integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
-        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
+        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
         same_labels(name, self.labels, labels)
 
     @property
@@ -85,7 +85,7 @@ class ClassSumsSpec(Spec):
 
     @property
     def asks(self) -> str:
-        """The question in words, for a person at a hospital."""
+        """The question in words, for the person at a hospital who decides about a plan."""
         return (
             f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
@@ -94,7 +94,7 @@ class ClassSumsSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         blocks = self.labels_per_record
         return Sensitivity(
             l1=(math.isqrt(self.directions * self.grid**2) + self.count) * blocks * self.max_records,
@@ -138,10 +138,10 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Check that the subspace is for the agreed encoder and its basis orthonormal, as `Query` defines.
+        """Check that the subspace is for the agreed encoder and its basis orthonormal, as `Query.check` requires.
 
         The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
-        takes a party many seconds, which no coordinator may ask for without a plan.
+        takes a party many seconds, which no coordinator may request without a plan.
         """
         del labels
         if self.basis.shape[1] != dimensions:
@@ -150,5 +150,5 @@ class ClassSums(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: for each label the sums along the directions, then the count."""
+        """Number of coordinates in an answer: for each label the sums along the directions, then the count."""
         return self.spec.sums

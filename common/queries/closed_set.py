@@ -1,6 +1,6 @@
 """The closed set of private queries that a party answers, and the sensitivity of each.
 
-Each query has a page in this package, with its specification, the proof of its sensitivity and its arrays
+Each query has a page in this package, which contains its specification, the proof of its sensitivity and its arrays
 (`common/queries/page.py`). Each answer is a vector of integers. A query that is not in `QUERIES` cannot be asked.
 
     specification        one record adds                              noise                     answer of L parties
@@ -13,7 +13,7 @@ Each query has a page in this package, with its specification, the proof of its 
     LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
-    ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
+    ClassSumsSpec        its coordinates in k directions, and A       Gaussian, Laplace         sum
     QuestionnaireSpec    the same, its answers, and its first m terms Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
     CorrectCountSpec     1 if a model is right about it, and 1        Laplace, Gaussian         sum
@@ -23,13 +23,14 @@ Each query has a page in this package, with its specification, the proof of its 
 
 A keyword histogram (each record votes for the nearest keyword of its label) is `VotesSpec(top=1, furthest=False)`.
 
-Two data sets are neighbours if one has one unit more. A unit is a record or, at user level, all records of one user. A
-party keeps at most m = `max_records` of these, by a rule that looks at that user's records only. If these m records are
-added one after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times as large as
-for one record. Each proof is therefore for one record. A record with several labels counts once, under the first,
-except in answers whose specification has `labels_per_record`: there it counts under at most that many of its labels. In
-a plan that takes records section by section (`section_order.py`) the labels are the headings of its sections, and under
-each it counts with the vector of that section: no proof needs the vectors of one record to be equal.
+Two data sets are neighbours if one has one unit more than the other. A unit is a record or, at user level, all records
+of one user. A party keeps at most m = `max_records` records of a user, by a rule that depends only on that user's
+records. If these m records are added one after the other, their changes add up, so by the triangle inequality l1 and l2
+are at most m times as large as for one record. Each proof is therefore for one record. A record with several labels
+counts once, under the first, except in answers whose specification has `labels_per_record`: there it counts under at
+most that many of its labels. In a plan that takes records section by section (`section_order.py`) the labels are the
+headings of its sections, and under each it counts with the vector of that section: no proof needs the vectors of one
+record to be equal.
 
 All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
 unchanged for the sum, and for the parties' answers side by side too.
@@ -92,20 +93,20 @@ KINDS = tuple(spec.kind for spec, _ in QUERIES)
 """Names of all queries."""
 
 _AS_BEFORE = (("labels_per_record", 1),)
-"""Later fields, with the value that a specification without them has: plans keep their form, and so their digests."""
+"""Fields added later, with the values assumed in a specification without them, so that plans keep their digests."""
 
 PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
 """Names of the queries whose answers have a privacy proof."""
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Return plain values, ready for JSON, with the query's name; omit fields added later that change nothing."""
+    """Return a specification as plain values for JSON, with the query's name but without later fields at defaults."""
     plain = {"kind": spec.kind, **asdict(spec)}
     return {name: value for name, value in plain.items() if (name, value) not in _AS_BEFORE}
 
 
 def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
-    """Read a specification back from `spec_to_dict`'s form.
+    """Return the specification from which `spec_to_dict` made these values.
 
     Raises:
         ConfigError: No query of that name has exactly these fields, or a value is out of range.
@@ -125,7 +126,7 @@ def inputs(query: Query) -> dict[str, NDArray[Any]]:
 
 
 def to_bytes(query: Query) -> bytes:
-    """Return the contents of all arrays, one after the other, little-endian, row by row."""
+    """Return the contents of all arrays, one array after the other, little-endian, row by row."""
     return b"".join(array.astype(query.dtypes[name], copy=False).tobytes() for name, array in inputs(query).items())
 
 
@@ -165,7 +166,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
 
 
 def digest(query: Query) -> bytes:
-    """Return the SHA-256 of specification, names, shapes and little-endian contents: equal for equal queries only."""
+    """Return the SHA-256 of specification, names, shapes and little-endian contents, equal only for equal queries."""
     header = [spec_to_dict(query.spec), *([name, *array.shape] for name, array in inputs(query).items())]
     running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
     running.update(to_bytes(query))

@@ -16,13 +16,14 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectCountSpec(Spec):
-    """Number of records that a released classifier gets right, and number of all records (federated evaluation).
+    """Number of records that a released classifier classifies correctly, and of all records (federated evaluation).
 
-    The classifier is public, so a record adds 1 to the number of records and 1 more if the classifier is right about
-    it: l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
+    The classifier is public, so a record adds 1 to the number of records and, if the classifier is right about it, 1 to
+    the number of correct ones: l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted
+    with noise.
 
     Attributes:
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "correct count"
@@ -37,7 +38,7 @@ class CorrectCountSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((1, 1), self.max_records)
 
 
@@ -64,11 +65,11 @@ class CorrectCount(Query):
         bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Check that the classifier is for the plan's labels and the agreed encoder, as `Query` defines."""
+        """Check that the classifier is for the plan's labels and the agreed encoder, as `Query.check` requires."""
         if self.weights.shape != (labels, dimensions):
             raise wrong(self.spec.kind, "weights", f"{labels} labels, {dimensions} dimensions", self.weights.shape)
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: correctly classified records, all records."""
+        """Number of coordinates in an answer: two, for the correctly classified records and for all records."""
         return 2

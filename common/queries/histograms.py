@@ -19,11 +19,11 @@ from common.validate import integers_in
 class LabelHistogramSpec(Spec):
     """Number of records with each label of the plan.
 
-    A record has one label and adds 1 there; records of labels outside the plan add nothing. l1 = l2 = 1.
+    A record has one label and adds 1 there; records with labels outside the plan add nothing. l1 = l2 = 1.
 
     Attributes:
         labels: C, number of labels of the plan.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "label histogram"
@@ -38,12 +38,12 @@ class LabelHistogramSpec(Spec):
         integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
 
     def check(self, name: str, labels: int) -> None:
-        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
+        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
         same_labels(name, self.labels, labels)
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -56,7 +56,7 @@ class LengthHistogramSpec(Spec):
 
     Attributes:
         bins: Number of bins.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "length histogram"
@@ -72,7 +72,7 @@ class LengthHistogramSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -80,13 +80,13 @@ class LengthHistogramSpec(Spec):
 class VocabularySpec(Spec):
     """Number of records in which each term of a public vocabulary is among the first k (DP-KPS, section 2).
 
-    The vocabulary is public, each of its terms has a noised coordinate, even at a count of zero, and the first k
-    distinct terms of a text are a function of that text alone. So a record adds 1 to at most k coordinates: l1 = k,
-    l2 = sqrt(k).
+    The vocabulary is public, and each of its terms has a noised coordinate, even if its count is zero. The first k
+    distinct terms of a text depend only on that text. So a record adds 1 to at most k coordinates: l1 = k, l2 =
+    sqrt(k).
 
     Attributes:
         first: k, number of a record's first terms that count.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "vocabulary histogram"
@@ -103,7 +103,7 @@ class VocabularySpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((1,) * self.first, self.max_records)
 
 
@@ -115,7 +115,7 @@ class LabelHistogram(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: one per label."""
+        """Number of coordinates in an answer: one per label."""
         return self.spec.labels
 
 
@@ -139,7 +139,7 @@ class LengthHistogram(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: one per bin."""
+        """Number of coordinates in an answer: one per bin."""
         return self.spec.bins
 
 
@@ -162,5 +162,5 @@ class Vocabulary(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: one per term."""
+        """Number of coordinates in an answer: one per term."""
         return int(np.count_nonzero(self.terms == ord("\n")))

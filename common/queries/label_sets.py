@@ -1,4 +1,4 @@
-"""How often labels occur together, where a text has several: sizes of label sets, labels, and pairs of labels."""
+"""Counts of labels in texts with several labels: sizes of label sets, single labels, and pairs of labels."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,12 +13,12 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsOfLabels(Spec):
-    """What the specifications of the two questions about several labels of a record share (see `section_order.py`).
+    """Base of the specifications of the two questions about several labels of a record (see `section_order.py`).
 
     Attributes:
         labels: C, number of labels of the plan.
-        labels_per_record: s, largest number of labels of a record that count, at most C.
-        max_records: m, largest number of records of one privacy unit.
+        labels_per_record: s, maximum number of labels of a record that count, at most C.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
@@ -34,7 +34,7 @@ class CountsOfLabels(Spec):
         integers_in(1, min(MOST_LABELS, self.labels), labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
-        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
+        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
         same_labels(name, self.labels, labels)
 
 
@@ -42,12 +42,13 @@ class CountsOfLabels(Spec):
 class LabelSetsSpec(CountsOfLabels):
     """Number of records with each number of labels, with each label, and with each pair of labels.
 
-    A record with k of the plan's labels, of which at most s count, adds 1 to the one number of its size k, 1 to each of
-    k labels and 1 to each of k (k - 1) / 2 pairs. These are different numbers, and k = s is the worst case:
+    A record with k of the plan's labels, of which at most s count, adds 1 to the coordinate of the size k, 1 to each
+    coordinate of its k labels and 1 to each coordinate of its k (k - 1) / 2 pairs. These coordinates are all different,
+    and k = s is the worst case:
 
         l1 = l2^2 = 1 + s + s (s - 1) / 2.
 
-    The answer has s + C + C (C - 1) / 2 numbers: sizes from 1, labels, and pairs in the order (0, 1), (0, 2), ...,
+    The answer has s + C + C (C - 1) / 2 coordinates: sizes from 1, labels, and pairs in the order (0, 1), (0, 2), ...,
     (1, 2), ...
     """
 
@@ -55,7 +56,7 @@ class LabelSetsSpec(CountsOfLabels):
 
     @property
     def asks(self) -> str:
-        """The question in words, for a person at a hospital."""
+        """The question in words, for the person at a hospital who decides about a plan."""
         return (
             f"the number of records with one label, with two, and so on up to {self.labels_per_record}; with each "
             "label; and with each two labels together"
@@ -63,7 +64,7 @@ class LabelSetsSpec(CountsOfLabels):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         most = self.labels_per_record
         return Sensitivity.of((self.grid,) * (1 + most + most * (most - 1) // 2), self.max_records)
 
@@ -80,6 +81,6 @@ class LabelSets(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: sizes, labels, pairs."""
+        """Number of coordinates in an answer: sizes, labels, pairs."""
         labels = self.spec.labels
         return self.spec.labels_per_record + labels + labels * (labels - 1) // 2

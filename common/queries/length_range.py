@@ -1,4 +1,4 @@
-"""The range of lengths of a party's records, computed in the party by the sparse vector technique."""
+"""The range of lengths of a party's records, computed inside the party by the sparse vector technique."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,14 +15,15 @@ class LengthRangeSpec(Spec):
     """Approximate shortest and longest length, in words, of a party's records (DPGA-TextSyn, section 3.2).
 
     The party runs the sparse vector technique (`mechanisms.length_range`): AboveThreshold on the number of records
-    longer than x, for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of
-    these counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork
-    and Roth 2014, theorem 3.23), for any number of counts compared, and both ends cost 4 / b: hence `l1` = 4. Each
-    party uses only its own records, so the answers of all parties cost as much as one party's answer.
+    longer than x, for x = 0, 1, ... up to a public cap, and then on the number of records shorter than x, from the cap
+    downward. One record moves each of these counts by at most 1, so with threshold noise of scale b and query noise of
+    scale 2b one end costs 2 / b (Dwork and Roth 2014, theorem 3.23), for any number of counts compared, and both ends
+    cost 4 / b: hence `l1` = 4. Each party uses only its own records, so the answers of all parties cost as much as one
+    party's answer.
 
     Attributes:
         cap: Largest length in the range, a public number.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "length range"
@@ -50,5 +51,5 @@ class LengthRange(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: shortest, longest."""
+        """Number of coordinates in an answer: shortest, longest."""
         return 2

@@ -1,8 +1,8 @@
-"""The protocols of a query's page: a public specification, and the query with its arrays.
+"""The two protocols that a query's page implements: a public specification, and the query with its arrays.
 
 The plan fixes, prices and hashes the specification before any private data is accessed. The query adds the arrays that
-the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and give default
-values to what most pages share.
+the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and define defaults
+for what most pages share.
 """
 
 from collections.abc import Mapping
@@ -40,22 +40,22 @@ class Spec(Protocol):
 
     @property
     def max_records(self) -> int:
-        """m, largest number of records that one privacy unit may hold."""
+        """m, maximum number of records per privacy unit."""
         ...
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of labels under which one record counts; 1 means under its first label only."""
+        """Maximum number of labels under which one record counts; 1 means under its first label only."""
         return 1
 
     @property
     def grid(self) -> int:
-        """Number of integer units of an answer in one vote, record, cosine, feature or radius."""
+        """Number of integer units that one vote, record, cosine, feature or radius has in an answer."""
         ...
 
     @property
     def noise_grid(self) -> int:
-        """Number of integer units in 1 for sensitivity and noise. It differs from `grid` only in choices by utility."""
+        """Number of integer units in 1 for sensitivity and noise; differs from `grid` only in choices by utility."""
         return self.grid
 
     @property
@@ -90,7 +90,7 @@ class Query(Protocol):
     """A query on the wire. Its fields are `spec`, then its arrays.
 
     Attributes:
-        dtypes: Dtype of each array on the wire, by the array's name, in the order of the fields.
+        dtypes: Dtype of each array on the wire, keyed by the array's name, in the order of the fields.
         spec: The planned specification.
     """
 
@@ -101,7 +101,7 @@ class Query(Protocol):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer."""
+        """Number of coordinates in an answer."""
         ...
 
     def check(self, labels: int, dimensions: int) -> None:

@@ -1,4 +1,4 @@
-"""Class sums together with a questionnaire about the form of the records' texts: one query, one noised vector."""
+"""Class sums, with a questionnaire about the form of the records' texts, as one query with one noised vector."""
 
 import math
 from collections.abc import Mapping
@@ -34,17 +34,18 @@ class QuestionnaireSpec(ClassSumsSpec):
         l2^2 = B^2 + A^2 + sum_q w_q^2 + m w^2,      l1 = floor(sqrt(k) B) + A + sum_q w_q + m w,
 
     and a record that reaches the bounds of class sums and has m terms reaches these. Which terms are on the list is
-    public, and the bounds hold for any list, also an empty one. Several records of a user add at most that many times
+    public, and the bounds hold for any list, even an empty one. Several records of a user add at most that many times
     as much, as in `closed_set`.
 
     Attributes:
-        words: w_q of the question of this name, in grid units; 0: it is not asked. The same holds for the next five.
+        words: w_q for the question of this name, in grid units; 0 if it is not asked. The same applies to the next
+            five.
         sentences: See `words`.
         person: See `words`.
         numbers: See `words`.
         abbreviations: See `words`.
         ending: See `words`.
-        first: m, largest number of terms that a record counts for; 0: there is no list.
+        first: m, maximum number of terms that count for a record; 0 if there is no list.
         term: w, grid units that a record adds to each of its first terms; 0 if and only if `first` is 0.
     """
 
@@ -76,13 +77,13 @@ class QuestionnaireSpec(ClassSumsSpec):
         return tuple(question for question in QUESTIONS if self.weight(question))
 
     def weight(self, question: Question) -> int:
-        """Return w_q, the grid units that a record adds to the count of its answer."""
+        """Return w_q, the number of grid units that a record adds to the coordinate of its answer to this question."""
         units: int = getattr(self, question.name)
         return units
 
     @property
     def asks(self) -> str:
-        """The question in words, for a person at a hospital."""
+        """The question in words, for the person at a hospital who decides about a plan."""
         sums = (
             f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, taken from the models' texts, added up, and how many they "
@@ -100,7 +101,7 @@ class QuestionnaireSpec(ClassSumsSpec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         weights = [self.weight(question) for question in self.questions] + [self.term] * self.first
         l1 = math.isqrt(self.directions * self.grid**2) + self.count + sum(weights)
         l2_squared = self.grid**2 + self.count**2 + sum(weight**2 for weight in weights)
@@ -138,5 +139,5 @@ class Questionnaire(ClassSums):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: class sums, the answers to each question in order, the terms."""
+        """Number of coordinates in an answer: class sums, the answers to each question in order, the terms."""
         return self.spec.sums + sum(len(question.answers) for question in self.spec.questions) + self.listed

@@ -1,9 +1,9 @@
-"""Closed questions about the form of a text, each answered by a public rule on that text alone.
+"""Closed questions about the form of a text, each answered by a public rule that depends only on that text.
 
 The rules are part of this program: a coordinator chooses which questions it asks, and can neither change a rule nor add
-a question. Of a text of more than 4,096 characters each rule reads only the first and the last 2,048, and its time
-depends only on the number of characters read: otherwise the time of an answer would depend on the records. The rule
-about a person knows English pronouns; in other languages its answer is "none".
+a question. In a text of more than 4,096 characters each rule reads only the first and the last 2,048. Its time depends
+only on the number of characters read, since otherwise the time of an answer would depend on the records. The rule about
+grammatical person recognises English pronouns; in other languages its answer is "none".
 """
 
 import re
@@ -30,7 +30,7 @@ _PERSONS = tuple(
 _ENDINGS = "?!.:"
 
 LENGTHS = (5, 10, 15, 20, 30, 50, 80, 120)
-"""Smallest lengths, in words, of the answers to `words` after the first."""
+"""Minimum lengths, in words, for the answers to the question `words`, from its second answer on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ QUESTIONS = (
         rule=_ending,
     ),
 )
-"""All questions, in the order of an answer's coordinates."""
+"""All questions, in the order of their coordinates in an answer."""
 
 
 def answers(questions: Sequence[Question], texts: Sequence[str]) -> NDArray[np.int64]:

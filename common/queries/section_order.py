@@ -1,4 +1,4 @@
-"""The order of sections in texts that have several: each section, and the section that follows it."""
+"""The order of sections in texts with several sections: which section follows which."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,21 +10,21 @@ from common.queries.page import Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOrderSpec(CountsOfLabels):
-    """Number of records that begin with each section, that end with it, and in which it follows each other one.
+    """Numbers of records that begin with each section, that end with it, and in which it follows each other section.
 
     The plan's labels are headings, and a record is the sequence of its first k sections under them, k at most s, each
     heading once. It adds 1 for its beginning, 1 for each of k - 1 sections that follow another, and 1 for its end.
-    These k + 1 numbers differ, since no two of them have the same section before; before the first section stands the
-    beginning. So k = s is the worst case:
+    These are k + 1 different coordinates, since no two of them have the same predecessor, and the predecessor of the
+    first section is the beginning. So k = s is the worst case:
 
         l1 = l2^2 = s + 1.
 
     A plan with this query takes records section by section in all of its queries: a record counts under the headings of
     up to s sections, each time with the text of that section.
 
-    The answer has C (C + 1) numbers: a matrix, row by row. Its first C rows stand for the section before, and its last
-    row for the beginning. Its first C columns stand for the section after, and its last column for the end. Its
-    diagonal, which no text reaches, is left out.
+    The answer has C (C + 1) coordinates, which form a matrix, row by row. Its first C rows stand for the preceding
+    section, and its last row for the beginning. Its first C columns stand for the following section, and its last
+    column for the end. Its diagonal, to which no text adds, is left out.
     """
 
     kind: ClassVar[str] = "section order"
@@ -32,7 +32,7 @@ class SectionOrderSpec(CountsOfLabels):
 
     @property
     def asks(self) -> str:
-        """The question in words, for a person at a hospital."""
+        """The question in words, for the person at a hospital who decides about a plan."""
         return (
             "the number of texts that begin with each section, in which each section comes right after each other one, "
             f"and that end with each; of a text the first {self.labels_per_record} sections count"
@@ -40,7 +40,7 @@ class SectionOrderSpec(CountsOfLabels):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((self.grid,) * (self.labels_per_record + 1), self.max_records)
 
 
@@ -56,5 +56,5 @@ class SectionOrder(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer."""
+        """Number of coordinates in an answer."""
         return self.spec.labels * (self.spec.labels + 1)

@@ -1,4 +1,4 @@
-"""Choices of seeds from a public pool, made in the party by noisy max."""
+"""Choices of seeds from a public pool, made inside the party by noisy max."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class SeedChoiceSpec(Spec):
 
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
     exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
-    records fills up with uniform choices, which are choices under equal utilities: an additional record replaces one
-    of them. A party with more records draws that number of them uniformly: with an additional record, the sample is
-    the same except for at most one replaced record. Either way one choice is made with other utilities, and positions
-    are sorted, so that the order of records does not show. The cost of one choice:
+    records makes the remaining choices uniformly, that is, under equal utilities: an additional record replaces one of
+    them. A party with more records draws that number of them uniformly: with an additional record, the sample is the
+    same except for at most one replaced record. In both cases one choice is made with other utilities. The indices are
+    sorted, so that the order of records is not revealed. The cost of one choice is as follows:
 
     - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Replacing a
       record moves each utility by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
@@ -34,15 +34,15 @@ class SeedChoiceSpec(Spec):
       large, and utilities use the whole interval. It is subset selection (Ye and Barg 2018) of one candidate.
       Permute-and-flip has no such constant Z.
 
-    The set of candidates with utility 1 may depend on the label and everything else of the record: the bound concerns
-    utilities alone. A unit's records take part in one choice each and the pool is public, so that an answer is
-    (l1 m / b, 0)-DP, and so is everything computed from it. Candidates that are written from the record have no such
-    proof (`texts.AbstractedSeedsSpec`).
+    The set of candidates with utility 1 may depend on the label and everything else in the record: the bound concerns
+    utilities alone. The records of a unit take part in one choice each, and the pool is public, so an answer and
+    everything computed from it are (l1 m / b, 0)-DP. Candidates that are written from the record have no such proof
+    (`texts.AbstractedSeedsSpec`).
 
     Attributes:
         choices: Number of choices of each party, public.
         nearest: n, number of candidates that count as nearest to a record; or 0.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "seed choice"
@@ -59,7 +59,7 @@ class SeedChoiceSpec(Spec):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Mechanisms that may make a choice."""
+        """Names of the mechanisms that may make a choice."""
         return ("exponential",) if self.nearest else ("permute and flip", "exponential")
 
     @property
@@ -88,10 +88,10 @@ class SeedChoice(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query` defines."""
+        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query.check` requires."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: one per choice."""
+        """Number of coordinates in an answer: one per choice."""
         return self.spec.choices

@@ -14,16 +14,16 @@ class SelfSimilaritySpec(Spec):
     """Mean cosine of pairs of records (DPGA-TextSyn's starting tau): the sum of cosines, and the number of pairs.
 
     A keyed digest of a record's text and label puts it into one of `buckets`; equal records are numbered, so that
-    removing one removes the last. A bucket with exactly two records is a pair; no other bucket is. The bucket of a
-    record does not depend on other records, so one additional record changes one bucket: from one to two records a pair
-    is added, from two to three it is lost, otherwise nothing changes. So the sum changes by one cosine, at most B on
-    the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2. With as many
-    buckets as records 37 % of the records are in pairs, which is the maximum.
+    removing one removes the last. Only a bucket with exactly two records is a pair. The bucket of a record does not
+    depend on other records, so one additional record changes one bucket: if it grows from one to two records, a pair is
+    added; if it grows from two to three, the pair is lost; otherwise nothing changes. So the sum changes by one cosine,
+    at most B on the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2.
+    If there are as many buckets as records, 37 % of the records are in pairs, which is the maximum.
 
     Attributes:
-        buckets: Number of buckets, public; about the number of records of one party.
+        buckets: Number of buckets, which is public; about the number of records of one party.
         grid: B, grid units in 1.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "self-similarity"
@@ -38,7 +38,7 @@ class SelfSimilaritySpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((self.grid, self.grid), self.max_records)
 
     @property
@@ -55,5 +55,5 @@ class SelfSimilarity(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: the sum of cosines, the number of pairs."""
+        """Number of coordinates in an answer: the sum of cosines, the number of pairs."""
         return 2

@@ -1,12 +1,12 @@
 """Sketches of kernel densities by random Fourier features (Rahimi and Recht 2007; Wagner et al. 2023).
 
 With frequencies drawn from a standard normal distribution, divided by the bandwidth h, and phases uniform on [0, 2 pi),
-features of two points average to the Gaussian kernel of the two:
+the expected product of the features of two points yields their Gaussian kernel:
 
     single:  E f_i(x) f_i(y) = exp(-|x - y|^2 / h^2),     paired:  E 2 f_i(x) f_i(y) = exp(-|x - y|^2 / h^2).
 
-So a sketch s, the sum of B times the features of n points, gives their mean kernel with y as the mean over i of
-s_i f_i(y) / (n B), twice that for paired features.
+So a sketch s, the sum of B times the features of n points, yields their mean kernel with y as the mean over i of
+s_i f_i(y) / (n B), or twice that for paired features.
 """
 
 import math
@@ -44,7 +44,7 @@ class SketchSpec(Spec):
         single:  I coordinates of at most s = floor(sqrt(2) B), hence l1 = I s, l2^2 = I s^2
         paired:  l2^2 <= B^2 I / 2, hence l1 <= I B / sqrt(2) by Cauchy and Schwarz.
 
-    Cosines are computed in floating point, with an error of about 1e-15; the bounds are rounded up by more than that
+    Cosines are computed in floating point, with an error of about 1e-15. The bounds are rounded up by more than this
     error can add, and the contribution is also clipped at s, or at B. Single features with Laplace noise are the
     paper's pure DP; paired features with Gaussian noise need noise in proportion to sqrt(I) instead of I.
 
@@ -53,9 +53,9 @@ class SketchSpec(Spec):
         features: I, number of features.
         paired: Whether features are paired.
         first: k, number of terms of a record that count.
-        prefix: 0 for the mean over single terms; otherwise the number of terms that, side by side, are the one point.
+        prefix: 0 for the mean over single terms; otherwise the number of terms that form the one point side by side.
         grid: B, grid units in 1.
-        max_records: m, largest number of records of one privacy unit.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "density sketch"
@@ -80,12 +80,12 @@ class SketchSpec(Spec):
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
 
     def check(self, name: str, labels: int) -> None:
-        """Raise PlanError unless the number of labels is the plan's, as `Spec` defines."""
+        """Raise PlanError if the number of labels differs from the plan's, as `Spec.check` requires."""
         same_labels(name, self.labels, labels)
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         if not self.paired:
             return Sensitivity.of((self.largest,) * self.features, self.max_records)
         l2_squared = self.features * self.grid**2 // 2 + 1
@@ -110,7 +110,7 @@ class Sketch(Query):
         terms: As in `common.queries.histograms.Vocabulary`.
         vectors: (terms, dim) float32, unit norm.
         frequencies: (features, blocks * dim) float32, half as many rows for paired features; blocks is `prefix`, or 1.
-            The kernel's bandwidth is in them.
+            The frequencies are already divided by the kernel's bandwidth.
         phases: (features,) float32; (0,) for paired features.
     """
 
@@ -140,7 +140,7 @@ class Sketch(Query):
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: the features of the first label, then of the next."""
+        """Number of coordinates in an answer: the features of the first label, then of the next."""
         return self.spec.labels * self.spec.features
 
 

@@ -2,7 +2,7 @@
 
 Words are the runs of letters and digits of a text, case-folded; everything between them counts as a space. A term is a
 sequence of words. Only the first words of a text are read (`READ_WORDS`). From left to right, the longest term that
-begins at a word is taken and the search continues after it; if none begins there, the search continues at the next
+begins at a word is taken, and the search continues after it; if no term begins there, the search continues at the next
 word. The result is a function of text and vocabulary alone.
 """
 
@@ -20,24 +20,26 @@ from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
 _RUN, _RUNS = re.compile(r"\S{1,32}"), 16
-"""Pattern of a run of up to 32 characters without white space, and number of runs that are normalised together. They
-are few, since normalisation sorts combining marks in a row in quadratic time."""
+"""Pattern of a run of up to 32 characters without white space, and number of runs that are normalised together. The
+number is small, since normalisation takes quadratic time to sort consecutive combining marks."""
 READ_WORDS, READ_CHARACTERS = 1024, 16_384
-"""Number of words of a text in which terms are sought, and number of characters in which words are. The rest of the
-text is not read, or the time of an answer would depend on the lengths of records, which no public number bounds."""
+"""Number of words of a text that are searched for terms, and number of characters that are searched for words. The rest
+of the text is not read: otherwise the time of an answer would depend on the lengths of records, which no public number
+bounds."""
 MOST_WORDS, MOST_BYTES = 8, 256
-"""Largest number of words and of bytes of a term. Each word of a text may begin one: without a bound, a text that
-begins a long term at each word would take time in proportion to its squared length, which reveals that it is there."""
+"""Maximum number of words and of bytes of a term. Each word of a text may begin a term: without a bound, a text that
+begins a long term at each word would take time in proportion to its squared length, which would reveal its presence."""
 
 
 def words(text: str, most: float = math.inf) -> Iterator[str]:
     """Yield the words of a text. Unicode's compatibility forms, such as ligatures, become plain letters.
 
-    A run of more than 32 characters without white space is cut after each 32.
+    A run of more than 32 characters without white space is split after every 32 characters.
 
     Args:
         text: The text.
-        most: Number of plain characters after which no further run is read; one character may become 18 plain ones.
+        most: Number of plain characters after which no further run is read; normalisation may turn one character into
+            18.
     """
     runs = _RUN.findall(text.casefold())
     for start in range(0, len(runs), _RUNS):
@@ -52,11 +54,12 @@ class Extractor:
     """Finds terms in texts.
 
     The vocabulary is one trie over words: it maps (node, word) to the next node, with the root as node 0. Time and
-    memory are linear in the vocabulary's words, and a text costs at most its words times the longest term's
-    (MOST_WORDS).
+    memory are linear in the vocabulary's words, and the time for a text is at most proportional to its number of words
+    times that of the longest term (MOST_WORDS).
 
     Args:
-        terms: The vocabulary. Among terms with the same words the first is found; a term without words is never found.
+        terms: The vocabulary. Of several terms with the same words, the first is found; a term without words is never
+            found.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -81,7 +84,7 @@ class Extractor:
         return tuple(positions)
 
     def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
-        """Return the index of the longest term that begins at word `start`, or None, and the word to search next."""
+        """Return the index of the longest term that begins at word `start`, or None, and the next word to search."""
         term, behind, node = None, start + 1, 0
         for place in range(start, len(text_words)):
             following = self._next.get((node, text_words[place]))
@@ -99,11 +102,11 @@ def fits(term: str) -> bool:
 
 
 def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
-    """Return the array form of a vocabulary.
+    """Return a vocabulary as an array: the terms in UTF-8, each followed by a line feed.
 
     Raises:
         ProtocolError: The vocabulary has no terms, or a term is empty, repeated, too long, or contains a line feed or
-            half of a character.
+            half of a surrogate pair.
     """
     expected = f"different terms in Unicode, none empty, each on one line of {MOST_WORDS} words at most"
     if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):

@@ -1,8 +1,8 @@
 """Codec that converts labelled texts to the integers of an answer and back, for queries whose answers are texts.
 
-A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
-padded with zeros. An answer always has room for `count` texts, so that its length is public; a place without a text has
-zeros only.
+A text takes 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
+padded with zeros. An answer always has room for `count` texts, so that its length is public; the coordinates of an
+absent text are zeros.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ _UNSHOWN = dict.fromkeys(
     + [*range(0x202A, 0x202F), *range(0x2066, 0x206A)],
     " ",
 )
-"""Control characters and changes of direction: a party's text must not overwrite its surroundings on a screen."""
+"""Control characters and changes of text direction, each mapped to a space, so that a party's text cannot overwrite its
+surroundings on a screen."""
 
 Labelled = tuple[int, str]
 """The number of a label, and a text."""
@@ -29,9 +30,9 @@ def length(count: int, longest: int) -> int:
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Encode texts as coordinates; omit zero bytes and outer spaces, and cut to whole characters in `longest` bytes.
+    """Encode texts as coordinates, without zero bytes or outer spaces, cut to whole characters in `longest` bytes.
 
-    They are sorted, blank ones last, so that the order of records does not show.
+    The texts are sorted, with blank ones last, so that the order of records is not revealed.
 
     Returns:
         (count * (1 + longest),) int64.
@@ -56,7 +57,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
     Args:
         answers: (count * (1 + longest),) or (parties, count * (1 + longest)), integers or floating-point numbers.
         count: Number of texts in an answer.
-        longest: Largest number of bytes of a text.
+        longest: Maximum number of bytes in a text.
         labels: Number of labels of the plan.
 
     Raises:

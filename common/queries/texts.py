@@ -1,4 +1,4 @@
-"""Queries whose answers are texts: each party's own, not summed, not masked, encoded by `text_codec`.
+"""Queries whose answers are texts. Each party sends its own texts, neither summed nor masked, encoded by `text_codec`.
 
     specification         a text is                                           noise                    proof
     AbstractedSeedsSpec   chosen among abstractions of a record               on the choice alone      none: infinity
@@ -21,12 +21,12 @@ from common.validate import integers_in
 
 MOST_TEXTS = 2**16
 LONGEST = 2**16
-"""Largest number of bytes of a text."""
+"""Maximum number of bytes in a text."""
 MOST_ROUNDS = 2**8
-"""Largest number of rounds of rewriting a record."""
+"""Maximum number of rounds of rewriting a record."""
 
 MOST_TRAINABLE = 2**28
-"""Largest number of weights that a party trains. It is a square, so that the l1 sensitivity is a whole number."""
+"""Maximum number of weights that a party trains. It is a square, so that the l1 sensitivity is a whole number."""
 MOST_STEPS = 100_000
 _LARGEST_RATE = 10.0
 
@@ -37,8 +37,8 @@ class AbstractedSeedsSpec(Spec):
 
     There is no proof, and the cost is infinite. The paper treats the choice as a Gaussian mechanism of l2 sensitivity 1
     and everything made from the chosen text as post-processing (its proposition 1). But the candidates are written from
-    the record itself: a neighbour that has another record in its place has other candidates, none of which may be
-    among these, so that one answer can distinguish the two with certainty. No noise on the choice changes that.
+    the record itself: a neighbouring data set with another record in its place has other candidates, possibly none of
+    these, so that one answer can distinguish the two data sets with certainty. No noise on the choice changes that.
 
     The choice alone would have the following cost if the K candidates were public. Utilities are (1 + cosine) / 2, in
     [0, 1], and the highest of u_c + Z_c wins, Z_c of scale sigma:
@@ -47,7 +47,8 @@ class AbstractedSeedsSpec(Spec):
       and 1 at delta = 1 / (N ln N), N = 8948. That is the classical Gaussian mechanism for sensitivity 1, and proved
       for epsilon < 1 only;
     - that argument is incomplete: all K utilities move, each by up to 1, so that their l2 sensitivity is sqrt(K), 2.24
-      for K = 5. As a Gaussian mechanism with that sensitivity the three would cost epsilon = 9.08, 3.99 and 1.82;
+      for K = 5. As a Gaussian mechanism with that sensitivity, the three scales would cost epsilon = 9.08, 3.99 and
+      1.82;
     - proved nevertheless, and without any delta: the probability that c wins grows with u_c and falls with the others.
       So over all u in [0, 1]^K it is largest where u_c = 1 and the others are 0, and smallest where u_c = 0 and the
       others are 1, and no outcome becomes more than
@@ -63,7 +64,7 @@ class AbstractedSeedsSpec(Spec):
 
     Attributes:
         choices: Number of texts that each party releases, public.
-        longest: Largest number of bytes of a text.
+        longest: Maximum number of bytes in a text.
         candidates: K, number of candidates per record.
         max_records: m; a user's m records are up to m of these texts.
     """
@@ -105,39 +106,38 @@ class AbstractedSeedsSpec(Spec):
 class FineTunedSpec(Spec):
     r"""Texts from a language model that the party fine-tuned on its records by DP-SGD (Abadi et al. 2016).
 
-    A step, given the weights before it: each unit takes part with probability q, independently of the others
+    In a step, given the weights before it, each unit takes part with probability q, independently of the others
     (`PlannedQuery.rate`). Each of its records adds its own gradient, clipped at norm C and rounded to a vector of
-    integers in which C is 0.99 B. The vector depends on that record, the weights and its own coins alone, and a
-    vector whose squared norm exceeds B^2 is dropped (`client/writers/fine_tuning.py`). So a unit of m records moves the
-    sum, by the triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each
-    coordinate the step is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum and its
-    noise are exact integers, so that the proof does not depend on floating point. The divisor and the learning rate
-    are public.
+    integers in which C is 0.99 B. The vector depends on that record, the weights and its own coins alone, and a vector
+    whose squared norm exceeds B^2 is dropped (`client/writers/fine_tuning.py`). So a unit of m records moves the sum,
+    by the triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each coordinate the
+    step is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum and its noise are exact
+    integers, so that the proof does not depend on floating point. The divisor and the learning rate are public.
 
-    T steps, each on a separate subsample, are composed by their privacy loss distributions (`Release.draws`), which
-    holds although each depends on all before it; weights and texts are then post-processing. The number of steps is
-    public, and a step without any participant has the same noise.
+    T steps, each on a separate subsample, are composed by their privacy loss distributions (`Release.draws`), which is
+    valid although each step depends on all earlier steps; weights and texts are then post-processing. The number of
+    steps is public, and a step without any participant has the same noise.
 
     The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` takes its place
     where the distance between sampled and ideal noise is paid for.
 
-    Not covered: what the model and its tokenizer learnt before; the time of training; and, if a record's gradient is
-    computed together with others (`micro_batch` above 1 at the party), its independence of them to the last bit: a
-    rounding error in the gradient may change some of its integers by 1.
+    Not covered: what the model and its tokenizer had learnt before; the time that training takes; and, if a record's
+    gradient is computed together with others (`micro_batch` above 1 at the party), its independence from the others to
+    the last bit: a rounding error in the gradient may change some of its integers by 1.
 
     Attributes:
         texts: Number of texts that each party releases, public, balanced across labels (+-1).
-        longest: Largest number of bytes of a text.
+        longest: Maximum number of bytes in a text.
         steps: T, number of training steps.
         batch: Divisor of the sums of gradients: a public guess of q times the number of records.
         clip: C, clipping norm.
         resolution: B, integer units in C / 0.99. With sigma up to 10^4 noise is sampled fast.
         learning_rate: Learning rate of Adam.
         temperature: Sampling temperature; above 0.
-        top_p: Nucleus sampling: only the likeliest tokens with this total probability; 1: all.
-        lora: Rank of the adapters that are trained in place of the weights; 0: the weights.
-        max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
-        max_records: m, largest number of records of one privacy unit.
+        top_p: Nucleus sampling: only the likeliest tokens with this total probability; 1 for all tokens.
+        lora: Rank of the adapters that are trained in place of the weights; 0 to train the weights.
+        max_tokens: Maximum number of tokens of a record that count, and of a text, its label included.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "fine-tuned samples"
@@ -183,14 +183,14 @@ class FineTunedSpec(Spec):
 class RewrittenSpec(Spec):
     """Sampled records, each rewritten by the party's own language models until they judge it private (RUPTA).
 
-    There is no noise and no proof, and the cost is infinite: a text is a function of one record, and the models'
-    judgement is not a bound. Records are sampled as in `AbstractedSeedsSpec`.
+    There is no noise and no proof, and the cost is infinite: a text depends on one record, and the models' judgement is
+    not a bound. Records are sampled as in `AbstractedSeedsSpec`.
 
     Attributes:
         texts: Number of texts that each party releases, public.
-        longest: Largest number of bytes of a text.
-        rounds: Largest number of rounds of rewriting.
-        max_records: m, largest number of records of one privacy unit.
+        longest: Maximum number of bytes in a text.
+        rounds: Maximum number of rounds of rewriting.
+        max_records: m, maximum number of records per privacy unit.
     """
 
     kind: ClassVar[str] = "rewritten records"
@@ -220,11 +220,11 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """The query for texts of any kind; it has no arrays: the plan has the labels, the party its models and records."""
+    """The query for texts of any kind. It has no arrays: the plan has the labels, the party its models and records."""
 
     spec: TextSpec
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer in the encoding of `common/queries/text_codec.py`."""
+        """Number of coordinates in an answer in the encoding of `common/queries/text_codec.py`."""
         return text_codec.length(self.spec.texts, self.spec.longest)

@@ -20,7 +20,7 @@ MOST_VOTES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VotesSpec(Spec):
-    r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = f 2^(Q-1) times votes.
+    r"""Nearest and furthest votes of WASP (section 3.3), on an integer grid with `grid` = f 2^(Q-1) units per vote.
 
     A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
     vector, its q-th furthest candidate the same number. On the grid these are the integers f 2^(Q-q).
@@ -29,8 +29,8 @@ class VotesSpec(Spec):
     contribution. Its label has n candidates and it ranks r = min(Q, n) of them, all different in each direction. So, in
     units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
     and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
-    furthest (certain for n < 2Q); in one common histogram both would land on one coordinate and n = 2 would give an l2
-    change of 2.121 votes. r < Q drops the smallest changes and adds no other, so r = Q is the worst case:
+    furthest (certain for n < 2Q); in one common histogram both votes would be added to one coordinate, and n = 2 would
+    yield an l2 change of 2.121 votes. r < Q drops the smallest changes and adds no other, so r = Q is the worst case:
 
         l1 = k f (2^Q - 1),   l2^2 = k f^2 (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
 
@@ -45,8 +45,8 @@ class VotesSpec(Spec):
         furthest: Whether the furthest candidates are voted on too.
         fine: f >= 1, grid units in the smallest vote: with few votes and many parties, shares of noise would otherwise
             be too small on the integer grid.
-        max_records: m, largest number of records that one privacy unit may hold; 1 is sample level.
-        labels_per_record: s, largest number of its labels under which a record votes.
+        max_records: m, maximum number of records per privacy unit; 1 means sample level.
+        labels_per_record: s, maximum number of its labels under which a record votes.
     """
 
     kind: ClassVar[str] = "votes"
@@ -72,7 +72,7 @@ class VotesSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the sum, on the grid."""
+        """Sensitivity of the summed answer, in grid units."""
         half = tuple(self.fine << q for q in range(self.top))
         halves = 2 * self.labels_per_record if self.furthest else self.labels_per_record
         return Sensitivity.of(tuple(sorted(half * halves)), self.max_records)
@@ -84,7 +84,7 @@ class VotesSpec(Spec):
 
     @property
     def paper_l1(self) -> float:
-        """The bound, in votes, that WASP's paper takes for the l2 sensitivity: 2 for each direction, 1 for Top-1."""
+        """The bound, in votes, that WASP's paper uses as the l2 sensitivity: 2 for each direction, 1 for Top-1."""
         under = self.max_records * self.labels_per_record
         return (1.0 if self.top == 1 else 2.0) * (2 if self.furthest else 1) * under
 
@@ -111,10 +111,10 @@ class Votes(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query` defines."""
+        """Check that the candidates are for the plan's labels and the agreed encoder, as `Query.check` requires."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property
     def length(self) -> int:
-        """Number of coordinates of an answer: nearest first, then furthest."""
+        """Number of coordinates in an answer: nearest first, then furthest."""
         return len(self.labels) * (2 if self.spec.furthest else 1)

@@ -14,8 +14,9 @@ survivors, at least `AggregationSetup.minimum_survivors` of them; nothing else a
 who advertised (U1), shared (U2) and survived (U3); nothing about any other vector. Colluders can subtract their own
 vectors from the sum; the rest is protected by noise alone.
 
-**What all must agree on, and what binds it.** A coordinator may show each party something else. So masks cancel, shares
-open and signatures hold only among parties that were shown the same in everything that decides what a sum means:
+**What all must agree on, and what binds it.** A coordinator may send different data to each party. So masks cancel,
+shares open and signatures verify only among parties that received the same values of everything that determines what a
+sum means:
 
     version of the protocol                      `PROTOCOL`, in everything that is signed, hashed or derived
     run, attempt, rounds, parties, thresholds    `AggregationSetup.binding`: own secrets are derived from it, keys
@@ -29,13 +30,13 @@ open and signatures hold only among parties that were shown the same in everythi
     who shared, who survived (U2, U3)            `survivors_statement`, signed (malicious mode)
     one set of survivors for a question          each party's ledger
 
-Records, limits and noise are each party's own affair. Before version 5 the plan was missing here: a
-hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten hospitals).
-`tests/properties/test_one_plan_for_all.py` changes each field of all these types for one party.
+Each party's records, limits and noise are its own and are not part of this list. Before version 5 the list lacked the
+plan: the answer of a hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten
+hospitals). `tests/properties/test_one_plan_for_all.py` changes each field of all these types for one party.
 
-**Semi-honest mode.** All follow the protocol, but the coordinator pools its view with those of
-`AggregationSetup.corrupt` parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be
-simulated from its sum as long as fewer than t holders of a party's shares are corrupt. On the full graph
+**Semi-honest mode.** All parties and the coordinator follow the protocol, but the coordinator combines its view with
+the views of `AggregationSetup.corrupt` parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view
+can be simulated from its sum as long as fewer than t holders of a party's shares are corrupt. On the full graph
 `AggregationSetup` requires t > corrupt. On the k-regular graph: Bell et al., section 3, with k and t from
 `graph.parameters`, for dropouts that happen at random.
 
@@ -45,54 +46,56 @@ simulated from its sum as long as fewer than t holders of a party's shares are c
 2. Parties that were shown different keys have different transcripts and cannot open each other's shares.
 3. With L parties, a round's (U2, U3) needs q > (L + corrupt) / 2 signatures (`AggregationSetup.signers`) before a party
    unmasks, and an honest party signs once a round. Two different pairs (U2, U3) would need 2 q > L + corrupt
-   signatures, but the L - corrupt honest parties give one each and the corrupt ones two. So all honest parties that
-   unmask do it for one and the same (U2, U3), and no party's seed and mask key are both revealed as long as fewer than
-   t holders of its shares are corrupt.
+   signatures, but the L - corrupt honest parties give one each and the corrupt parties two. So all honest parties that
+   unmask do so for the same (U2, U3), and no party's seed and mask key are both revealed as long as fewer than t
+   holders of its shares are corrupt.
 4. A question is opened over one set of survivors in a run, under any number and attempt. An honest party whose shares
    opened it over one set has that on disk and signs no other set for it. Let H be the smallest number of parties that
-   can have given shares. At least H - corrupt of them are honest, so that at most L - H + corrupt can sign another set:
-   q is above that too (`messages.signers`). Parties that signed but gave no share may sign again: a further attempt,
+   can have sent shares. At least H - corrupt of them are honest, so that at most L - H + corrupt can sign another set:
+   q is above that too (`messages.signers`). Parties that signed but sent no share may sign again, in a further attempt
    after a party was lost between its answer and the agreement.
-5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
+5. Full graph. The honest survivors that signed have the same U2 and are all masked with each other. Any other honest
    survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least 2 q - L
    > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors is revealed,
-   so nothing is but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active adversaries,
-   random oracle).
-6. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
-   U2. `graph.parameters` bounds the probability of a graph where that helps. It assumes all L parties; a caller that
-   lets a coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must pass
-   the corrupt fraction among those that remain.
+   so only the sum over all of them, at least q - corrupt parties, is revealed: Bonawitz et al., section 6 (active
+   adversaries, random oracle).
+6. k-regular graph. A coordinator that chooses who drops out can try to cut the ring in two, and can send a survivor a
+   different U2. `graph.parameters` bounds the probability of a graph in which this succeeds. It assumes all L parties;
+   a caller that allows a coordinator to leave out parties from the start (`AggregationSetup.minimum_survivors` of L
+   must remain) must pass the corrupt fraction of the remaining parties.
 7. The graph's seed, the transcript, can be ground: an attacker that sees the honest keys first may try other keys for
-   corrupt parties, or leave parties out. After W tries a graph that is bad with probability δ is found with at most
-   W·δ. Honest keys are fresh, so the search cannot begin before they are known. Ask `graph.parameters` for 40 + log2 W
-   bits, or use the full graph, where there is nothing to choose.
+   corrupt parties, or leave parties out. If a graph is bad with probability δ, W tries find a bad one with probability
+   at most W·δ. Honest keys are fresh, so the search cannot begin before they are known. Request 40 + log2 W bits from
+   `graph.parameters`, or use the full graph, where there is nothing to choose.
 
 Both modes assume decisional Diffie-Hellman, a secure PRG and authenticated encryption (X25519 with HKDF-SHA256, AES-256
 in counter mode, AES-256-GCM); the malicious one also unforgeable signatures (Ed25519).
 
 **Forward secrecy.** A party drops its own seed and private mask key of a round when this round, or a later one, is
-masked; its peers' shares when the round is unmasked, or when its state is released, at the latest for the next round's;
-sealing keys as soon as the shares are in. An attacker that seizes a party's whole memory later, and has recorded all
-traffic, learns nothing of rounds whose secrets were dropped by then, unless t holders of some party's shares were
-seized before they dropped them. Future rounds of the set-up are lost with the memory. Dropped means unreachable: the
-interpreter does not overwrite freed memory. Identities decrypt nothing; a stolen one can sign in future set-ups.
+masked; its peers' shares when the round is unmasked or when the round's state is released, at the latest when the next
+round's state replaces it; sealing keys as soon as the shares have arrived. An attacker that seizes a party's whole
+memory later, and has recorded all traffic, learns nothing about rounds whose secrets were dropped by then, unless t
+holders of some party's shares were seized before they dropped them. Future rounds of the set-up are lost with the
+memory. Dropped means unreachable: the interpreter does not overwrite freed memory. Identities decrypt nothing; a stolen
+one can sign in future set-ups.
 
 **Not covered.** A party that lies about its vector: masks hide false values as well as true ones. Any participant can
 make a round fail, but can make it wrong unnoticed only by lying about its own vector. Timing, sizes and participation
-are visible. Two sums over different parties can be subtracted. For one question of a run only one sum is opened; but
-where a party drops out, or is left out, between two questions that are nearly the same, as those of consecutive rounds
-may be, or takes part in one of two runs, the difference is its own answer, under the noise of both sums: differential
-privacy holds for its records, but its answer is not hidden among the answers of other parties.
+are visible. Two sums over different parties can be subtracted. For one question in a run only one sum is opened. But
+two questions may be nearly the same, as in consecutive rounds or in two runs. If a party takes part in only one of
+them, the difference of the two sums is that party's own answer, with the noise of both sums: differential privacy holds
+for its records, but its answer is not hidden among the answers of other parties.
 
 **Phases.** A set-up is 2 exchanges; a round is 2 more (mask, unmask), 3 in malicious mode (mask, agree, unmask); the
 shares of the set-up travel with the first round's query. R rounds: 2 + 2 R or 2 + 3 R exchanges, whereas new keys for
-each round take 4 R or 5 R. Nothing depends on clocks: a late message is recognised by its place, so skew is harmless.
+each round take 4 R or 5 R. Nothing depends on clocks: a late message is recognised by its position, so clock skew is
+harmless.
 
 **Decisions.** One set-up for all rounds, because an exchange takes seconds in a deployment. Independent secrets, not
 round keys derived from one secret: a key recovered after a dropout in one round would open all rounds. Cost: after a
-restart of either side the remaining rounds need a new set-up, with the next attempt. Survivors agreed among all rather
-than among neighbours (Bell et al., section 4), so the sum is over all; cost: q signatures to verify. Not the engine's
-own SecAgg+ (Flower 1.41): its masks come from a generator seeded with 32 bits folded from the 32-byte secret, so they
-can be searched; it clips large values silently, so its sum can be wrong without an error; one dropout before masking
-aborts its round.
+restart of either side the remaining rounds need a new set-up, with the next attempt. All parties agree on the
+survivors, rather than only neighbours (Bell et al., section 4), so the sum is over all; cost: q signatures to verify.
+Flower's own SecAgg+ (Flower 1.41) is not used: its masks come from a generator seeded with 32 bits folded from the
+32-byte secret, so they can be searched; it clips large values silently, so its sum can be wrong without an error; one
+dropout before masking aborts its round.
 """

@@ -1,8 +1,8 @@
 """The graph along which parties exchange shares and masks, and how dense it must be (Bell et al. 2020, sections 3, 4).
 
 The graph is a ring in random order. Each party has k neighbours: the k/2 parties before it and the k/2 parties after it
-(a Harary graph). Below, L is the number of parties, C that of corrupt ones and D that of parties dropped at random; t
-is the number of shares that recover a secret.
+(a Harary graph). Below, L is the number of parties, C the number of corrupt parties and D the number of parties that
+drop out at random; t is the number of shares that recover a secret.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
     """Return the graph along which parties exchange shares and masks.
 
     Args:
-        parties: The parties, distinct, in any order.
+        parties: The distinct parties, in any order.
         degree: Number of neighbours of each party. An odd number is rounded up; len(parties) - 1 or more gives the
             full graph.
         seed: 32 public bytes; parties with the same seed compute the same graph.
@@ -61,20 +61,20 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
 def parameters(
     parties: int, *, corrupt: float, dropped: float, security_bits: int, correctness_bits: int, malicious: bool
 ) -> tuple[int, int]:
-    """Return the smallest degree k, and for it the lowest threshold t, that are secure and rarely fail.
+    """Return the smallest degree k that is secure and rarely fails, and the lowest threshold t for this degree.
 
-    Secure: the probabilities of the following events, over the random order, add up to at most 2^-security_bits. Each
-    is a union bound over hypergeometric tails, since the corrupt were chosen before the order.
+    Secure means that the probabilities of the following events, over the random order, add up to at most
+    2^-security_bits. Each is a union bound over hypergeometric tails, since the corrupt were chosen before the order.
 
     Semi-honest coordinator (Bell et al., section 3):
 
-    1. t or more neighbours of a party are corrupt, and know its secrets: L · P[X >= t], X of k draws, C of L - 1.
+    1. t or more neighbours of a party are corrupt, and so learn its secrets: L · P[X >= t], X of k draws, C of L - 1.
     2. The honest survivors are disconnected, so the sum of each component is revealed. There must be a run of k/2
        corrupt or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
 
-    Malicious coordinator, which chooses who drops and tells different parties different things, but obtains one signed
-    survivor set (see the docstring of `common.secagg`). Corrupt parties give it both shares that they hold of one
-    owner:
+    Malicious coordinator, which chooses who drops out and sends different data to different parties, but obtains only
+    one signed survivor set (see the docstring of `common.secagg`). Corrupt parties send it both of the shares that they
+    have from one owner:
 
     3. A party's k neighbours and itself hold k + 1 shares of each kind, c of them with corrupt neighbours. Both kinds
        can reach t, or an odd one out can be unmasked without an honest peer that masked it, only if k + 1 + c >= 2 t:
@@ -87,8 +87,9 @@ def parameters(
        probability is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious
        coordinator have sums over several large parts; here each part would have too little noise.
 
-    Correct: with probability at most 2^-correctness_bits, fewer than t neighbours of some party survive:
-    L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section 3).
+    Correct means that the probability that fewer than t neighbours of some party survive is at most
+    2^-correctness_bits. This probability is bounded by L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section
+    3).
 
     With a malicious coordinator `signers` parties must survive to sign that they did.
 
@@ -135,7 +136,7 @@ def parameters(
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
-    """Bound the probability that a sparse graph is not secure, by the conditions of `parameters`.
+    """Return a bound on the probability that a sparse graph violates the security conditions of `parameters`.
 
     The bound is 1 unless the threshold is between 2 and the degree.
 
@@ -159,7 +160,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
     It is C + 1, so that C holders of shares cannot recover a secret, and at least 2 (`AggregationSetup`). With a
     malicious coordinator it is also at least (L + C) / 2 rounded up: then the second bound of `signers`, L + C - t, is
-    not above the first, so that no more must sign than with any higher threshold.
+    not above the first, so that no more parties must sign than with any higher threshold.
 
     Args:
         parties: L, number of parties.
@@ -170,12 +171,12 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Return how many other parties collude with the coordinator if this fraction of all parties may."""
+    """Return the number of other parties that collude with the coordinator if this fraction of all parties may."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 
 def rounded_up(fraction: float, parties: int) -> int:
-    """Return the number of parties that make up a fraction of all, rounded up to whole parties."""
+    """Return this fraction of the number of parties, rounded up to a whole number."""
     return math.ceil(fraction * parties - 1e-9)  # 0.07 · 100 is a little above 7
 
 
@@ -184,14 +185,14 @@ def _label(seed: bytes, party: PartyId) -> bytes:
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
-    """Bound the probability that condition 1 or 2 of `parameters` fails, for thresholds from 2 to the degree."""
+    """Return bounds on the probability of event 1 or 2 of `parameters`, for thresholds from 2 to the degree."""
     exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
-    """Bound the probability that condition 3 or 4 of `parameters` fails, for thresholds from 2 to the degree."""
+    """Return bounds on the probability of event 3 or 4 of `parameters`, for thresholds from 2 to the degree."""
     threshold = np.arange(2, degree + 1)
     both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
     run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]

@@ -53,10 +53,11 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The parties' knowledge of each other: their keys, and the number of records that each may have.
+    """The public data that the parties have about each other: keys, and a bound on each party's number of records.
 
     Attributes:
-        keys: Ed25519 public key of each party, 32 bytes; all different, or one party could sign for two.
+        keys: Ed25519 public key of each party, 32 bytes; all are different, since otherwise one party could sign for
+            two.
         max_records: Public bound on the number of records of each party: the largest number that one of them has
             declared.
         digest: SHA-256 over the bound, and the parties and keys in ascending order.
@@ -90,7 +91,7 @@ class Roster:
 
     @classmethod
     def of_hospitals(cls, file: RosterFile) -> Self:
-        """Make the roster from the hospitals' keys by number, and the largest number of records that one declares."""
+        """Return the roster with the hospitals' keys, by number, and their largest declared number of records."""
         return cls(
             {number: bytes.fromhex(party.identity) for number, party in enumerate(file.parties)},
             max((party.max_records for party in file.parties), default=MOST_RECORDS),
@@ -98,7 +99,9 @@ class Roster:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Roster":
-        """Read `{"max_records": 1000, "0": "64 hex digits", ...}`; the bound may be absent.
+        """Return the roster that a text contains.
+
+        The text is JSON such as `{"max_records": 1000, "0": "64 hex digits", ...}`; the bound may be absent.
 
         Raises:
             ConfigError: If the text does not have this form.
@@ -118,7 +121,7 @@ class Roster:
         return cls({int(party): bytes.fromhex(key) for party, key in content.items()}, bound)
 
     def to_json(self) -> str:
-        """Return the text that `from_json` reads, in ascending order."""
+        """Return the text that `from_json` reads, with the parties in ascending order."""
         keys = {str(party): key.hex() for party, key in self.keys.items()}
         return json.dumps({_BOUND: self.max_records, **keys}, indent=1)
 

@@ -1,4 +1,4 @@
-"""Keys: X25519 pairs, derivation by purpose, sealing.
+"""X25519 key pairs, derivation of keys by purpose, and sealing of messages.
 
 Every symmetric key is HKDF-SHA256 (RFC 5869) of a secret, under an `info` that names the protocol's version, the
 purpose, a binding (32 bytes that stand for all that the parties must agree on, as the docstring of `common.secagg`
@@ -77,11 +77,11 @@ class KeyPair:
         self.public = self._key.public_key().public_bytes_raw()
 
     def private(self) -> Secret:
-        """Return the private key, for sharing among the peers."""
+        """Return the private key, so that it can be split into shares for the peers."""
         return self._private
 
     def agree(self, public: bytes, *, where: str | Phrase) -> Secret:
-        """Agree on a secret with a peer's public key (Diffie-Hellman).
+        """Return the secret agreed on with a peer's public key (Diffie-Hellman).
 
         Args:
             public: 32 bytes.
@@ -103,7 +103,7 @@ def seal(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, pla
     """Encrypt and authenticate the one message from `sender` to `receiver` under this binding (AES-256-GCM).
 
     Args:
-        agreed: Result of the key agreement of the two parties' seal keys.
+        agreed: Result of the key agreement between the two parties' sealing keys.
         binding: 32 bytes that stand for the set-up and its keys.
         sender: The party that seals.
         receiver: The party that can open.
@@ -120,7 +120,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
     """Return the message that `sender` sealed for `receiver` under this binding.
 
     Raises:
-        SealError: If the message was altered, cut, or made by or for another party or in another set-up.
+        SealError: If the message was altered or truncated, or was sealed by or for another party or in another set-up.
     """
     key = agreed.derive("seal", binding, sender, receiver)
     try:
@@ -135,7 +135,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """Load a public key of 32 bytes; reject a key of low order, which agrees on zero with every key.
+    """Return a public key from its 32 bytes; reject a key of low order, whose shared secret with any key is zero.
 
     Raises:
         PublicKeyError: The key is rejected; the message names party and step.

@@ -18,10 +18,10 @@ from common.errors import InternalError
 
 _WORD = 8
 _CHUNK = 2**15
-"""Number of words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
+"""Number of words per chunk: 256 KiB of the vector and the same amount of keystream stay in the cache meanwhile."""
 
 _TOGETHER = 64
-"""Number of masks that are added to one piece before the next piece."""
+"""Number of masks that are added to one chunk before the next chunk."""
 
 _ZEROS = memoryview(bytes(_WORD * _CHUNK))
 
@@ -29,7 +29,7 @@ Sign = Literal[1, -1]
 
 
 def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -> None:
-    """Add masks to `vector` in place, in 256 KiB of extra memory.
+    """Add masks to `vector` in place, using 256 KiB of extra memory.
 
     Args:
         vector: (length,) uint64, contiguous.

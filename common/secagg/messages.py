@@ -1,8 +1,8 @@
 """Messages of secure aggregation, and the set-up that both sides must share.
 
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
-roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: each party decides
-by its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
+roster, so no later message can weaken it. The coordinator chooses the parameters in the plan, and each party decides by
+its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
 set-up or by what is derived from it; the list is in the docstring of `common.secagg`.
 """
 
@@ -16,19 +16,19 @@ from common.domain import PartyId
 from common.errors import ConfigError, ProtocolError, PublicKeyError, SignatureError
 
 VERSION = 5
-"""Version of the protocol, one number for the messages and for secure aggregation; a party refuses every other one."""
+"""Version of the protocol, one number for messages and secure aggregation; a party rejects every other version."""
 
 PROTOCOL = b"caucus protocol %d" % VERSION
 """Part of everything that is signed, hashed or derived: parties that speak different versions share no mask."""
 
 KEY_BYTES = 32
-"""Length of an X25519 or Ed25519 public key, and of every digest."""
+"""Length, in bytes, of an X25519 or Ed25519 public key, and of every digest."""
 
 Mode = Literal["semi-honest", "malicious"]
 """Trust in the coordinator: it follows the protocol (semi-honest), or it may do anything (malicious)."""
 
 SealedShares = Mapping[PartyId, bytes]
-"""Ciphertexts by peer: by receiver when a party sends them, by sender when a party receives them."""
+"""Ciphertexts, keyed by the receiver when a party sends them, and by the sender when a party receives them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,9 @@ class AggregationSetup:
         attempt: Number of the attempt at the set-up, from 0; each attempt makes new keys.
         rounds: Numbers of the rounds that the set-up serves, ascending.
         parties: The parties that are asked to take part, ascending.
-        threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
-        minimum_survivors: The smallest number of vectors in a sum, from the planned noise.
+        threshold: t in Shamir's scheme: t holders of shares of a secret can recover it, and fewer learn nothing about
+            it.
+        minimum_survivors: The smallest number of vectors in a sum, which follows from the planned noise.
         degree: Number of neighbours of each party: len(parties) - 1, or a smaller even number. A party exchanges shares
             and masks only with its neighbours.
         corrupt: Number of parties that may collude with the coordinator.
@@ -98,7 +99,7 @@ class AggregationSetup:
 
     @property
     def mode(self) -> Mode:
-        """The mode, which says how far the coordinator is trusted: "malicious" or "semi-honest"."""
+        """The mode, which states how far the coordinator is trusted: "malicious" or "semi-honest"."""
         return "malicious" if self.roster_digest else "semi-honest"
 
     @property
@@ -121,10 +122,10 @@ class AggregationSetup:
 
 
 def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivors: int) -> int:
-    """Return the smallest number of signatures that rules out a second survivor set, with a malicious coordinator.
+    """Return the minimum number of signatures that rules out a second survivor set, with a malicious coordinator.
 
     1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
-       honest party signs once a round, and each corrupt one at most twice: L + C in total. With more corrupt parties
+       honest party signs once a round, and each corrupt party at most twice: L + C in total. With more corrupt parties
        than C there can be two sets, and shares from both open a single party's vector.
     2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
        Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of the seed of each
@@ -147,9 +148,10 @@ class KeyAdvert:
     """A party's X25519 public keys for one set-up, 32 bytes each.
 
     Attributes:
-        seal_public: Agrees on the keys that seal shares; its private key never leaves the party.
-        mask_publics: One for each round in order: agrees on pairwise masks; its private key is shared among neighbours.
-        signature: Ed25519 over `rules.advert_statement`, 64 bytes; empty in semi-honest mode.
+        seal_public: Key for agreeing on the keys that seal shares; its private key never leaves the party.
+        mask_publics: One key for each round, in order, for agreeing on pairwise masks; its private key is split into
+            shares for the neighbours.
+        signature: Ed25519 signature over `rules.advert_statement`, 64 bytes; empty in semi-honest mode.
     """
 
     seal_public: bytes
@@ -171,7 +173,7 @@ class KeyAdvert:
 
     @property
     def keys(self) -> tuple[bytes, ...]:
-        """All public keys: the one for sealing comes first, then those for masks."""
+        """All public keys: first the key for sealing, then the keys for masks."""
         return (self.seal_public, *self.mask_publics)
 
 
@@ -214,7 +216,7 @@ def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
 
 
 def _digest(setup: AggregationSetup) -> bytes:
-    """Hash an injective encoding of the set-up: variable parts follow their lengths, numbers have 8 bytes."""
+    """Hash an injective encoding of the set-up: each variable part follows its length, and numbers have 8 bytes."""
     run = setup.run.encode()
     numbers = (
         setup.attempt,

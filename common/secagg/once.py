@@ -1,4 +1,4 @@
-"""Values that can be taken once, so that no protocol state can be used twice."""
+"""Values that can be taken only once, so that no protocol state can be used twice."""
 
 from collections.abc import Mapping
 from typing import Generic, NoReturn, TypeVar
@@ -22,7 +22,7 @@ class Once(Generic[Value]):
         self._step = step
 
     def take(self) -> Value:
-        """Take the value; afterwards nothing is left.
+        """Remove the value and return it.
 
         Raises:
             ReplayError: If the value was taken before.
@@ -33,7 +33,7 @@ class Once(Generic[Value]):
             raise _spent(self._step) from None
 
     def get(self) -> Value:
-        """Read the value without taking it.
+        """Return the value without removing it.
 
         Raises:
             ReplayError: If the value was taken before.
@@ -48,7 +48,7 @@ class Once(Generic[Value]):
 
 
 class OnceEach(Generic[Value]):
-    """Holds one value for each round. Rounds go forward: taking one drops it and all earlier ones.
+    """Holds one value for each round. Taking the value of a round also drops the values of all earlier rounds.
 
     In all other respects it behaves like `Once`.
     """
@@ -61,10 +61,10 @@ class OnceEach(Generic[Value]):
         self._step = step
 
     def take(self, index: int) -> Value:
-        """Return the value of this round; afterwards nothing is left of it, or of any round before it.
+        """Remove the value of this round, and those of all earlier rounds, and return it.
 
         Raises:
-            ReplayError: If this value, or that of a later round, was taken before.
+            ReplayError: If this value, or the value of a later round, was taken before.
             ProtocolError: If there is no such round.
         """
         where = f"round {index}, {self._step}"

@@ -1,8 +1,8 @@
 """Vectors of integers modulo 2^64, in which contributions are masked and summed.
 
-A signed value v travels as v mod 2^64 (two's complement) and a sum is read back the same way. It is exact as long as
-the true sum fits in 64 signed bits, so each of L parties may contribute values of magnitude up to (2^63 - 1) // L.
-Larger values are rejected, never clipped: a clipped count is wrong, and nobody could detect it behind the masks.
+A signed value v is sent as v mod 2^64 (two's complement), and a sum is decoded in the same way. The sum is exact as
+long as its true value fits in 64 signed bits, so each of L parties may contribute values of magnitude up to (2^63 - 1)
+// L. Larger values are rejected, never clipped: a clipped count is wrong, and nobody could detect it behind the masks.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def check_bound(parties: int, largest: int) -> None:
 
 
 def limit(parties: int) -> int:
-    """Return the largest magnitude for each of `parties` values at which their sum cannot wrap."""
+    """Return the largest magnitude that each of `parties` values may have without their sum wrapping around."""
     return _LARGEST // parties
 
 
@@ -70,7 +70,7 @@ def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]
 
 
 def decode(total: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return a sum read back as two's complement, sharing its memory.
+    """Return a sum decoded as two's complement, as a view of the same memory.
 
     Args:
         total: (length,) uint64.

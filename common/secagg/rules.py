@@ -1,4 +1,4 @@
-"""Rules that both sides of secure aggregation must apply identically: checks, statements, graph, layout."""
+"""Rules that both sides of secure aggregation must apply identically: checks, statements, graph and share layout."""
 
 import hashlib
 import struct
@@ -15,7 +15,7 @@ from common.secagg.messages import PROTOCOL, AggregationSetup, KeyAdvert
 from common.secagg.shamir import SHARE_BYTES
 
 PAIR_BYTES = 2 * SHARE_BYTES
-"""Bytes of a share of the self-mask seed and a share of the mask key, for one round."""
+"""Size, in bytes, of a share of the self-mask seed and a share of the mask key, for one round."""
 
 Graph = Mapping[PartyId, frozenset[PartyId]]
 """Neighbours of each party."""
@@ -66,7 +66,7 @@ def check_adverts(
 
 
 def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert) -> bytes:
-    """Return the statement that a party signs to advertise. It is injective, as all its parts have fixed lengths."""
+    """Return the statement that a party signs over its keys. It is injective, as all its parts have fixed lengths."""
     return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
 
 
@@ -110,7 +110,7 @@ def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> No
     """Raise SealError if bytes cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
-        SealError: The length is wrong; the message names party and step.
+        SealError: The length is invalid; the message names party and step.
     """
     expected = PAIR_BYTES * len(setup.rounds) + SEAL_OVERHEAD
     if not isinstance(sealed, bytes) or len(sealed) != expected:
@@ -162,7 +162,7 @@ def check_enough(step: str | Phrase, count: int, needed: int) -> None:
     """Raise DropoutError if there are too few parties to continue.
 
     Raises:
-        DropoutError: There are too few; the message has both numbers and the step.
+        DropoutError: There are too few parties; the message contains both numbers and the step.
     """
     if count < needed:
         raise DropoutError(

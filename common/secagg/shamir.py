@@ -5,11 +5,12 @@ is the constant term of a polynomial of degree threshold - 1 over the integers m
 2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact in any
 order of its sums, and BLAS can compute it.
 
-The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every
-secret. Because of it, combining returns the secret that was split under this label or raises, except with probability
-2^-64. Without the checksum, a wrong share of a self-mask seed could turn into a wrong sum that nobody would notice.
+The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every secret.
+Because of the checksum, combining shares returns the secret that was split under this label or raises an error, except
+with probability 2^-64. Without the checksum, a wrong share of a self-mask seed could turn into a wrong sum that nobody
+would notice.
 
-Party i holds the polynomials' values at its own point, never 0; a share is 16 little-endian 32-bit words.
+Party i receives the polynomials' values at its own point, which is never 0; a share is 16 little-endian 32-bit words.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ _LIMBS = 16
 _LIMB_BITS = 20
 _CHECK_BYTES = 8
 _MOST = (2**53 - 1) // (PRIME - 1) ** 2
-"""Largest number of terms of a product modulo p that float64 sums exactly."""
+"""Maximum number of terms of a product modulo p that float64 sums exactly."""
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -38,7 +39,7 @@ Name = TypeVar("Name", bound=Hashable)
 def split(
     secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
 ) -> dict[int, bytes]:
-    """Map each point to its share; any `threshold` shares recover the secret, fewer are uniform. See `split_many`."""
+    """Return the share for each point; `threshold` shares recover the secret, fewer are uniform. See `split_many`."""
     return split_many([secret], threshold, points, entropy, label=label)[0]
 
 
@@ -49,10 +50,10 @@ def split_many(
 
     Args:
         secrets: The secrets, 32 bytes each.
-        threshold: Shares needed to combine.
-        points: Distinct, in [1, p - 1], at least `threshold` of them.
+        threshold: Number of shares needed to recover a secret.
+        points: At least `threshold` distinct points in [1, p - 1].
         entropy: 32 fresh bytes that are used for nothing else.
-        label: Context of the shares, such as the round; needed again to combine.
+        label: Context of the shares, such as the round; the same label is needed to combine them.
 
     Returns:
         The shares of each secret, keyed by point.
@@ -74,7 +75,7 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """Return the secret of these shares, which are keyed by point. See `combine_many`."""
+    """Return the secret recovered from these shares, which are keyed by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
@@ -86,15 +87,15 @@ def combine_many(
     Args:
         shares: Shares of each secret, keyed by the secret's name and then by point. The `threshold` lowest points are
             used.
-        threshold: Threshold with which they were split.
-        label: Label with which they were split.
+        threshold: Threshold with which the secrets were split.
+        label: Label with which the secrets were split.
 
     Returns:
         The secrets, 32 bytes each, keyed by name.
 
     Raises:
         ProtocolError: If there are too few shares, a point is out of range, a share is malformed, the secrets' points
-            differ, or the shares do not fit together. The message names the secret.
+            differ, or the shares are inconsistent. The message names the secret.
     """
     if not shares:
         return {}
@@ -188,7 +189,7 @@ def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
 def _basis(points: Sequence[int]) -> NDArray[np.float64]:
     """Return Lagrange's weights at 0, (1, points) float64: the product over j ≠ i of x_j / (x_j - x_i) modulo p.
 
-    That is the product of all x_j, over x_i times the product over j ≠ i of x_j - x_i.
+    This equals the product of all x_j, divided by x_i times the product over j ≠ i of x_j - x_i.
     """
     base = np.array(points, dtype=np.int64)
     below = base.copy()

@@ -9,14 +9,14 @@ from common.errors import ConfigError
 from common.system.files import content_of
 
 SOON = 30
-"""Number of days before a certificate's end from which a warning is given."""
+"""A warning is given from this number of days before a certificate expires."""
 
 
 def certificate_of(path: Path) -> Certificate:
     """Read the certificate in a PEM file.
 
     Raises:
-        ConfigError: The file is missing or a symbolic link, or it cannot be read, or it is not a certificate.
+        ConfigError: The file is missing, is a symbolic link, cannot be read or is not a certificate.
     """
     try:
         return load_pem_x509_certificate(content_of(path))
@@ -26,7 +26,10 @@ def certificate_of(path: Path) -> Certificate:
 
 
 def days_left(path: Path) -> int:
-    """Return the whole days until a PEM file's certificate expires; negative afterwards. Errors: `certificate_of`."""
+    """Return the whole days until a PEM file's certificate expires, negative afterwards.
+
+    Errors are those of `certificate_of`.
+    """
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 

@@ -3,7 +3,7 @@
 0    success
 1    failure: the command did not succeed, or a check found a problem; it may succeed when something else has changed
 2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
-130  Ctrl-C: the work was stopped, or goes on without this command; the line says which, and how to go on
+130  Ctrl-C: the work was stopped, or goes on without this command; the line says which, and how to continue
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 143  SIGTERM, likewise; services that run until they are stopped (`serve`, `start`) end with 0
 
@@ -33,12 +33,12 @@ def parser(
     description: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Make the parser of a program's commands.
+    """Return the parser of a program's commands.
 
     Args:
-        name: The program.
+        name: Name of the program.
         modules: Modules, as for `register`.
-        arguments: Arguments, as for `run`.
+        arguments: Command-line arguments, as for `run`.
         versions: Text that `--version` prints.
         description: Purpose of the program.
         example: A command line of the program.
@@ -97,7 +97,7 @@ def run(
     Args:
         parser: A parser with commands that were added by `add_command`.
         arguments: Arguments of the command; None: the process's own.
-        wrong: Further errors that mean wrong input.
+        wrong: Additional types of error that mean wrong input.
         one_line: Function that formats an error as a message of one line.
     """
     chosen, rest = parser.parse_known_args(arguments)
@@ -120,14 +120,14 @@ def run(
 
 
 def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:
-    """Return the exit code of an error, or of our own error that a library wrapped; for `wrong` see `run`."""
+    """Return the exit code of an error, or of one of our errors that a library wrapped; for `wrong` see `run`."""
     if isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError):
         error = error.__cause__
     return WRONG_INPUT if isinstance(error, (*_WRONG, *wrong)) else FAILURE
 
 
 def _printed(line: str) -> bool:
-    """Print a line of output; False if the reader has closed the pipe."""
+    """Print a line of output; return False if the reader has closed the pipe."""
     try:
         print(line, flush=True)
     except BrokenPipeError:

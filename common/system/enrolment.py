@@ -1,6 +1,6 @@
 """The public files that a coordinator and a hospital exchange: invitation, party file, roster file.
 
-They contain no secret, but they decide whom each side trusts: compare the fingerprints by telephone.
+They contain no secret, but they determine whom each side trusts, so compare their fingerprints by telephone.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ LONGEST_NAME = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Public:
     FILE: ClassVar[str]
-    """Name of a file of this kind, in the folder where it is made and in errors."""
+    """Name of a file of this class, in the folder where it is created and in error messages."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read the file.
 
         Raises:
-            ConfigError: The file is missing, not JSON, one of the other public files, or has a wrong field.
+            ConfigError: The file is missing, is not JSON, is one of the other public files, or has a wrong field.
         """
         try:
             values = json.loads(path.read_bytes())
@@ -61,7 +61,7 @@ class _Public:
         """Create the object from its fields in JSON's types.
 
         Raises:
-            ConfigError: A field is unknown, missing or wrong; the message names it.
+            ConfigError: A field is unknown, missing or invalid; the message names it.
         """
         return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 
@@ -77,7 +77,7 @@ class Invitation(_Public):
     Attributes:
         address: host:port of its front door, which is its public endpoint.
         certificate: Certificate, in PEM form, of the authority that signed the front door's certificate.
-        bundle: SHA-256 of the bundle that the coordinator runs, hexadecimal.
+        bundle: Hex SHA-256 of the bundle that the coordinator runs.
     """
 
     FILE = "invitation.json"
@@ -99,7 +99,7 @@ class Invitation(_Public):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the authority's certificate, its first 32 digits in groups of four."""
+        """First 32 hex digits of the SHA-256 of the authority's certificate, in groups of four."""
         return _groups(load_pem_x509_certificate(self.certificate.encode()).fingerprint(hashes.SHA256()).hex())
 
 
@@ -111,9 +111,9 @@ class PartyFile(_Public):
         name: The hospital's name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
-        max_records: The largest number of records that the hospital will ever have. It is public, since answers take as
-            long as for this number, and a sum of L parties may cover at most L times the largest number that one of
-            them declares.
+        max_records: The largest number of records that the hospital will ever have. It is public for two reasons:
+            answers take the time that this number would require, and a sum over L parties may cover at most L times the
+            largest number that one of them declares.
     """
 
     FILE = "party.json"
@@ -138,13 +138,13 @@ class PartyFile(_Public):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of both keys and the bound, its first 32 digits in groups of four."""
+        """First 32 hex digits of the SHA-256 of both keys and the bound, in groups of four."""
         return _groups(hashlib.sha256(f"{self.identity} {self.node_key} {self.max_records}".encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RosterFile(_Public):
-    """The public data of all hospitals; a hospital's place in the list is its number.
+    """The public data of all hospitals; a hospital's index in the list is its number.
 
     Attributes:
         parties: The hospitals' own party files.
@@ -168,7 +168,7 @@ class RosterFile(_Public):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of all names and keys in their order, its first 32 digits in groups of four."""
+        """First 32 hex digits of the SHA-256 of all names and keys in order, in groups of four."""
         return _groups(hashlib.sha256(self.to_json().encode()).hexdigest())
 
     @property

@@ -1,7 +1,7 @@
 """Checks for the packages of an optional extra (`pip install '.[transformers]'`) before they are used.
 
-A hospital's installation has neither torch nor a client of a remote model: code that needs more checks it here, in one
-line.
+A hospital's installation has neither torch nor a client for remote models. Code that needs such packages checks for
+them here, in one line.
 """
 
 import sys
@@ -17,10 +17,10 @@ def needs(what: str, *packages: str, extra: str) -> None:
     Args:
         what: The feature that needs the packages, or the name of its setting, for the error.
         packages: Names of top-level packages, as they are imported.
-        extra: Name of the extra that brings them.
+        extra: Name of the extra that installs them.
 
     Raises:
-        MissingPackageError: A package is not installed; the message has the command that installs it.
+        MissingPackageError: A package is not installed; the message contains the command that installs it.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -30,7 +30,10 @@ def needs(what: str, *packages: str, extra: str) -> None:
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:
-    """End a program with one line and the exit code of wrong input if `needs` fails; call it before other imports."""
+    """End a program with a one-line error and the exit code for wrong input if `needs` fails.
+
+    Call this function before other imports.
+    """
     try:
         needs("what is installed", *packages, extra=extra)
     except ConfigError as error:

@@ -1,7 +1,7 @@
 """Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
-Such an account can put a symbolic link, a pipe or another file under any name there, between any two steps of ours: the
-relay's account can do so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's
+Such an account can put a symbolic link, a pipe or another file there under any name, between any two of our steps. The
+relay's account can do so in `node/` and, in containers, in `run/`. So a file there is opened relative to its folder's
 descriptor, without following a symbolic link, and all further steps use the file's own descriptor. A folder may be a
 symbolic link if that belongs to us or to root, as in the kernel's rule for shared folders (protected_symlinks).
 """
@@ -23,16 +23,17 @@ from common.errors import ConfigError, DataError
 SECRET = 0o600
 PUBLIC = 0o644
 FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
-"""Flags to open a file in a folder that another account can write to: a link in its place is not followed, and a pipe
-is not waited for."""
+"""Flags for opening a file in a folder that another account can write to: a link in its place is not followed, and
+opening a pipe does not block."""
 LARGEST_READ = 2**25
-"""Largest number of bytes read of a file in another account's folder, which could make it larger than memory."""
+"""Maximum number of bytes read from a file in another account's folder, since that account could make the file larger
+than memory."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
-    """Replace the content of `path` by `data`, atomically, and so that it survives a power cut.
+    """Replace the content of `path` by `data` atomically, in such a way that it survives a power cut.
 
-    A file that root replaces keeps its owner.
+    If root replaces a file, its owner stays the same.
 
     Raises:
         OSError: The file cannot be written; the message names `path`, which is unchanged.
@@ -91,7 +92,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """Return user and group of the file of this name, without following symbolic links; None if there is no file."""
+    """Return the user and group of the file with this name, without following symbolic links; None without a file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -119,9 +120,10 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Make a folder that only its owner can enter, removed at the end, even after an unhandled SIGTERM or SIGHUP.
+    """Make a folder that only its owner can enter; remove it at the end, even after an unhandled SIGTERM or SIGHUP.
 
-    By default Python ends at once at such a signal, and leaves the folder. Only the main thread receives signals.
+    By default, Python exits at once on such a signal and leaves the folder behind. Only the main thread receives
+    signals.
     """
     process, main = os.getpid(), threading.current_thread() is threading.main_thread()
     unheard = [

@@ -1,8 +1,8 @@
 """Locks that a process holds for its lifetime, and that show its process ID to other processes.
 
-The kernel releases such a lock when its process ends, for whatever reason, and says which process holds it: `stop`
-needs no file with a process ID, which could be missing or out of date. Record locks (fcntl(2)) are not inherited by
-children. A lock of a process in another container is visible, but that process has no ID here.
+The kernel releases such a lock when its process ends, for whatever reason, and can report which process holds it. So
+`stop` needs no file with a process ID, which could be missing or out of date. Record locks (fcntl(2)) are not inherited
+by children. A lock of a process in another container is visible, but that process has no ID here.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from common.errors import ConfigError
 from common.system.files import FILE_ALONE
 
 MODE = 0o640
-"""Mode of the lock's file: the other half of a hospital may see who holds a lock, but not take it."""
+"""File mode of a lock: a hospital's other account, in the file's group, may see who holds the lock, but not take it."""
 
 _RECORD = "hhqqi4x"
 """C's struct flock on 64-bit Linux: type, whence, start, length, process."""
@@ -27,9 +27,9 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     """Take these locks of a folder, all or none.
 
     Args:
-        folder: The locks are files in its `run/`.
-        names: Names of the locks; none is taken if another process holds one of them.
-        stop: Command that ends the process that holds them.
+        folder: Folder in whose `run/` the locks are files.
+        names: Names of the locks; no lock is taken if another process holds one of them.
+        stop: Command that ends the process that holds the locks, for the error message.
 
     Raises:
         ConfigError: Another process holds one of the locks.

@@ -1,4 +1,4 @@
-"""Lines of a log for people: one printable line each, without the colours of a terminal."""
+"""Log lines for display: each is one printable line, without terminal colours."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
-    """Return the last lines of a log, printable, without the first `at` bytes; none if there is no file.
+    """Return the last lines of a log in printable form, ignoring its first `at` bytes; empty if there is no file.
 
     Raises:
         OSError: A symbolic link, a pipe or a folder is in its place.

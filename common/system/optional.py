@@ -8,7 +8,7 @@ from importlib.abc import MetaPathFinder
 
 
 class _Blocked(MetaPathFinder, threading.local):
-    """Finder that ends the search for the packages that this thread has blocked, without finding them."""
+    """Import finder that makes the import of packages that this thread has blocked fail."""
 
     packages: tuple[str, ...] = ()
 
@@ -29,7 +29,7 @@ def blocked_import(*packages: str) -> Iterator[None]:
 
     If a library is imported inside the context, it behaves as if these packages were not installed: the parts that need
     them stay switched off for the life of the process. Other threads may import the packages at the same time. If a
-    library only asks whether a package is there (`importlib.util.find_spec`), it gets the same error.
+    library only checks whether a package exists (`importlib.util.find_spec`), it gets the same error.
     """
     before, _BLOCKED.packages = _BLOCKED.packages, packages
     try:

@@ -1,4 +1,4 @@
-"""Check that our top-level packages come from one installation: their names are words that other projects use too.
+"""Check that our top-level packages come from one installation: other projects use the same names.
 
 `server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the foreign
 package may be `common` itself; so it imports only the standard library. A package may be reached by links, through an
@@ -12,7 +12,7 @@ from pathlib import Path
 NAMES = ("client", "common", "configs", "protos", "server", "simulations")
 FILE = Path(__file__)
 ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
-"""Folders that our packages may lie in: `common` may itself be a link."""
+"""Folders in which our packages may be: two, since `common` may itself be a link."""
 
 
 def strangers() -> dict[str, str]:
@@ -22,10 +22,11 @@ def strangers() -> dict[str, str]:
 
 
 def refuse_strangers() -> None:
-    """Stop if one of our packages' names is taken: one of our commands ends with one line and code 2.
+    """Stop if a foreign package has the name of one of ours; our own commands end with one line and exit code 2.
 
     Raises:
-        ImportError: A name is taken, and this is not one of our commands; the message has the package and its place.
+        ImportError: A name is taken, and this is not one of our commands; the message contains the package and its
+            path.
     """
     for name, place in strangers().items():
         message = (

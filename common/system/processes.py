@@ -1,8 +1,8 @@
-"""Supervised child processes: started with a clean environment, restarted when they end, ended together with us.
+"""Supervised child processes: started with a clean environment, restarted when they end, ended with this process.
 
-A child gets its own session, so that all processes it started end with it; if this process is killed, the kernel ends
-its children. The environment is built from scratch: no secret of the parent's shell is passed on. The size of a child's
-log is limited, with one older copy.
+Each child has its own session, so that all processes that it starts end with it; if this process is killed, the kernel
+ends its children. The environment is built from scratch: no secret of the parent's shell is passed on. Each child's log
+has a limited size and one older copy.
 """
 
 import contextlib
@@ -34,16 +34,16 @@ QUIET = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
-"""Variables with which no library phones home, looks for updates or downloads."""
+"""Environment variables that stop libraries from phoning home, looking for updates or downloading."""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
-"""Shortest and longest wait before a restart, in seconds. It doubles after each run shorter than `STEADY`, since Flower
-refuses a node until its last heartbeat lapses."""
+"""Shortest and longest wait before a restart, in seconds. The wait doubles after each run shorter than `STEADY`, since
+Flower rejects a node until its last heartbeat expires."""
 STEADY = 60.0
 """Seconds that a child must run for its next wait to be `FIRST_WAIT` again."""
 LARGEST_LOG = 16 * 2**20
-"""Number of bytes from which a child's log becomes the older copy. Data from unknown senders can cause lines there, so
-two such files are the limit of the disk space. The logs of runs, the audit log and the ledger are other files."""
+"""Size, in bytes, at which a child's log becomes the older copy. Data from unknown senders can cause log lines, so disk
+usage is limited to two such files. The logs of runs, the audit log and the ledger are other files."""
 GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
 
@@ -84,12 +84,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def chosen(names: Sequence[str]) -> dict[str, str]:
-    """Return the variables among these that are set in our own environment."""
+    """Return those of the named variables that are set in our own environment, with their values."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> bool:
-    """Keep all children running until SIGTERM or SIGINT, or until one that `ends_all` has ended with code 0.
+    """Keep all children running until SIGTERM or SIGINT, or until a child that `ends_all` exits with code 0.
 
     Args:
         children: Processes to run.
@@ -99,7 +99,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             written to `run/NAME.json` under each of the names.
 
     Returns:
-        True if a child that `ends_all` has ended with code 0; False after a signal.
+        True if a child that `ends_all` has exited with code 0; False after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()
@@ -129,7 +129,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 def status(folder: Path, name: str) -> dict[str, Any] | None:
     """Return the process ID of this folder's supervisor and the state of its children; None if it does not run.
 
-    IDs are those in its container; the supervisor's is 0 if that container is not ours.
+    Process IDs are those in the supervisor's container; the supervisor's ID is 0 if that is not our container.
     """
     process = locks.holder(folder, name)
     if process is None:
@@ -142,10 +142,10 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """Terminate the supervisors that hold these locks of a folder, and so their child processes.
+    """Terminate the supervisors that hold these locks of a folder, and with them their child processes.
 
     Returns:
-        False if there were none.
+        False if no process held any of these locks.
 
     Raises:
         ConfigError: A supervisor does not end, or runs in another container.

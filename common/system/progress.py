@@ -12,7 +12,7 @@ from tqdm import tqdm
 SECONDS = 1.0
 """Seconds until progress is shown, and between two updates of its clock."""
 LONG = 5.0
-"""Seconds after which a step that no terminal shows has its line in the log."""
+"""Seconds after which a step that is not shown on a terminal gets a line in the log."""
 
 log = logging.getLogger("caucus.progress")
 
@@ -32,7 +32,7 @@ def progress(
         title: Name of the step. It contains no private number, since logs show it.
         total: Number of items to process.
         unit: Name of one item.
-        logged: Whether the log may have a line; false for a step whose parts have lines themselves.
+        logged: Whether the log may have a line for this step; false if the step's parts have lines themselves.
 
     Yields:
         A function that adds a number of items to those already processed.
@@ -73,7 +73,7 @@ def progress(
 
 @contextlib.contextmanager
 def logged_if_long(title: str) -> Iterator[None]:
-    """Write the title of a step into the log as soon as the step has taken `LONG` seconds."""
+    """Write the title of a step to the log once the step has taken `LONG` seconds."""
     line = threading.Timer(LONG, log.info, [title])
     line.daemon = True
     line.start()

@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM: the first ends a command by an exception, in an orderly way; a second one ends it at once.
+"""Ctrl-C and SIGTERM: the first signal ends a command in an orderly way by an exception, and a second one at once.
 
-A process that was started with one of them ignored, such as a shell's job in the background, goes on ignoring it.
+A process that was started with one of these signals ignored, such as a shell's background job, continues to ignore it.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ class Terminated(KeyboardInterrupt):
 def stoppable() -> Iterator[None]:
     """Raise KeyboardInterrupt on Ctrl-C, and Terminated on SIGTERM, once and in the main thread.
 
-    At the end of the block the earlier handlers are restored. After a signal the system's own handlers stay, so that a
-    second signal ends the process.
+    At the end of the block the earlier handlers are restored. After a signal, however, the system's own handlers stay
+    in place, so that a second signal ends the process.
     """
     numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
     stopped = False

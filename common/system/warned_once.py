@@ -1,4 +1,4 @@
-"""A log filter that lets each warning through once, since its repetition says nothing new."""
+"""A log filter that lets each warning through only once, since repetitions contain nothing new."""
 
 import contextlib
 import logging
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from common.system.progress import Console
 
 EVENTS = ("caucus.network", "caucus.ask")
-"""Loggers whose warnings are events, each with its own time: a party that is late twice was late twice."""
+"""Loggers whose warnings report events, each with its own time: if a party is late twice, both warnings are shown."""
 
 
 class WarnedOnce(logging.Filter):
-    """A filter for one run: all handlers that have it get only the first warning with each sentence."""
+    """A filter for one run: all handlers that share it get only the first warning with each sentence."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """A settings file in YAML whose errors name the key and the line.
 
 YAML keeps the last of two equal keys: a second `limits:` would silently replace the first. Here this is an error.
-Numbers such as 1e-4 are read as numbers, as by Hydra; YAML 1.1 takes them for text.
+Numbers such as 1e-4 are read as numbers, as in Hydra; YAML 1.1 reads them as text.
 """
 
 import re
@@ -31,7 +31,7 @@ class YamlFile:
 
     Attributes:
         path: The file.
-        values: Plain mappings, lists and scalars; None if the file is empty.
+        values: The content as plain mappings, lists and scalars; None if the file is empty.
         lines: Line of each key, keyed by its full name, such as "limits.max_epsilon".
     """
 
@@ -44,7 +44,7 @@ class YamlFile:
         """Read a YAML file.
 
         Raises:
-            ConfigError: The file is not YAML, or has a key twice; the message has the line.
+            ConfigError: The file is not YAML, or has a key twice; the message contains the line.
             OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}
@@ -77,10 +77,10 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """Add the place of a key to errors about the key that are raised inside the context.
+    """Add the location of a key to errors about the key that are raised inside the context.
 
     Args:
-        where: Function from a key to its place, for instance `YamlFile.where`.
+        where: Function that returns the location of a key, for instance `YamlFile.where`.
     """
     try:
         yield
@@ -89,7 +89,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield the full name and line of every key. `above` has the IDs of enclosing nodes, which an alias may repeat."""
+    """Yield every key's full name and line. `above` contains the IDs of enclosing nodes, which an alias may repeat."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:

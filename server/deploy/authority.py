@@ -1,8 +1,8 @@
-"""The coordinator's certificates: its private authority, and the certificate of its front door and of SuperLink.
+"""The coordinator's certificates: its private authority, and the certificate for its front door and SuperLink.
 
 Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
-certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed (`serve` and `status`
-warn 30 days before); hospitals keep the authority's certificate.
+certificate and key are renewed by hand: run `caucus-coordinator renew` before the period `VALID` has passed (`serve`
+and `status` warn 30 days before). Hospitals keep the authority's certificate.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ VALID = timedelta(days=365)
 
 
 def make_authority(folder: Path, *, now: datetime | None = None) -> None:
-    """Write `ca.crt` and `ca.key`."""
+    """Generate the authority, and write its certificate and key to `ca.crt` and `ca.key`."""
     key = ec.generate_private_key(ec.SECP384R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Caucus coordinator's authority")])
     certificate = (
@@ -41,7 +41,7 @@ def make_certificate(folder: Path, host: str, *, now: datetime | None = None, va
     """Write `server.crt` and `server.key` for this host and for loopback, signed by the folder's authority.
 
     Raises:
-        ConfigError: The authority's key is missing, open to others, or not the certificate's.
+        ConfigError: The authority's key is missing, accessible to others, or does not match the certificate.
     """
     check_secret(folder / "ca.key")
     authority = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
@@ -64,10 +64,10 @@ def make_certificate(folder: Path, host: str, *, now: datetime | None = None, va
 
 
 def check_certificate(folder: Path) -> None:
-    """Reject a certificate that no hospital would accept now.
+    """Raise a ConfigError if hospitals would not accept the server's certificate now.
 
     Raises:
-        ConfigError: The certificate is missing, expired or not yet valid, or its key is open to others.
+        ConfigError: The certificate is missing, expired or not yet valid, or its key is accessible to others.
     """
     check_secret(folder / "server.key")
     path = folder / "server.crt"
@@ -87,7 +87,7 @@ def check_certificate(folder: Path) -> None:
 
 
 def ending_soon(folder: Path) -> Iterator[str]:
-    """Yield a warning for each certificate that ends within 30 days."""
+    """Yield a warning for each certificate that expires within 30 days."""
     for name, do in (("server.crt", "caucus-coordinator renew"), ("ca.crt", "the hospitals need a new invitation")):
         if (days := days_left(folder / name)) < SOON:
             yield f"WARNING: {name} {in_words(days)}: {do}"

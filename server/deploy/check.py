@@ -1,8 +1,8 @@
-"""`caucus-coordinator check`: parts that a run would use, and what is missing, before any private data is accessed.
+"""`caucus-coordinator check`: what a run would use and what is missing, before any private data is accessed.
 
 Every part is built separately, so that everything missing is reported at once. No record is read, and only public text
-is read from a task's files. Remote language models are asked whether they would answer. For local ones, configuration
-and tokenizer are loaded, and the weights are read for their digest but not loaded.
+is read from a task's files. Remote language models are asked whether they would answer. For local models, the
+configuration and tokenizer are loaded, and the weights are read to compute their digest, but not loaded.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source
 
 Probe = Callable[[], tuple[str, str]]
-"""Builds one part and returns its digest (or an empty text) and a description."""
+"""Function that builds one part, and returns its digest (or an empty text) and a description."""
 
 _SHORT = 16
 """Number of hex digits of a digest in the table."""
@@ -41,13 +41,13 @@ _SHORT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of the check of one part of a run.
+    """Result of the check for one part of a run.
 
     Attributes:
-        part: Role in the run, such as `encoder`.
+        part: Role of the part in the run, such as `encoder`.
         name: Name of the chosen part.
         ok: Whether the run can use it.
-        digest: Digest of the part, or empty; parties must have the same encoder.
+        digest: Digest of the part, or empty; for the encoder, it must be the same at all parties.
         detail: Description of the part, or what is missing and what to do.
     """
 
@@ -103,7 +103,7 @@ def _problem_of(probe: Callable[[], None]) -> str | None:
 
 
 def preflight(settings: Settings) -> list[Finding]:
-    """Check every part of a run, then the plan if all parts pass. Return a finding for each."""
+    """Check every part of a run, and the plan if all parts pass. Return a finding for each."""
     parts = _Parts(settings)
     probes: list[tuple[str, str, Probe]] = [
         ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),
@@ -124,7 +124,7 @@ def preflight(settings: Settings) -> list[Finding]:
 
 
 def table(findings: list[Finding]) -> Iterator[str]:
-    """Yield the findings as a table, one line for each part."""
+    """Yield the lines of a table with one finding per line."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
@@ -146,7 +146,7 @@ def _finding(part: str, name: str, probe: Probe) -> Finding:
 
 
 class _Parts:
-    """The parts that settings name, each built once."""
+    """The parts that the settings describe, each built only once."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -212,6 +212,6 @@ def _tracking(kind: str) -> tuple[str, str]:
 
 
 def _named(part: Part, name: str = "") -> str:
-    """Return the name of a part: its model if it has one, else its class."""
+    """Return the name of a part: the name of its model, or else of its class."""
     kind = part.model or str(part.settings[TARGET]).rpartition(".")[2]
     return f"{name} ({kind})" if name else kind

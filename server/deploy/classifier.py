@@ -1,4 +1,4 @@
-"""`caucus-coordinator classifier`: a folder with two classifiers of texts, and a card that says what they are."""
+"""`caucus-coordinator classifier`: a folder with two classifiers of texts, and a card that describes them."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ def _write(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _in_python(encoder: Part) -> list[str]:
-    """Return lines of Python that build the encoder of these settings, for the card."""
+    """Return lines of Python code that build the encoder from these settings, for the card."""
     chosen = {name: value for name, value in encoder.settings.items() if value is not None}
     module, _, maker = str(chosen.pop("_target_")).rpartition(".Encoder.")
     arguments = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
@@ -80,12 +80,12 @@ def _in_python(encoder: Part) -> list[str]:
 
 
 def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
-    """Write the folder with the classifiers and their card into a run folder.
+    """Write a folder with the classifiers and their card into a run folder.
 
     Args:
         run: The run folder.
         encoder: The run's encoder.
-        make_encoder: Lines of Python that build the encoder, for the card.
+        make_encoder: Lines of Python code that build the encoder, for the card.
 
     Yields:
         The path of each file.

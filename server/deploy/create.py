@@ -1,4 +1,4 @@
-"""`caucus-coordinator init`, `renew` and `invite`: authority, server's certificate, bundle, invitation."""
+"""`caucus-coordinator init`, `renew` and `invite`: authority, server's certificate, bundle and invitation."""
 
 import argparse
 from collections.abc import Iterator

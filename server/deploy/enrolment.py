@@ -1,7 +1,7 @@
 """`caucus-coordinator enrol` and `remove`: membership here and at SuperLink, and the roster for all hospitals.
 
-Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of the parties
-after it. So send `roster.json` to all parties after either command. A party finds its number by its own key.
+Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of all later
+parties. Therefore send `roster.json` to all parties after either command. A party finds its number by its own key.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class Attending:
         number: The hospital's number on the roster.
         name: The hospital's name.
         online: Whether its node is connected.
-        since: Time of the last change of `online`; empty if Flower does not know it.
+        since: Time at which `online` last changed; empty if Flower does not report it.
     """
 
     number: int
@@ -91,7 +91,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """Return the attendance of all enrolled hospitals, ordered by number, from SuperLink, which must be running."""
+    """Return the attendance of all enrolled hospitals, by number, as reported by SuperLink, which must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
     for number, entry in enumerate(enrolled(settings)):
@@ -104,7 +104,7 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
 
 
 def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
-    """Return the version that each hospital reported last, keyed by name; a file that cannot be read is ignored."""
+    """Return the version that each hospital last reported, keyed by name; a file that cannot be read is ignored."""
     latest: dict[str, HospitalVersion] = {}
     for folder in (settings.folder / "runs").iterdir():
         if of_run := HospitalVersions.read(folder, [], needed=False):

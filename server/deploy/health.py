@@ -1,9 +1,9 @@
-"""Health check of a coordinator's container.
+"""Health check for a coordinator's container.
 
     python -m server.deploy.health FOLDER
 
 It sends a request in the same way as a hospital, with the authority's certificate, so TLS, the front door and the
-SuperLink behind it must all work. The exit code is 0 if they do; otherwise it is 1, and the reason is printed in one
+SuperLink behind it must all work. If they do, the exit code is 0; otherwise it is 1, and the reason is printed in one
 line.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from server.deploy.settings import CoordinatorSettings
 
 PATIENCE = 5.0
-"""Seconds in which the front door must answer."""
+"""Seconds within which the front door must answer."""
 EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
 
 
@@ -24,7 +24,7 @@ def fault(folder: Path) -> str | None:
     """Return what is wrong with the coordinator; None if everything works.
 
     Raises:
-        ConfigError: The folder is not a coordinator's.
+        ConfigError: The folder is not a coordinator's folder.
     """
     settings = CoordinatorSettings.load(folder)
     context = ssl.create_default_context(cafile=str(settings.folder / "ca.crt"))
@@ -41,7 +41,7 @@ def fault(folder: Path) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the health check; return the exit code."""
+    """Run the health check, print the result and return the exit code."""
     (folder,) = sys.argv[1:] if arguments is None else arguments
     problem = fault(Path(folder))
     print(problem or "works")  # the engine keeps it

@@ -1,7 +1,7 @@
 """`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before any private data is accessed.
 
-With `--signal` it solves backwards: it finds the least epsilon for a number of records, or the least number of records
-for an epsilon. In that case nothing is rehearsed, and no language model is loaded.
+With `--signal` the command solves backwards: it finds the least epsilon for a number of records, or the least number of
+records for an epsilon. In that case no rehearsal is run, and no language model is loaded.
 """
 
 import argparse
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from server.settings.parts import Parts
 
 _COUNTED = 0.05
-"""Share of ε that `plan` assumes when it states the noise that a count of correct answers would have."""
+"""Fraction of ε that `plan` assumes when it states how much noise a count of correct answers would have."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -88,9 +88,9 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:
-    """Return queries, noise, signal, guarantee and advice as `forwards` does, within a second, loading no model.
+    """Return the same as `forwards`, except what depends on the models, within a second and without loading a model.
 
-    The result omits what depends on the models: the forecast, and whether they and the encoder can be loaded at all.
+    The result contains neither the forecast nor whether the models and the encoder can be loaded at all.
     """
     from server.settings.automatic import expected_records, settled
     from server.settings.build import build, drafted
@@ -100,7 +100,7 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Return the settings' queries, noise, signal, guarantee and forecast, as `plan` prints without `--signal`."""
+    """Return the queries, noise, signal, guarantee and forecast for settings, as `plan` prints without `--signal`."""
     from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast
@@ -144,13 +144,13 @@ def _facts(
     earlier: "Earlier | None" = None,
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Return the facts that a plan with its noise states before anything is asked.
+    """Return the facts that can be stated about a plan with its noise before any query is asked.
 
     Args:
         plan: The plan.
-        compared: Number of candidates, or of other compared items, keyed by query (`Method.compared`).
-        records: Expected number of records; None: no number is expected.
-        earlier: The earlier run whose released numbers are used, if there is one.
+        compared: Number of candidates, or other items compared, keyed by query (`Method.compared`).
+        records: Expected number of records; None: unknown.
+        earlier: The earlier run that released the numbers to be used, if any.
         more: Further facts, placed before the advice.
     """
     from server.planning.guarantee_facts import describe
@@ -168,7 +168,7 @@ def _facts(
 
 
 def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
-    """Return the price of writing section by section, for one text; empty for whole texts."""
+    """Return the cost per text of writing texts section by section; empty for texts without sections."""
     if not (task.sectioned and expected["texts"]):
         return []
     calls, read, written = (
@@ -183,10 +183,10 @@ def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
-    """Return advice on the cost of a count at the hospitals.
+    """Return advice on what it would cost to count correct answers at the hospitals.
 
-    The list is empty for a run with test texts or with such a count. It is also empty unless each text has one label,
-    because the count is of records that a classifier labels correctly.
+    The list is empty for a run that has test texts or already has such a count. It is also empty unless each text has
+    one label, because what is counted are records that a classifier labels correctly.
     """
     from server.evaluation import federated_count
     from server.settings.build import drafted
@@ -246,6 +246,6 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[
 
 
 def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
-    """Return the numbers that replaced `auto` in the settings."""
+    """Return the numbers that replaced `auto`, keyed by setting."""
     chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     return {"chosen": chosen} if chosen else {}

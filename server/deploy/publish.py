@@ -86,8 +86,8 @@ def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> Non
 
     Args:
         folder: An empty folder.
-        card: The card, which provides everything except the texts.
-        parts: Texts of each part, keyed by the part's name; a part without texts is left out.
+        card: The card, which contains everything except the texts.
+        parts: Texts, keyed by the name of their part; a part without texts is left out.
     """
     digests = {}
     for part, texts in parts.items():
@@ -117,7 +117,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
 
 
 def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
-    """Read the run's `run.json`, and reject a run that is incomplete, failed or cancelled, or has no texts."""
+    """Return the run's `run.json`; raise an error if the run is incomplete, failed or cancelled, or has no texts."""
     summary = _read(run, RunSummary.FILE, RunSummary.parse)
     reason = text_of(run / FAILURE).strip() or summary.reason
     if (run / CANCELLED).exists():
@@ -132,7 +132,7 @@ def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
 
 
 def _guaranteed(run: Path, *, without: bool) -> Privacy:
-    """Read the run's `privacy.json`; unless `without` is true, reject a run that has no guarantee."""
+    """Return the run's `privacy.json`; raise an error if the run has no guarantee, unless `without` is true."""
     privacy = _read(run, Privacy.FILE, Privacy.parse)
     if unprotected(privacy) and not without:
         raise ConfigError(
@@ -154,10 +154,10 @@ def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
 
 
 def _terms(chosen: argparse.Namespace, *, public: bool) -> Terms:
-    """Return the terms of publication from the command's arguments, since only a person can state them.
+    """Return the terms of publication from the command's arguments, since they need a person's decision.
 
     Raises:
-        ConfigError: A licence is missing, or an argument is not in the form that hubs read.
+        ConfigError: A licence is missing, or an argument is not in the form that hubs expect.
     """
     _check_license("--license", chosen.license, do="Say under which licence the texts are published: it is not guessed")
     if public:

@@ -15,6 +15,7 @@ from server.documents.run import RunSummary
 from server.evaluation import (
     figures,
     label_sets,
+    nearest_texts,
     nearness,
     of_texts,
     released_classifier,
@@ -67,12 +68,12 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add the run folder as an argument, which `run_folder` reads."""
+    """Add the argument for the run folder, which `run_folder` reads."""
     parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
 
 
 def run_folder(chosen: argparse.Namespace) -> Path:
-    """Read the run folder from the command's arguments.
+    """Return the run folder named by the command's arguments.
 
     Raises:
         ConfigError: The folder is not a run folder.
@@ -99,9 +100,9 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
-    """Measure the figures on these test texts, add them to the run's `metrics.json`, and return its content.
+    """Compute the figures on these test texts, add them to the run's `metrics.json`, and return its content.
 
-    Earlier figures are kept, except accuracies of models trained on private records that were measured on other test
+    Earlier figures are kept, except accuracies of models trained on private records if they were measured on other test
     texts.
     """
     settings = load(run)
@@ -146,6 +147,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
+    small |= nearest_texts.nearest_texts(measured)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
         small.pop("real_private", None)  # stays as a simulation has measured it on these texts

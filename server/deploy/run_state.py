@@ -1,8 +1,8 @@
-"""The state of a run, read from its folder, and the display of its log until it ends.
+"""The state of a run, as read from its folder, and the display of its log until the run ends.
 
 A run is executed by a separate process, which Flower starts. The process locks the folder while it works. Before it
-ends, it leaves a complete result there, or a file with the reason why it ended (`server/failure.py`). If a folder is
-not locked and has neither, its process was killed. Flower is asked only about a run whose process has not begun.
+ends, it writes a complete result there, or a file that states why it ended (`server/failure.py`). If a folder is not
+locked and contains neither, its process was killed. Flower is queried only about a run for which no process has begun.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ POLL_SECONDS = 0.2
 ASK_FLOWER_EVERY = 10.0
 """Seconds between two requests to Flower, whose command takes two seconds."""
 LEAST_ROOM = 2**16
-"""Free bytes below which the disk of a run folder counts as full."""
+"""Number of free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File of a deployed run: its number at Flower, and `serve`'s processes and the log's size when it was submitted."""
+"""File of a deployed run: its ID in Flower, `serve`'s processes, and the log's size when the run was submitted."""
 
 DIED = "the process of the run ended without reporting an error"
 
@@ -61,11 +61,11 @@ class Progress:
     """The state of a run.
 
     Attributes:
-        name: Name of its folder.
+        name: Name of the run's folder.
         status: The run's state.
         rounds: Number of rounds completed so far.
-        reason: Reason of the failure, or time of the cancellation; otherwise empty.
-        hospitals: Names of the hospitals whose approval the run awaits.
+        reason: Reason for the failure, or time of the cancellation; otherwise empty.
+        hospitals: Names of the hospitals that still have to approve the run.
         weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
 
@@ -111,7 +111,7 @@ def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) 
     Args:
         settings: Settings of the coordinator.
         folder: The run folder.
-        known: Whether a process that Flower does not report may still begin; otherwise the run has failed too.
+        known: Whether a process that Flower does not report may still begin; if not, the run has failed, too.
     """
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
@@ -125,7 +125,7 @@ def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) 
 
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
-    """Start the run of this folder through Flower."""
+    """Have Flower start the run in this folder."""
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
     for name in (FAILURE, REJECTED, ABSENT, AWAITING, CANCELLED):
@@ -146,8 +146,8 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
         at: Number of bytes at the start of the log to skip.
 
     Raises:
-        CaucusError: The run has ended and is not complete.
-        KeyboardInterrupt: The operator pressed Ctrl-C; the message says how to go on.
+        CaucusError: The run has ended but is not complete.
+        KeyboardInterrupt: The operator pressed Ctrl-C; the message states how to continue.
     """
     try:
         yield from _followed(settings, folder, at)
@@ -179,7 +179,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def watched(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
-    """Yield the state of a run repeatedly; while the run is starting, ask Flower at intervals whether it has died."""
+    """Yield the state of a run repeatedly; while the run is starting, ask Flower at intervals whether it has ended."""
     asked = time.monotonic()
     while True:
         current = progress(folder)
@@ -190,12 +190,12 @@ def watched(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """Return a command line of `caucus-coordinator` about a run, for the operator to type."""
+    """Return a command line of `caucus-coordinator` for a run, which the operator can type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
 def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Return Flower's record of the folder's last run; None if there is none, or Flower does not answer."""
+    """Return Flower's record of the folder's last run; None if there is none, or if Flower does not answer."""
     text = text_of(folder / FLOWER)
     if not text:
         return None
@@ -207,13 +207,13 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
 
 
 def log_start(folder: Path) -> int:
-    """Return the number of bytes of the run's log that earlier attempts wrote."""
+    """Return the number of bytes in the run's log that earlier attempts wrote."""
     text = text_of(folder / FLOWER)
     return int(json.loads(text).get("log", 0)) if text else 0
 
 
 def ended(run: dict[str, Any]) -> bool:
-    """Return whether Flower counts a run as over."""
+    """Return whether Flower considers a run finished."""
     return str(run["status"]).startswith(("finished", "stopped"))
 
 
@@ -223,7 +223,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Record in the folder why a run's process was killed or never began, and return the progress with that reason."""
+    """Write to the folder why a run's process was killed or never began, and return the progress with that reason."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone

@@ -1,8 +1,8 @@
 """`caucus-coordinator run`, `resume`, `follow` and `cancel`: runs of a deployment, each a folder under `runs/`.
 
-`run` does quick checks first, then builds the run's parts, and only then writes the configuration into the
-folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
-The coordinator's page does the same by `start`, `resume` and `cancel`, and shows the log itself.
+`run` performs quick checks first, then builds the run's parts, and only then writes the configuration into the folder
+and has Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`). The
+coordinator's page uses `start`, `resume` and `cancel` for the same purposes, and shows the log itself.
 """
 
 import argparse
@@ -45,11 +45,11 @@ from server.settings.schema import Hospital, Settings
 from server.settings.sections import changed, setting
 
 ENDING_SECONDS = 60.0
-"""Seconds to wait for the process of a failed or cancelled run to end, as two must not work in one folder."""
+"""Seconds to wait for the process of a failed or cancelled run to end, since two must not work in the same folder."""
 OVERRIDES = "overrides.txt"
-"""File of a deployed run with the overrides that it was started with, as one would type them in a shell."""
+"""File of a deployed run that contains the overrides with which it was started, as typed in a shell."""
 LONGEST_FILE_NAME = 255
-"""Largest number of bytes in a file name."""
+"""Maximum number of bytes in a file name."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -106,10 +106,10 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     Args:
         settings: Settings of the coordinator.
         overrides: The operator's overrides; relative paths are relative to the working directory.
-        name: Name of the run; its identity adds eight random digits.
+        name: Name of the run; its identity is the name followed by eight random digits.
 
     Raises:
-        ConfigError: Nobody is enrolled, the run leaves out enrolled parties, or a setting is wrong.
+        ConfigError: No hospital is enrolled, the run leaves out enrolled parties, or a setting is wrong.
     """
     parties = enrolled(settings)
     if not parties:
@@ -139,7 +139,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool) -> Iterator[str]:
-    """Check a new run, write its folder and let Flower start it; yield what the operator has to know.
+    """Check a new run, write its folder and have Flower start it; yield messages for the operator.
 
     Args:
         settings: Settings of the coordinator.
@@ -148,8 +148,8 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
         wait: Whether to start even if too few hospitals are online.
 
     Raises:
-        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. No folder
-            is left in any of these cases.
+        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. In each of
+            these cases, no folder remains.
     """
     folder = _folder(settings, name)
     if folder.exists():
@@ -184,7 +184,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
 
 
 def taking_part(labels: Sequence[str]) -> str:
-    """Return a sentence on the records that a plan with these labels asks about."""
+    """Return a sentence that states about which records a plan with these labels asks."""
     if is_one_population(labels):
         return "all records take part, as one population"
     return f"records with these labels take part: {', '.join(labels)}"
@@ -201,15 +201,15 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
-    """Let Flower continue a run that has ended before it was complete; yield what the operator has to know.
+    """Have Flower continue a run that has ended before it was complete; yield messages for the operator.
 
     Args:
         settings: Settings of the coordinator.
         folder: The run folder.
-        wait: Whether to go on even if too few hospitals are online.
+        wait: Whether to continue even if too few hospitals are online.
 
     Returns:
-        Number of bytes in the run's log before it is resumed.
+        Number of bytes in the run's log before the run is resumed.
 
     Raises:
         CaucusError: The run is complete, belongs to another process, or has not ended, or too many hospitals are
@@ -240,7 +240,7 @@ def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
-    """Stop a run and mark it as cancelled; yield what that means.
+    """Stop a run and mark it as cancelled; yield sentences on the consequences.
 
     Raises:
         CaucusError: The run is complete, belongs to another process, or cannot be stopped.
@@ -263,7 +263,7 @@ def begun(settings: CoordinatorSettings, name: str) -> Path:
     """Return the folder of a run that was started.
 
     Raises:
-        ConfigError: The name is not a valid name of a folder.
+        ConfigError: The name is not valid for a folder.
         CheckpointError: There is no such run.
     """
     folder = _folder(settings, name)
@@ -280,10 +280,10 @@ def steered(folder: Path) -> bool:
 
 
 def _check_unfinished(folder: Path) -> None:
-    """Reject a run that is complete, or that Flower does not run.
+    """Raise a CheckpointError if a run is complete, or is not executed by Flower.
 
     Raises:
-        CheckpointError: The run is complete, or Flower does not run it.
+        CheckpointError: The run is complete, or Flower does not execute it.
     """
     if progress(folder).status is Status.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
@@ -302,10 +302,10 @@ def _folder(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bool) -> Iterator[str]:
-    """Yield a sentence that names the hospitals that are offline, if any are.
+    """Yield a sentence that names the offline hospitals, if there are any.
 
     Raises:
-        CaucusError: Too many are offline for the run to begin, and `wait` is false.
+        CaucusError: Too many hospitals are offline for the run to begin, and `wait` is false.
     """
     hospitals = attendance(settings)
     offline = [str(hospital) for hospital in hospitals if not hospital.online]
@@ -324,7 +324,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
 
 
 def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
-    """Ask Flower to stop the folder's run, if it has not ended; return whether it has ended by now."""
+    """Ask Flower to stop the folder's run if it has not ended; return whether it has ended by now."""
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
@@ -335,7 +335,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait for other commands that start, resume, cancel or send the run of this folder, and block them meanwhile."""
+    """Wait for other commands that start, resume, cancel or send this folder's run, and block new ones meanwhile."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

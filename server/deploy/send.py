@@ -1,9 +1,9 @@
 """`caucus-coordinator send`: send the texts of a complete run to the hospitals that answered it.
 
-A hospital accepts the texts for an audit of its own (`client/releases.py`) and sends nothing else back. Like every
-message, the texts are sent by a process that Flower starts; it works in the folder `sending` of the run. A hospital
-that was offline can be sent the texts later. The coordinator's page calls `begin` to do the same, and `sent` to show
-which hospitals have the texts.
+A hospital accepts the texts for its own audit (`client/releases.py`) and sends back only a confirmation. Like every
+message, the texts are sent by a process that Flower starts; it works in the run's folder `sending`. A hospital that was
+offline can be sent the texts later. The coordinator's page calls `begin` to do the same, and `sent` to show which
+hospitals have the texts.
 """
 
 import argparse
@@ -29,11 +29,11 @@ class Sending:
     """The hospitals that have a run's texts, and those that do not.
 
     Attributes:
-        under_way: Whether the texts are being sent.
-        problem: Why the last process that was to send the texts failed; empty if it succeeded, or if there was none.
+        under_way: Whether the texts are being sent now.
+        problem: Why the last process for sending the texts failed; empty if it succeeded, or if there was no such
+            process.
         received: Time at which each hospital accepted the texts, keyed by the hospital's name.
-        missing: Reason why each other hospital that was sent the texts does not have them, keyed by the hospital's
-            name.
+        missing: Reason why a hospital that was sent the texts does not have them, keyed by the hospital's name.
     """
 
     under_way: bool
@@ -78,14 +78,14 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def begin(settings: CoordinatorSettings, run: Path) -> None:
-    """Let Flower start the process that sends a run's texts.
+    """Have Flower start the process that sends a run's texts.
 
     Args:
         settings: Settings of the coordinator.
         run: The run folder.
 
     Raises:
-        CaucusError: The texts are already being sent, no hospital should be sent them, or Flower fails.
+        CaucusError: The texts are already being sent, must not be sent to any hospital, or Flower fails.
     """
     folder = run / SENDING
     with alone(run):
@@ -106,7 +106,7 @@ def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sendi
     Args:
         settings: Settings of the coordinator.
         run: The run folder.
-        problems: Receives the reason if a file cannot be read.
+        problems: List to which a reason is appended if a file cannot be read.
     """
     folder = run / SENDING
     state, delivery = _state(settings, folder), Delivery.last(folder, problems)
@@ -120,7 +120,7 @@ def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sendi
 
 
 def unsendable(run: Path) -> CaucusError | None:
-    """Return why no hospital should be sent a run's texts, or would take them; None if they can be sent."""
+    """Return an error if a run's texts should not be sent or no hospital would accept them; otherwise return None."""
     status = progress(run).status
     if status is not Status.COMPLETE:
         return CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
@@ -144,6 +144,6 @@ def unsendable(run: Path) -> CaucusError | None:
 def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
     """Return the state of the sending process; a process that Flower does not report does not block a new one.
 
-    Two such processes do no harm, because sending is idempotent: what a hospital has stays as it is.
+    Two such processes do no harm, because sending is idempotent: texts that a hospital already has are unchanged.
     """
     return checked(settings, folder, known=False)

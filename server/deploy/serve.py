@@ -1,11 +1,11 @@
-"""`caucus-coordinator serve` and `stop`: three processes, kept running.
+"""`caucus-coordinator serve` and `stop`: three processes that are kept running.
 
 superlink    Flower's, on loopback; remembers nodes and messages in superlink.db    server/flower/superlink.py
 executor     starts the ServerApp of each run; knows SuperLink's secret            server/flower/executor.py
 front_door   the only public endpoint                                              server/flower/front_door.py
 
-A remaining risk: root and the coordinator's own account can do everything here, so no other person or service should
-have that account.
+A risk remains: root and the coordinator's own account have full control here, so no other person or service should use
+that account.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy")
-"""Environment variables for a run's models, and for a proxy on the way to them. Of the three processes only the
-executor gets them, which passes them on to the ServerApp."""
+"""Environment variables for a run's models, and for a proxy on the way to them. Of the three processes, only the
+executor receives these variables and passes them on to the ServerApp."""
 LOCKS = ("coordinator",)
 
 

@@ -2,9 +2,9 @@
 
 FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read only by `init` and `renew`
-FOLDER/server.crt, .key     certificate and key of front door and SuperLink
+FOLDER/server.crt, .key     certificate and key of the front door and SuperLink
 FOLDER/superexec.secret     secret by which SuperLink recognises the executor
-FOLDER/control.secret       token that SuperLink demands of all others; drawn anew by `serve`
+FOLDER/control.secret       token that SuperLink requires of all other processes; `serve` draws a new one
 FOLDER/parties.json         enrolled parties by number, with their nodes
 FOLDER/roster.json          their party files, for the hospitals; public
 FOLDER/identities.json      only their identities, for the runs (secagg.roster)
@@ -35,7 +35,7 @@ class CoordinatorSettings:
     """Content of `coordinator.yaml`.
 
     Attributes:
-        folder: Folder of the file.
+        folder: Folder that contains the file.
         address: host:port that the hospitals connect to.
         listen: Address that the front door listens on.
         superlink_port: Port of SuperLink, on loopback.
@@ -55,7 +55,7 @@ class CoordinatorSettings:
         """Read `coordinator.yaml`.
 
         Raises:
-            ConfigError: The file is missing, or has an unknown or wrong setting.
+            ConfigError: The file is missing, or contains an unknown or invalid setting.
         """
         path = folder / "coordinator.yaml"
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""`caucus-coordinator status`: hospitals, nodes and runs, from Flower and the run folders."""
+"""`caucus-coordinator status`: the hospitals, nodes and runs, from Flower and the run folders."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
-"""`caucus-coordinator steer`: further texts from numbers that a finished run released, without asking any party.
+"""`caucus-coordinator steer`: further texts from numbers that a finished run released, without querying any party.
 
-It is a run of `method=census`, in this process, that takes the numbers from a file (`method.census`): it needs no
-party, network or ledger. The other settings are those of the finished run, unless they are overridden.
+The command executes a run of `method=census` in this process, with the numbers from a file (`method.census`), so it
+needs no party, network or ledger. The other settings are those of the finished run, unless they are overridden.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from server.settings.sections import changed, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
-"""Settings, and groups of them, that defined the question to the parties and so can no longer change."""
+"""Settings, and groups of settings, that determined the query to the parties and so can no longer change."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -71,7 +71,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the settings of a run that uses the census of another one.
+    """Return the settings of a run that uses another run's census.
 
     Args:
         run: Folder of the finished run.
@@ -79,7 +79,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
         folder: Folder of the new run.
 
     Raises:
-        ConfigError: The finished run has no census, or an override would change the question.
+        ConfigError: The finished run has no census, or an override would change the query.
     """
     for needed in ("config.yaml", Released.FILE):
         if not (run / needed).is_file():
@@ -105,15 +105,15 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 
 
 class Nobody:
-    """The network of a run that asks no party (a `server.federation.network.Network`)."""
+    """The network of a run that queries no party (a `server.federation.network.Network`)."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
-        """Raise InternalError: a run without queries has nothing to send."""
+        """Raise an InternalError, as a run without queries has nothing to send."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
-        """Raise InternalError: a run without queries has nothing to send."""
+        """Raise an InternalError, as a run without queries has nothing to send."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 
@@ -129,7 +129,7 @@ def _interrupted(chosen: argparse.Namespace) -> Settings:
 
 
 def _beside(run: Path) -> Path:
-    """Return the first unused name among RUN-steered, RUN-steered-2 and so on."""
+    """Return the first unused path among RUN-steered, RUN-steered-2 and so on."""
     run = run.resolve()
     names = (f"{run.name}-steered{f'-{number}' if number > 1 else ''}" for number in count(1))
     return next(path for name in names if not (path := run.parent / name).exists())

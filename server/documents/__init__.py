@@ -9,7 +9,8 @@
     codec.py     converts dataclasses to JSON and back, following the types of their fields
     files.py     documents in files
 
-The run writes them; report, API, sweeps, commands and later runs read them. Other code never uses the name of a field
-as a JSON key. Each file states the version of its format (`format`, see files.py). Folders of earlier versions can be
-read too: missing fields take their defaults, and `from_json` renames the others.
+A run writes these documents; the report, API, sweeps, commands and later runs read them. Other code never uses a
+field's name as a JSON key. Each file states the version of its format (`format`, see files.py). Folders written by
+earlier versions can be read, too: missing fields get their defaults, and `from_json` renames fields that had another
+name.
 """

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def packed(array: NDArray[np.floating]) -> str:
-    """Return the array's entries as base64 of little-endian float32, without its shape."""
+    """Return an array's entries as base64 of little-endian float32, without the shape."""
     return base64.b64encode(array.astype("<f4").tobytes()).decode()
 
 
@@ -15,7 +15,7 @@ def unpacked(text: str, rows: int) -> NDArray[np.float32]:
     """Return the array that `packed` encoded, with `rows` rows.
 
     Raises:
-        ValueError: `text` is not base64, or its length does not fit `rows` rows.
+        ValueError: `text` is not base64, or its length does not match `rows` rows.
     """
     flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     return flat.reshape(rows, -1)

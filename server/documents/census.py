@@ -1,8 +1,8 @@
-"""`census.json`: the numbers that a census released, and the guarantee under which any later run can use them.
+"""`census.json`: the numbers that a census released, and the guarantee under which any later run may use them.
 
-The guarantee covers everything that is made from the file, any number of times. The file is not signed: a run that
-begins with it repeats its statements, which are as trustworthy as the file (`server/operators/census_file.py` checks
-what can be checked).
+The guarantee covers everything that is computed from the file, any number of times. The file is not signed. A run that
+begins with it repeats its statements, which are only as trustworthy as the file (`server/operators/census_file.py`
+checks what can be checked).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class QuestionnaireNumbers(Document):
         noise: Standard deviation of the noise in each number of `answers`, in records.
         listed: For each term, the number of records that have it among their first `first` listed terms.
         term_noise: Standard deviation of the noise in each number of `listed`, in records.
-        first: Largest number of terms for which one record counts.
+        first: Maximum number of terms for which one record counts.
     """
 
     answers: Mapping[str, Mapping[str, float]]
@@ -47,7 +47,7 @@ class CensusNumbers(Document):
         radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32 in row-major order, as base64.
         centres: (labels, dimensions) float32, encoded in the same way.
-        questionnaire: Answers about the form of the records' texts; None if they were not asked for.
+        questionnaire: Answers about the form of the records' texts; None if they were not queried.
     """
 
     labels: tuple[str, ...]
@@ -69,8 +69,8 @@ class Released(Document):
     Attributes:
         statement: The guarantee in a sentence.
         run: The run that asked the parties.
-        plan_digest: Hex digest of its plan.
-        encoder: Digest of the encoder of the vectors.
+        plan_digest: Hex digest of that run's plan.
+        encoder: Digest of the encoder that computed the vectors.
         numbers: The numbers, such as `CensusNumbers`, stored among the other fields.
         privacy: The run's `privacy.json`.
     """

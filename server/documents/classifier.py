@@ -13,12 +13,12 @@ class TrainedClassifier(Document):
 
     Attributes:
         statement: The guarantee in sentences.
-        source: What it was learned from, in words.
+        source: Description of what it was learned from.
         run: The run that asked the parties.
-        encoder: Digest of the encoder of the vectors.
+        encoder: Digest of the encoder that computes the vectors.
         labels: The labels.
         weights: (labels, dimensions) float32 in row-major order, as base64.
-        intercepts: (labels,).
+        intercepts: (labels,) intercepts.
         privacy: The run's `privacy.json`.
     """
 

@@ -1,7 +1,7 @@
 """Conversion of frozen dataclasses to JSON and back, following the types of their fields.
 
-A missing key takes the field's default, so that files of earlier versions can be read. Infinities
-are "inf" and "-inf" in JSON, and NaN is null: strict JSON has no such numbers.
+If a key is missing, its field gets the default, so that files of earlier versions can be read. In JSON, infinities are
+"inf" and "-inf", and NaN is null, since strict JSON has no such numbers.
 """
 
 import math
@@ -15,12 +15,12 @@ from typing import Any, TypeGuard, TypeVar, Union
 _T = TypeVar("_T")
 
 ABSENT = {"absent": None}
-"""Metadata of a field that has no key in JSON where it is None; another value may take the place of None."""
+"""Metadata of a field that has no key in JSON if it is None; another value may be specified in place of None."""
 OTHERS = {"others": True}
-"""Metadata of a field that holds all keys of the JSON object that no other field has."""
+"""Metadata of a field that contains all keys of the JSON object that belong to no other field."""
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""Errors that reading JSON of another format raises."""
+"""Errors that may be raised when JSON of another format is read."""
 
 
 class FieldError(ValueError):
@@ -29,7 +29,7 @@ class FieldError(ValueError):
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
         expected: Value or type that the field has in a valid document.
-        missing: Whether it is missing.
+        missing: Whether the field is missing.
     """
 
     def __init__(self, name: str, expected: str, *, missing: bool = False) -> None:
@@ -50,7 +50,7 @@ def to_json(document: Any) -> dict[str, Any]:
 
 
 def strict(value: Any) -> Any:
-    """Return the value as strict JSON, the form used in run folders, in `report.json` and in the output of commands."""
+    """Return a value as strict JSON, the form used in run folders, in `report.json` and in the output of commands."""
     match value:
         case float() if not math.isfinite(value):
             return None if math.isnan(value) else str(value)
@@ -65,7 +65,7 @@ def strict(value: Any) -> Any:
 
 
 def with_infinities(value: Any) -> Any:
-    """Return JSON with its infinities as numbers again, which inverts `strict` provided that no text is "inf"."""
+    """Return JSON with its infinities as numbers again, which inverts `strict` if no text equals "inf" or "-inf"."""
     match value:
         case dict():
             return {key: with_infinities(inner) for key, inner in value.items()}

@@ -2,8 +2,8 @@
 
 A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
 two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
-"definition" and a "note"; the figures of mappings within it get longer names. "simulation_only" marks all figures of a
-mapping as computed from private records.
+"definition" and a "note"; the names of figures in nested mappings begin with the name of the mapping. "simulation_only"
+marks all figures in a mapping as computed from private records.
 """
 
 import math
@@ -15,8 +15,8 @@ from server.documents.codec import is_number
 from server.documents.files import Document
 
 GENERAL = "in general"
-"""Title of the group for figures outside any group."""
-_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "recall_by_label"}
+"""Title for the group of figures that belong to no other group."""
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "confusion"}
 
 Interval = tuple[float, float]
 
@@ -26,10 +26,10 @@ class Figure(Document):
     """One figure of a group.
 
     Attributes:
-        name: The figure's name in its group.
+        name: The figure's name within its group.
         value: The figure's value; None if it could not be computed.
         interval: The figure's 95 % interval.
-        rows: Number of texts or records behind it.
+        rows: Number of texts or records from which it was computed.
         definition: Definition of this figure, in addition to its group's.
         reason: Why there is no value.
         simulation_only: Whether it was computed from private records.
@@ -46,7 +46,7 @@ class Figure(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureGroup(Document):
-    """Figures with a common name, definition and note.
+    """Figures with a common title, definition and note.
 
     Attributes:
         title: Title of the group.
@@ -64,7 +64,7 @@ class FigureGroup(Document):
 
 
 def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
-    """Return all groups that have figures, in their order, after the figures outside any group.
+    """Return the figures outside any group as the first group, and then all groups that have figures, in their order.
 
     Raises:
         AttributeError, TypeError, ValueError: A figure is of the wrong format.
@@ -102,7 +102,7 @@ def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
 
 
 def _notes(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of a group, except its definition."""
+    """Yield the texts in a group, except its definition."""
     for key, value in content.items():
         if isinstance(value, str) and key != "definition" and not _is_figure(value):
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"

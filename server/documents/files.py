@@ -1,8 +1,8 @@
 """Documents in files, written atomically, and read strictly or with a list of problems.
 
-A file that is one JSON object ends with `"format": 1`, the version of its format. The version increases only when an
-older program would misread a new file; an added field does not increase it. A file without a version was written by
-version 0.2.0 of Caucus or earlier.
+A file that contains one JSON object ends with `"format": 1`, the version of its format. The version increases only if
+an older program would misread a new file, not if a field is added. A file without a version was written by version
+0.2.0 of Caucus or earlier.
 """
 
 import json
@@ -14,18 +14,18 @@ from common.system.files import write_atomic
 from server.documents.codec import MALFORMED, FieldError, from_json, strict, to_json
 
 FORMAT = 1
-"""Version of the files that this program writes, and the highest that it reads."""
+"""Version of the format that this program writes, and the highest version that it reads."""
 
 _FORMAT = "format"
 _T = TypeVar("_T")
 
 
 class LaterFormatError(ValueError):
-    """A later version of Caucus wrote the file."""
+    """The file was written by a later version of Caucus."""
 
 
 class Document:
-    """A frozen dataclass that is stored as a JSON object, or as a whole file in the run folder.
+    """A frozen dataclass that is stored as a JSON object, within a document or as a whole file in the run folder.
 
     Attributes:
         FILE: The document's file name in the run folder, if it is stored as a file there.
@@ -40,7 +40,7 @@ class Document:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Read the document back from `to_json`'s form, or from that of an earlier version.
+        """Read the document back from the form of `to_json`, or from that of an earlier version.
 
         Raises:
             KeyError, TypeError, ValueError: `value` is not the JSON of such a document.
@@ -75,29 +75,29 @@ class Document:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Return the document of a run folder.
+        """Return the document from a run folder.
 
         Raises:
-            OSError: There is no such file, or it cannot be opened.
+            OSError: The file does not exist or cannot be opened.
             LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
         """
         return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
 
     @classmethod
     def load_if_there(cls, folder: Path) -> Self | None:
-        """Return the document of a run folder; None if there is no such file."""
+        """Return the document from a run folder; None if the file does not exist."""
         return cls.load(folder) if (folder / cls.FILE).exists() else None
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """Return the document of a run folder; if that fails, add the reason to `problems` and return None.
+        """Return the document from a run folder; if that fails, append the reason to `problems` and return None.
 
-        The arguments are those of the function `read` of this module.
+        The arguments are those of this module's function `read`.
         """
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
-        """Write the document's file in a run folder atomically, with the format's version; `name` replaces `FILE`."""
+        """Write the document to a run folder atomically, with the format's version; `name` replaces `FILE`."""
         write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
 
 
@@ -112,12 +112,13 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
-    """Parse a file; if that fails, add the reason to `problems`, without quoting the file, and return None.
+    """Parse a file; if that fails, append the reason to `problems`, without quoting the file, and return None.
 
     Args:
         path: The file.
-        parse: Converts the content of the file.
-        problems: Receives the reason as a sentence without a full stop, except for a missing file that is not `needed`.
+        parse: Function that converts the content of the file.
+        problems: List to which the reason is appended, as a sentence without a full stop, unless the file is missing
+            and not `needed`.
         needed: Whether every run has the file.
     """
     try:
@@ -138,7 +139,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
-    """Parse each line of a JSON Lines file; report in `problems` how many are unreadable, and the first of them."""
+    """Parse each line of a JSON Lines file; report in `problems` how many are unreadable, and the first of these."""
     lines = read(path, split, problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):

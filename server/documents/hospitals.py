@@ -1,9 +1,9 @@
-"""What a run of a deployment knows about its hospitals.
+"""Documents on the hospitals of a deployed run: their versions of Caucus, and the delivery of the texts.
 
-`hospitals.json` has the version of Caucus at each hospital, as the hospital reported it when it last opened the run.
-The version is unverified, so it is displayed and used for nothing else. `sending/sent.json` has the hospitals that were
-sent the run's texts. When the texts are sent again, the file is renamed to `sending/before.json`, which is read until
-the new file is there.
+`hospitals.json` contains the version of Caucus at each hospital, as the hospital reported it when it last opened the
+run. The version is unverified, so it is only displayed. `sending/sent.json` lists the hospitals that were sent the
+run's texts. When the texts are sent again, the file is renamed to `sending/before.json`, which is read until the new
+file exists.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ class HospitalVersion(Document):
 
     Attributes:
         caucus: Version of Caucus, in the form that `common/wire.py` accepts; empty if the hospital reported none.
-        at: Time of the opening, such as 2026-11-24 09:00:00Z.
+        at: Time at which the hospital opened the run, such as 2026-11-24 09:00:00Z.
     """
 
     caucus: str
     at: str
 
     def __str__(self) -> str:
-        """Return the version in plain words, for use after the hospital's name."""
+        """Return the version in words, for use after the hospital's name."""
         return f"{f'caucus {self.caucus}' if self.caucus else 'version unknown'} at {self.at}"
 
 
@@ -49,11 +49,10 @@ class Delivery(Document):
     """The document `sending/sent.json`.
 
     Attributes:
-        texts: Hex SHA-256 of the texts. A hospital that was sent other texts before does not have these.
+        texts: Hex SHA-256 of the texts. A hospital that was sent other texts earlier does not have these.
         sent_at: Time of the last sending, to the microsecond.
         received: Time at which each hospital that has the texts accepted them, keyed by the hospital's name.
-        missing: Reason why each other hospital that answered the run does not have the texts, keyed by the hospital's
-            name.
+        missing: Reason why a hospital that answered the run does not have the texts, keyed by the hospital's name.
     """
 
     FILE: ClassVar[str] = "sent.json"

@@ -1,4 +1,4 @@
-"""`map.json` and `map_private.json`: two coordinates for each text, on axes computed from the synthetic texts alone."""
+"""`map.json` and `map_private.json`: two coordinates for each text, on axes computed only from the synthetic texts."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMap(Document):
-    """`map.json`. If the texts' embeddings span no plane, it has neither axes nor points.
+    """The document `map.json`. If the texts' embeddings span no plane, it has neither axes nor points.
 
     Attributes:
         explained: Fraction of the embeddings' variance along each axis.
@@ -36,10 +36,10 @@ class TextMap(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateMap(Document):
-    """`map_private.json`, which only a simulation writes.
+    """The document `map_private.json`, which only a simulation writes.
 
     Attributes:
-        simulation_only: True, because the points are those of private records.
+        simulation_only: True, because the points represent private records.
         points: Points of private records, keyed by label.
     """
 
@@ -54,7 +54,7 @@ class PrivateMap(Document):
 
 
 def _check(points: tuple[Point, ...]) -> None:
-    """Reject points that cannot be drawn.
+    """Raise a ValueError if a point cannot be drawn.
 
     Raises:
         ValueError: A point is not finite, or does not have two coordinates.

@@ -1,7 +1,7 @@
-"""`metrics.json`: figures in groups, some of them typed fields and all others free (`figure_groups.py`).
+"""`metrics.json`: figures in groups, some of which have typed fields while all others are free (`figure_groups.py`).
 
-Users may add groups (`evaluation.own`), so the content of the file is kept unchanged, and only the parts that the
-program reads are typed.
+Users may add groups (`evaluation.own`), so the content of the file is kept unchanged, and only the parts that this
+program reads have types.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
 
-from server.documents.codec import ABSENT, OTHERS, from_json, is_number
+from server.documents.codec import ABSENT, OTHERS, from_json
 from server.documents.figure_groups import Figure, FigureGroup, Interval, finite, groups_of, simulation_only
 from server.documents.files import Document
 
@@ -18,7 +18,7 @@ CLASSIFIERS = (
     *("utility", "utility_hard_labels", "utility_with_transfer", "utility_real", "utility_encoder"),
     *("released_classifier", "federated"),
 )
-"""Groups with the accuracy of a classifier."""
+"""Groups that contain the accuracy of a classifier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ class Classifier(Document):
     Attributes:
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
-        records: Number of texts that it was trained on.
-        trained_on: Number of texts that it was trained on, in groups such as `utility` that do not use `records`.
-        recall_by_label: Fraction of each label's test texts that are classified correctly, keyed by label; empty in
-            earlier versions.
-        rows: Number of texts or records behind the accuracy.
-        test: Name of the file of test texts, in a later evaluation.
+        records: Number of texts in its training set.
+        trained_on: The same number in groups, such as `utility`, that do not use `records`.
+        confusion: Number of test texts for each true label and each predicted label, without zeros; empty in earlier
+            versions.
+        rows: Number of texts or records on which the accuracy was measured.
+        test: Name of the file of test texts, if the classifier was evaluated later.
         definition: The classifier's definition.
-        note: A remark on its training.
-        reason: Why it has no accuracy.
+        note: A remark on the classifier's training.
+        reason: Why there is no accuracy.
         simulation_only: Whether it was trained on private records.
     """
 
@@ -53,7 +53,7 @@ class Classifier(Document):
     macro_f1: Estimate = field(default_factory=Estimate)
     records: int | None = None
     trained_on: int | None = None
-    recall_by_label: Mapping[str, float] = field(default_factory=dict)
+    confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: int | None = None
     test: str | None = None
     definition: str | None = None
@@ -65,10 +65,10 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Difference between two figures on the same test texts, such as the gain in accuracy over no hospitals.
+    """Difference between two figures on the same test texts, such as the gain in accuracy over the models alone.
 
     Attributes:
-        value: The difference; above 0 is better.
+        value: The difference; above 0 is an improvement.
         interval: The difference's 95 % interval.
         texts: Number of texts on each side.
     """
@@ -91,14 +91,14 @@ class Gain(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearness(Document):
-    """Distances (FID) of equally large sets of texts from held-out texts: the quality measure of a task without labels.
+    """Distances (FID) of equally large sets of texts from held-out texts, as the quality measure without labels.
 
     Attributes:
         synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
         without: Distance of the texts that the same models wrote without the hospitals.
         real: Distance of other held-out texts.
         gain: `without` minus `synthetic`; None if there is no interval.
-        texts: Number of texts behind each distance.
+        texts: Number of texts in each set.
     """
 
     synthetic: Estimate
@@ -111,18 +111,18 @@ class Nearness(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSets(Document):
-    """Micro F1 on held-out texts: the quality measure of a task in which a text may have several labels.
+    """Micro F1 on held-out texts: the quality measure for a task in which a text may have several labels.
 
     Attributes:
         synthetic: Micro F1 of classifiers trained on the synthetic texts.
-        trained_on: Number of the synthetic texts.
-        without: Micro F1 of classifiers trained on what the same models wrote without the hospitals.
+        trained_on: Number of synthetic texts.
+        without: Micro F1 of classifiers trained on texts that the same models wrote without the hospitals.
         real: Micro F1 of classifiers trained on all private records; only in a simulation.
-        constant_answer: Micro F1 of the best answer that is the same for all texts.
-        gain: `synthetic` minus `without`, for equally many texts; None if there is no interval.
-        equally_many: Micro F1 of classifiers trained on as many of the synthetic texts as `without` has.
-        pairs_apart: Distance between the pairs of labels of the synthetic texts and those of the held-out texts.
-        independent_apart: The same distance for independent labels.
+        constant_answer: Micro F1 of the best constant answer, the same for all texts.
+        gain: `synthetic` minus `without` for equal numbers of texts; None if there is no interval.
+        equally_many: Micro F1 of classifiers trained on the same number of synthetic texts as `without`.
+        pairs_apart: Distance between the label pairs of the synthetic texts and those of the held-out texts.
+        independent_apart: The same distance if labels were independent.
     """
 
     synthetic: Estimate
@@ -142,8 +142,8 @@ class LabelShares(Document):
     """Labels of the private records, in a simulation.
 
     Attributes:
-        count: Number of records, each counted once for each of its labels; None in earlier versions.
-        records: Proportion of each label, keyed by label.
+        count: Number of records, each counted once per label; None in earlier versions.
+        records: Proportions of the labels, keyed by label.
     """
 
     count: int | None = field(default=None, metadata=ABSENT)
@@ -155,7 +155,7 @@ class Metrics(Document):
     """The document `metrics.json`.
 
     Attributes:
-        content: The unchanged file.
+        content: The unchanged content of the file.
     """
 
     FILE: ClassVar[str] = "metrics.json"
@@ -166,11 +166,11 @@ class Metrics(Document):
     def from_json(cls, value: object) -> Self:
         """Read the document back, as `Document.from_json` does."""
         metrics = from_json(cls, value)
-        _ = metrics.groups, metrics.label_shares  # are in this format
+        _ = metrics.groups, metrics.label_shares, metrics.nearest_texts  # are in this format
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """Return a copy with these figures and groups, which replace those of the same name."""
+        """Return a copy with these figures and groups added, which replace those with the same names."""
         return Metrics({**self.content, **more})
 
     @property
@@ -191,7 +191,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """Description of the small model, the classifier with which the texts are evaluated."""
+        """Definition of the small model, the classifier with which the texts are evaluated."""
         return _text(self.content.get("definition"))
 
     @property
@@ -205,18 +205,25 @@ class Metrics(Document):
         return _text(self.content.get("test"))
 
     @property
+    def nearest_texts(self) -> tuple[tuple[int, int], ...]:
+        """Line (from 0) of each text that is nearest to many held-out texts, and the number of these, most first."""
+        pairs = self.content.get("nearest_texts")
+        whole = pairs if isinstance(pairs, list) else []
+        return tuple((line, votes) for line, votes in whole if isinstance(line, int) and isinstance(votes, int))
+
+    @property
     def synthetic(self) -> Classifier | None:
-        """The small model, trained once on the synthetic texts."""
+        """Figures of the small model, trained once on the synthetic texts."""
         return self._classifier("synthetic")
 
     @property
     def zero_shot(self) -> Classifier | None:
-        """The small model, trained on texts that the same language models wrote without the hospitals."""
+        """Figures of the small model, trained on texts that the same language models wrote without the hospitals."""
         return self._classifier("zero_shot")
 
     @property
     def as_many_as_zero_shot(self) -> Classifier | None:
-        """The small model, trained on as many synthetic texts as `zero_shot`."""
+        """Figures of the small model, trained on the same number of synthetic texts as `zero_shot`."""
         group = self.content.get("zero_shot")
         return _classifier(group.get("as_many")) if isinstance(group, Mapping) else None
 
@@ -230,7 +237,7 @@ class Metrics(Document):
 
     @property
     def nearness(self) -> Nearness | None:
-        """The distances from held-out texts, in a task without labels."""
+        """Distances from held-out texts, in a task without labels."""
         group = self.content.get("nearness")
         if not isinstance(group, Mapping):
             return None
@@ -245,7 +252,7 @@ class Metrics(Document):
 
     @property
     def label_sets(self) -> LabelSets | None:
-        """Micro F1 in a task whose texts may have several labels, in place of accuracies."""
+        """Micro F1, in place of accuracies, in a task in which texts may have several labels."""
         group, real = self.content.get("label_sets"), self.content.get("label_sets_real")
         if not isinstance(group, Mapping):
             return None
@@ -265,22 +272,22 @@ class Metrics(Document):
 
     @property
     def utility(self) -> Classifier | None:
-        """The small model, trained on the synthetic texts, with intervals, averaged over several trainings."""
+        """Figures of the small model, trained on the synthetic texts: means over several trainings, with intervals."""
         return self._on_these_texts("utility")
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """As `utility`, but trained on the most probable labels alone. None if the texts have no probabilities."""
+        """The same as `utility`, but trained on the most probable labels; None if the texts have no probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
     def utility_with_transfer(self) -> Classifier | None:
-        """The small model, trained on the synthetic texts and the public ones of `transfer.jsonl`."""
+        """Figures of the small model, trained on the synthetic texts and the public texts of `transfer.jsonl`."""
         return self._on_these_texts("utility_with_transfer")
 
     @property
     def generation_gap(self) -> Gain | None:
-        """Accuracy of `released_classifier` minus that of a classifier of its kind trained on the synthetic texts."""
+        """Accuracy of `released_classifier` minus that of a linear classifier trained on the synthetic texts."""
         group = self.content.get("released_classifier")
         if not isinstance(group, Mapping) or self.released_classifier is None:
             return None
@@ -288,37 +295,37 @@ class Metrics(Document):
 
     @property
     def released_classifier(self) -> Classifier | None:
-        """The classifier that is made of the released numbers alone, without any text."""
+        """Figures of the classifier defined by the released numbers alone, without any text."""
         return self._on_these_texts("released_classifier")
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The small model, trained on private records, at most as many as synthetic texts; only in a simulation."""
+        """Figures of the small model, trained on no more private records than synthetic texts; only in a simulation."""
         return self._classifier("utility_real")
 
     @property
     def utility_encoder(self) -> Classifier | None:
-        """Results of a second classifier, which was trained on the encoder's vectors of the synthetic texts."""
+        """Figures of a second classifier, trained on the encoder's vectors of the synthetic texts."""
         return self._classifier("utility_encoder")
 
     @property
     def real_private(self) -> Classifier | None:
-        """The small model, trained once on all private records; only in a simulation."""
+        """Figures of the small model, trained once on all private records; only in a simulation."""
         return self._classifier("real_private")
 
     @property
     def majority_class(self) -> Classifier | None:
-        """A model that always answers the test texts' most frequent label."""
+        """Figures of a model that always predicts the test texts' most frequent label."""
         return self._classifier("majority_class")
 
     @property
     def federated(self) -> Classifier | None:
-        """A classifier trained on the synthetic texts and tested on the parties' records, by noised counts."""
+        """Figures of a classifier trained on the synthetic texts and tested on parties' records by noised counts."""
         return self._classifier("federated")
 
     @property
     def disclosed(self) -> str | None:
-        """Features by which the texts disclose records; empty if there are none, and None if this was not tested."""
+        """Names of features through which the texts disclose records; empty if there are none, None if not tested."""
         group = self.content.get("disclosures")
         if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
             return None
@@ -331,7 +338,7 @@ class Metrics(Document):
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
-        """Return the classifier of a group; None if it was not tested on the texts of the last evaluation."""
+        """Return the classifier of a group; None if it was not tested on the texts used in the last evaluation."""
         classifier = self._classifier(name)
         return classifier if classifier and classifier.test == self.test else None
 
@@ -356,7 +363,7 @@ def _classifier(group: object) -> Classifier | None:
         macro_f1=_estimate(group.get("macro_f1")),
         records=_whole(group.get("records")),
         trained_on=_whole(group.get("trained_on")),
-        recall_by_label=_by_label(group.get("recall_by_label")),
+        confusion=_matrix(group.get("confusion")),
         rows=_whole(detailed.get("rows")),
         test=_text(group.get("test")),
         definition=_text(group.get("definition")),
@@ -367,7 +374,7 @@ def _classifier(group: object) -> Classifier | None:
 
 
 def _estimate(figure: object) -> Estimate:
-    """Return a figure with or without an interval; an empty estimate if the value is not a number."""
+    """Return a figure as an estimate, with or without an interval; an empty estimate if its value is not a number."""
     detailed = figure if isinstance(figure, Mapping) else {"value": figure}
     if (value := finite(detailed.get("value"))) is None:
         return Estimate()
@@ -376,8 +383,12 @@ def _estimate(figure: object) -> Estimate:
     return Estimate(value, None if low is None or high is None else (low, high))
 
 
-def _by_label(shares: object) -> dict[str, float]:
-    return {label: share for label, share in shares.items() if is_number(share)} if isinstance(shares, Mapping) else {}
+def _matrix(rows: object) -> dict[str, dict[str, int]]:
+    """Return a matrix of counts without rows that are empty; none of it if a row is not one of counts."""
+    whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
+    if not all(isinstance(count, int) and count > 0 for row in whole.values() for count in row.values()):
+        return {}
+    return {label: dict(row) for label, row in whole.items() if row}
 
 
 def _whole(value: object) -> int | None:

@@ -1,8 +1,8 @@
-"""`privacy.json`: a run's guarantee, its assumptions and limits, and the part of it that was spent.
+"""`privacy.json`: a run's guarantee, its assumptions and limits, and the part that was spent.
 
-`server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
-step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,
-features or radii, unless they are stated to be on the grid.
+`server/planning/guarantee_facts.py` creates the document from the plan and the ledger; `server/run_folder.py` writes it
+after each step. An epsilon is infinite if nothing bounds the loss. Scales and sensitivities are in votes, records,
+cosines, features or radii, unless they are stated to be in grid units.
 """
 
 import math
@@ -21,12 +21,12 @@ NO_AGGREGATION = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjacency(Document):
-    """The data sets that the guarantee makes hard to tell apart.
+    """The pairs of data sets that the guarantee makes hard to distinguish.
 
     Attributes:
-        relation: Difference of the two data sets: "add or remove".
+        relation: Difference between the two data sets: "add or remove".
         unit: "sample" or "user": one data set has one more such unit than the other.
-        max_records: Largest number of records of one unit that count.
+        max_records: Maximum number of records counted per unit.
     """
 
     relation: str = "add or remove"
@@ -39,7 +39,7 @@ class Subsampling(Document):
     """A random subset of the records that takes part in a query.
 
     Attributes:
-        rate: Probability of each unit.
+        rate: Probability that a unit is in the subset.
         redrawn: Whether a new subset is drawn for each answer.
     """
 
@@ -49,7 +49,7 @@ class Subsampling(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(Document):
-    """A noised choice among texts that are written from the record itself.
+    """A noised choice among texts that are written from a record itself.
 
     Attributes:
         claimed_epsilon: Epsilon according to the method's paper.
@@ -66,24 +66,24 @@ class StatedQuery(Document):
 
     Attributes:
         name: The query's name in the plan.
-        times: Number of answers that are paid for.
-        kind: The query's kind, from the closed set of kinds.
-        parameters: Parameters of the query's specification, keyed by their names on the query's page in
+        times: Number of answers charged to the budget.
+        kind: The query's kind, from the closed set of queries.
+        parameters: Parameters of the query's specification, keyed by their names in the query's file in
             `common/queries`.
         mechanism: The mechanism that adds noise to the answers.
-        summed: Whether its answers are summed over the parties.
-        share_of_epsilon: Fraction of epsilon that calibration assigned to the query.
-        epsilon_alone: Epsilon of its answers alone.
-        subsampling: The subset of the records that takes part; None if all do.
-        grid: Grid points in the answer's unit.
+        summed: Whether the answers are summed over the parties.
+        share_of_epsilon: Fraction of epsilon that the calibration assigned to the query.
+        epsilon_alone: Epsilon of this query's answers alone.
+        subsampling: The random subset of the records that takes part; None if all do.
+        grid: Number of grid points per unit of the answer.
         sensitivity_l1: Largest change of an answer caused by one unit, in the l1 norm.
         sensitivity_l2: Largest change of an answer caused by one unit, in the Euclidean norm.
         scale: Scale of the noise, in the answer's unit.
         scale_grid: Scale of the noise, in grid units.
-        density_error_times_records: Error that noise adds to a sketched density, for the planned mechanism and for each
-            of two alternatives.
+        density_error_times_records: Error that noise adds to a sketched density, times the number of records, for the
+            planned mechanism and for each of two alternatives.
         choice: Epsilon of a noised choice, both according to the paper and among public candidates.
-        noise_multiplier: Noise of one step of DP-SGD in units of the sensitivity.
+        noise_multiplier: Noise in one step of DP-SGD, as a multiple of the sensitivity.
     """
 
     name: str
@@ -106,12 +106,12 @@ class StatedQuery(Document):
 
     @property
     def candidates(self) -> int:
-        """Number of texts among which the query chooses, for a query that makes a choice."""
+        """Number of texts from which the query chooses, for a query that makes a choice."""
         return int(self.parameters["candidates"])
 
     @property
     def steps(self) -> int:
-        """Number of steps of the training, for a query that trains a model."""
+        """Number of training steps, for a query that trains a model."""
         return int(self.parameters["steps"])
 
     @property
@@ -137,7 +137,7 @@ class AgainstColluders(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent(Document):
-    """The part of the plan that was used.
+    """The part of the plan that was spent.
 
     Attributes:
         epsilon: Epsilon of the queries asked.
@@ -172,35 +172,35 @@ class Privacy(Document):
     Attributes:
         statement: The guarantee in words, as paragraphs.
         epsilon: The requested epsilon.
-        delta: δ, a public constant; 0 if nothing is asked.
-        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows an incorrect formula of a
+        delta: δ, a public constant; 0 if no query is asked.
+        planned_epsilon: Epsilon of the planned noise; above `epsilon` if the noise follows an incorrect formula from a
             paper.
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all queries that have a privacy proof.
-        pure_epsilon: Epsilon with no delta; None if it is infinite.
-        released_epsilon: Epsilon of the released texts, against an observer who does not know any party's noise.
-        party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
+        pure_epsilon: Epsilon without a delta; None if it is infinite.
+        released_epsilon: Epsilon of the released texts against an observer who does not know any party's noise.
+        party_epsilon: Epsilon of a party's answers against the coordinator and the colluders.
         calibration: Kind of calibration: "tight" or "paper".
-        adjacency: The change of the records against which the guarantee protects.
-        mechanism: The mechanisms in words.
+        adjacency: The change in the records that the guarantee hides.
+        mechanism: Names of the mechanisms that add noise.
         queries: The planned queries.
-        max_attempts: Attempts at an answer that are paid for.
-        parties: L, number of parties.
-        max_dropouts: Largest number of parties that may be missing from a sum.
+        max_attempts: Number of attempts at an answer that are charged to the budget.
+        parties: L, the number of parties.
+        max_dropouts: Maximum number of parties that may be missing from a sum.
         assumed_survivors: Smallest number of parties in a sum.
-        assumed_colluders: Number of other parties that are assumed to tell the coordinator their noise.
-        noise_parties: Number of parties whose noise shares add up to the whole noise.
+        assumed_colluders: Number of other parties that are assumed to reveal their noise to the coordinator.
+        noise_parties: Number of parties whose noise shares add up to the full noise.
         threshold: Smallest number of parties that can remove a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
         neighbours: Number of parties with which each party shares masks.
         corrupt: Number of parties that may deviate from the protocol.
         largest_coalition: Largest number of colluding parties against which the masks remain secure.
         against_colluders: Epsilon for each number of colluders.
-        spent: Part of the plan that was used.
+        spent: The part of the plan that was spent.
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
         labels_from_records: Whether the labels were taken from private records.
-        earlier: The run that asked the parties, if this one uses its answers.
+        earlier: The run that asked the parties, if this run uses its answers.
         not_covered: Limits of the guarantee, each item "Heading: explanation.".
     """
 
@@ -239,7 +239,7 @@ class Privacy(Document):
     not_covered: tuple[str, ...] = ()
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the JSON before anything is spent, with the expected signal of each query of this run."""
+        """Return the document as JSON before anything is spent, with the expected signal of each query of this run."""
         facts = self.to_json()
         del facts["spent"]
         # Queries of an earlier run, whose answers are used again, are none of this plan.
@@ -249,12 +249,12 @@ class Privacy(Document):
 
     @property
     def noisy(self) -> bool:
-        """Whether the requested epsilon is finite, so that all answers that can have noise have it."""
+        """Whether the requested epsilon is finite, so that noise is added to all answers that can have it."""
         return math.isfinite(self.epsilon)
 
     @property
     def masked(self) -> bool:
-        """Whether there is secure aggregation."""
+        """Whether secure aggregation is used."""
         return self.aggregation != NO_AGGREGATION
 
     @property
@@ -264,7 +264,7 @@ class Privacy(Document):
 
     @property
     def labels_per_record(self) -> int:
-        """Largest number of a record's labels under which the record counts."""
+        """Maximum number of a record's labels under which the record counts."""
         return max((query.parameters.get("labels_per_record", 1) for query in self.queries), default=1)
 
     @property
@@ -274,7 +274,7 @@ class Privacy(Document):
 
     @property
     def summed(self) -> bool:
-        """Whether secure aggregation sums any answers, together with the parties' noise shares."""
+        """Whether secure aggregation sums any answers together with the parties' noise shares."""
         return self.masked and any(query.summed for query in self.queries)
 
     @property

@@ -9,17 +9,17 @@ from server.documents.codec import ABSENT, OTHERS
 from server.documents.files import Document
 
 WORK = ("generate", "embed", "ask")
-"""Kinds of work whose seconds are counted."""
+"""Kinds of work for which the seconds are measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens(Document):
-    """Tokens of all requests of a round.
+    """Numbers of tokens in all requests of a round.
 
     Attributes:
-        input: Tokens read.
-        cached: Tokens read from a provider's prompt cache.
-        output: Tokens written.
+        input: Tokens read by the models.
+        cached: Tokens among these that were read from a provider's prompt cache.
+        output: Tokens written by the models.
     """
 
     input: int
@@ -33,9 +33,9 @@ class Payment(Document):
 
     Attributes:
         replies: Number of replies.
-        input_tokens: Tokens read.
+        input_tokens: Number of tokens read.
         cached_tokens: Number of the input tokens that were read from the prompt cache.
-        output_tokens: Tokens written.
+        output_tokens: Number of tokens written.
         cost: Cost in the currency of the prices; None if the price is unknown.
     """
 
@@ -66,7 +66,7 @@ class AskedQuery(Document):
         mechanism: The mechanism that adds noise to the answers.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
-        survivors: Number of parties whose answers are in the result.
+        survivors: Number of parties whose answers are included in the result.
         parties: Number of parties that were asked.
     """
 
@@ -81,25 +81,25 @@ class AskedQuery(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport(Document):
-    """A round. The method creates the report; `server/run.py` adds the queries, and measurements from `fid` on.
+    """A round. The method creates the report; `server/run.py` adds the queries and, from `fid` on, measurements.
 
     Attributes:
         round: Number of the round: from 0 in the program, from 1 in the file.
-        requested: Number of texts requested as candidates, for each model.
-        generated: Number of requested texts that became candidates, for each model.
-        lost: Number of requested texts that did not become candidates, for each model.
+        requested: Number of texts requested as candidates, keyed by model.
+        generated: Number of requested texts that became candidates, keyed by model.
+        lost: Number of requested texts that did not become candidates, keyed by model.
         candidates: Number of candidates after the round.
-        tokens: Tokens of all models.
-        calls: Number of requests.
-        losses: Number of replies with fewer texts than requested, for each model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of changes and dropped texts, for each model and each rule of the cleaner.
+        tokens: Numbers of tokens of all models.
+        calls: Number of requests to the models.
+        losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
+        cleaned: Number of repaired and dropped texts, keyed by model and by rule of the cleaner.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
-        figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
-        fid: Distance to the held-out texts; None if there are none.
-        fid_error: Standard error of `fid`; None if there is no `fid`, or for very few texts.
-        seconds: Seconds for each kind of work; None until the run has measured the round.
-        paid: Payments for the round, for each remote model.
+        figures: Figures that only this method reports, such as WASP's weights, stored among the other fields.
+        fid: Distance (FID) of the texts from the held-out texts; None if there are no held-out texts.
+        fid_error: Standard error of `fid`; None if there is no `fid`, or if there are very few texts.
+        seconds: Seconds, keyed by kind of work; None until the run has measured the round.
+        paid: Payments for the round, keyed by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.
     """
 
@@ -124,17 +124,17 @@ class RoundReport(Document):
     epsilon: float | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as strict JSON. Measurements are absent until the run has made them."""
+        """Return the report as strict JSON. Measurements are omitted until the run has made them."""
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
     def for_readers(self) -> "RoundReport":
-        """Return the round with its number counted from 1, for people; the program counts from 0."""
+        """Return the round numbered from 1, for readers, while the program numbers rounds from 0."""
         return replace(self, round=self.round + 1)
 
     @property
     def label_shares(self) -> Mapping[str, float]:
-        """Proportion of each label among the records, from noised answers; empty if the method did not ask for it."""
+        """Proportions of the labels among the records, from noised answers, keyed by label; empty if not queried."""
         counted = self.figures.get("metadata")
         shares = self.figures.get("shares") or (counted.get("labels") if isinstance(counted, Mapping) else None)
         return shares if isinstance(shares, Mapping) and all(map(codec.is_number, shares.values())) else {}

@@ -1,4 +1,4 @@
-"""`run.json`: identity, progress and parts of a run; `traffic.json`: bytes that a simulation sent."""
+"""`run.json`: identity, progress and parts of a run; `traffic.json`: bytes that were sent in a simulation."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
-"""Packages whose versions are in `run.json`."""
+"""Packages for which `run.json` contains the version."""
 
 COMPLETE, PARTIAL, REFUSED = "complete", "partial", "refused"
 
@@ -30,22 +30,24 @@ class RunSummary(Document):
 
     Attributes:
         run: Identity of the run.
-        status: "complete"; "partial" for a run that can be resumed; "refused" for a complete one whose texts disclose
-            records, as a simulation found (`refuse_disclosures`).
+        status: "complete"; "partial" for a run that can be resumed; "refused" for a complete run with texts that
+            disclose records, as found in a simulation (`refuse_disclosures`).
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.
         kind: Kind of the texts in the plural, such as "discharge letters"; missing in earlier versions.
-        labels: The task's labels with their public descriptions, or `UNLABELLED` alone; empty for a baseline.
-        seconds: Wall time, excluding interruptions.
-        warnings: Advice on each query that noise is expected to drown, keyed by query; a list in earlier versions.
+        labels: Public descriptions of the task's labels, keyed by label, or only `UNLABELLED`; empty for a baseline.
+        seconds: Wall time in seconds, excluding interruptions.
+        warnings: Advice on each query for which the answers are expected to be mere noise, keyed by query; a list in
+            earlier versions.
         reason: Why the run is partial; written by earlier versions only.
-        spans: The task's types of spans with their public descriptions; missing if there are none.
+        spans: Public descriptions of the task's types of spans, keyed by type; missing if there are none.
         versions: Versions of the program and its libraries.
-        started: Day on which it began, such as 2026-11-24; this field and the following ones are missing in earlier
-            versions.
+        started: Day on which the run began, such as 2026-11-24; this field and the following ones are missing in
+            earlier versions.
         models: Names of the language models.
-        forms: Form of the prompts of each language model that completes a list, keyed by model; missing if none does.
+        forms: Form of the prompts for each language model that completes a list, keyed by model; missing if no model
+            does.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
         recipient: Recipient of the texts, as the coordinator states it.
@@ -89,12 +91,12 @@ class RunSummary(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic(Document):
-    """`traffic.json` of a simulation in one process that was not resumed.
+    """The document `traffic.json` of a simulation that ran in one process and was not resumed.
 
     Attributes:
         parties: Number of parties.
-        bytes_to_parties: Bytes of all messages to all parties.
-        bytes_from_parties: Bytes of all replies from the parties.
+        bytes_to_parties: Number of bytes in all messages to the parties.
+        bytes_from_parties: Number of bytes in all replies from the parties.
     """
 
     FILE: ClassVar[str] = "traffic.json"

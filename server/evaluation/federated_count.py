@@ -1,9 +1,9 @@
-"""Accuracy of a classifier on the parties' own records, by two noised counts.
+"""Accuracy of a classifier on the parties' own records, from two noised counts.
 
-After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
-the parties, each of which counts its records that the classifier labels correctly
-(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and its
-fraction of epsilon is taken from the method's queries; with public test texts it is unnecessary.
+After the last round, a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent
+to the parties, each of which counts how many of its records the classifier labels correctly
+(`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are revealed. The query is part of the plan, and
+its fraction of epsilon is taken from the method's queries; with public test texts the query is unnecessary.
 """
 
 import math
@@ -30,14 +30,14 @@ DEFINITION = (
 """Definition of the figures, for reports."""
 
 _NEVER = -1e6
-"""Intercept of a label without texts: the lowest value that the query allows."""
+"""Intercept for a label without texts: the lowest value that the query allows."""
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Return a method's queries, with less epsilon, followed by the count; the same queries if `share` is 0.
+    """Return a method's queries, with less epsilon, followed by the count; if `share` is 0, return them unchanged.
 
-    The count has Laplace noise, which is the smallest for two counts asked once. Its epsilon is pure (no delta) if that
-    of all other queries is.
+    The count has Laplace noise, which is the smallest possible for two counts queried once. Its epsilon is pure
+    (without delta) if the epsilon of all other queries is pure.
     """
     if share == 0:
         return tuple(queries)
@@ -54,7 +54,7 @@ def planned(plan: Plan) -> bool:
 
 
 def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan: Plan) -> CorrectCount:
-    """Train the classifier on the synthetic texts and put it into a query.
+    """Train the classifier on the synthetic texts, and return the query that contains it.
 
     Args:
         vectors: (candidates, dim).
@@ -72,7 +72,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 
 
 def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
-    """Make the group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy."""
+    """Return the group for `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy."""
     (query,) = (query for query in plan.queries if query.name == NAME)
     sigma = query.noise_deviation * plan.surplus(query, answered.survivors)
     right, records = (float(value) for value in answered.values)

@@ -1,6 +1,6 @@
-"""Fractions of structured texts with each field, and with each value of enumerations: a group of `metrics.json`.
+"""Fractions of structured texts that have each field and each value of an enumeration: a group of `metrics.json`.
 
-Fractions of the synthetic texts need no private record. A simulation adds the fractions of the real records, marked as
+The fractions of synthetic texts need no private record. A simulation adds the fractions of the real records, marked as
 such.
 """
 
@@ -20,11 +20,11 @@ DEFINITION = (
 
 
 Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
-"""For each round: number of changes and dropped texts, by model and the cleaner's rule."""
+"""For each round, the numbers of repaired and dropped texts, keyed by model and by the cleaner's rule."""
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
-    """Return the group of figures on a run's texts, with a note on repaired and dropped ones; empty for plain texts."""
+    """Return the figures for a run's texts, with a note on repaired and dropped texts; empty for unstructured texts."""
     if structure is None:
         return {}
     note = _note(cleaned)
@@ -32,7 +32,7 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
 
 
 def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
-    """Return the group of figures on these texts. Texts without the structure are counted, but not in the fractions."""
+    """Return the figures for these texts. Texts without the structure are counted, but excluded from the fractions."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
     group: dict[str, Any] = {
         "definition": DEFINITION.format(text_field=structure.text_field),
@@ -49,14 +49,14 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 
 def _note(cleaned: Cleaned) -> str | None:
-    """Return a sentence on what the cleaner repaired and dropped in all rounds, for each kind; None if neither."""
+    """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None if it changed nothing."""
     rounds = list(cleaned)
     said = [counted(rounds, "repaired", "structure: "), counted(rounds, "dropped", "no structure: ")]
     return f"Of what the models wrote, {'; '.join(filter(None, said))}." if any(said) else None
 
 
 def counted(cleaned: Cleaned, what: str, prefix: str) -> str:
-    """Return a text with `what` and the number of the cleaner's changes of each kind in all rounds; empty if none.
+    """Return `what`, followed by the number of the cleaner's changes of each kind in all rounds; empty if none.
 
     Args:
         cleaned: The changes.

@@ -1,4 +1,4 @@
-"""Figures with their intervals, or reasons why they are missing, and the groups that any set of texts can have."""
+"""Figures with their intervals, or with reasons why they are missing, and the groups that apply to any set of texts."""
 
 import logging
 import math
@@ -27,24 +27,26 @@ Group = dict[str, Any]
 
 SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
-"""Reasons in place of accuracies."""
+"""Reason given in place of accuracies."""
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Input of all figures.
+    """Input for all figures.
 
     Attributes:
         candidates: The synthetic texts.
         test: Real texts that do not belong to any party.
         evaluation: Settings of the small model and of all other figures.
         encoder: The agreed encoder.
-        experiment_seed: Seed of all sampling.
-        embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
-        released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
-        public: Reads the public texts, if the task has any; only figures that are compared with those of public texts
-            need them.
+        experiment_seed: Seed for all sampling.
+        embed: Function used in place of `encoder.encode`, such as a version with a cache, since embedding is the most
+            costly step.
+        released: The synthetic texts as released, if figures use only one of their fields; None: the texts of the
+            candidates.
+        public: Function that reads the public texts, if the task has any; needed only for figures that are compared
+            with public texts.
         language: Language of the texts.
     """
 
@@ -60,7 +62,7 @@ class Measured:
 
     @property
     def labelled(self) -> bool:
-        """Whether texts have labels."""
+        """Whether the texts have labels."""
         return not is_one_population({text.label for text in self.candidates} | {record.label for record in self.test})
 
     @property
@@ -70,8 +72,13 @@ class Measured:
 
     @property
     def whole_texts(self) -> Sequence[str]:
-        """Texts of the candidates with all of their fields."""
+        """Texts of the candidates, with all their fields."""
         return self.texts if self.released is None else self.released
+
+    @property
+    def in_sections(self) -> bool:
+        """Whether the candidates are sections of the released texts, of which each may have several."""
+        return len(self.candidates) != len(self.whole_texts)
 
     @cached_property
     def texts(self) -> list[str]:
@@ -93,7 +100,7 @@ class Measured:
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:
-        """Draw a sample of at most `most` records (default: `evaluation.texts`), fixed by the experiment seed."""
+        """Draw at most `most` records (default: `evaluation.texts`); the experiment seed determines the sample."""
         order = rng.experiment(self.experiment_seed, "measures", purpose).permutation(len(records))
         return [records[at] for at in order[: most or self.evaluation.texts]]
 
@@ -112,12 +119,12 @@ def figure(
 
 
 def over_texts(score: Callable[[NDArray[np.intp]], float], rows: int) -> Figure:
-    """Return a figure of all test texts, with its interval over them; `score` takes the indices of some of them."""
+    """Return a figure over all test texts, with its interval; `score` is called with the indices of some of them."""
     return figure(lambda: score(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(score, rows))
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Return the figures of one computation or, if it fails, the same reason in place of each."""
+    """Return figures that one function computes together; if it fails, return the same reason in place of each."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -126,14 +133,14 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure. For a library's error it is the type: its message may quote text."""
+    """Return the reason in place of each figure; for a library's error only its type, as the message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
-    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`, if there are labels."""
+    """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
     if not measured.labelled or measured.several:
         return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
@@ -160,7 +167,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model in training `number` of several (`small_model.predictions`)."""
+    """Predict the test texts' labels by the small model in training number `number` (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,
@@ -171,7 +178,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Return the mean of `after` minus that of `before`, with its interval; each row is a fraction of right answers."""
+    """Return the gain in the mean from `before` to `after`, with its interval; rows are fractions of right answers."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
@@ -194,7 +201,7 @@ def scored(
 
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
-    """Measure perplexity and next-token accuracy, on the test texts, of a language model trained on `train`."""
+    """Measure the perplexity and next-token accuracy on the test texts of a language model trained on `train`."""
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
     scores: dict[str, Callable[[NDArray[np.float64]], float]] = {
@@ -226,13 +233,13 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones, as the level that synthetic texts could reach.
+    """Measure the fidelity of real texts to other real texts, as the level that synthetic texts could reach.
 
     Args:
         measured: Settings and encoder.
         records: Real texts in place of the synthetic ones.
         real: Other real texts.
-        about: Description of both, for the definition.
+        about: Description of both sets, for the definition.
     """
     candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]
     in_place = replace(measured, candidates=candidates)
@@ -242,7 +249,7 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
 
 
 def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
-    """Measure distances of the synthetic texts from real ones."""
+    """Measure the distances of the synthetic texts from real ones."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]

@@ -1,7 +1,8 @@
-"""What texts with several labels teach, and how well they preserve pairs of labels: a group of `metrics.json`.
+"""What classifiers learn from texts with several labels, and how well pairs of labels are preserved (`metrics.json`).
 
-As for texts with one label (`zero_shot.py`), the same classifiers are trained on the synthetic texts, on what the same
-models wrote before any answer and, in a simulation, on the private records, and tested on the same held-out texts.
+As for texts with one label (`zero_shot.py`), the same classifiers are trained on the synthetic texts, on texts that the
+same models wrote before any answer and, in a simulation, on the private records; all are tested on the same held-out
+texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ _TEXTS = Sequence[Candidate] | Sequence[Record]
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out ones.
+    """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
@@ -55,7 +56,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def taught(measured: Measured, train: _TEXTS) -> dict[str, Figure]:
-    """Measure micro and macro F1 on the test texts after training on these, with intervals."""
+    """Measure micro and macro F1 on the test texts after training on these texts, with intervals."""
     right = multilabel.marks([record.labels for record in measured.test], _labels(measured))
     try:
         return _scores(_answers(measured, train), right)

@@ -1,10 +1,10 @@
-"""Nearness to real texts, for tasks without labels: do the hospitals' answers bring the texts nearer to real ones?
+"""Nearness to real texts, for tasks without labels: whether the hospitals' answers bring the texts nearer to real ones.
 
-With labels a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without labels it is judged by
-the distance (FID) of its texts from held-out texts. Two other distances serve for comparison: that of the texts which
-the same models wrote before any answer, and that of real texts. FID depends on the numbers of texts, so all three sets
-are equally large and are compared with the same real texts, the second half of the held-out texts. The first half is
-the set of real texts whose distance is measured.
+With labels, a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without labels, it is judged
+by the distance (FID) of its texts from held-out texts. For comparison, the same distance is measured for texts that the
+same models wrote before any answer, and for real texts. FID depends on the number of texts, so all three sets have the
+same size and are compared with the same real texts, the second half of the held-out texts. The real texts among the
+three sets come from the first half.
 """
 
 import math
@@ -30,7 +30,7 @@ _DEFINITION = (
 
 
 def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty with labels, or without held-out or synthetic texts.
+    """Return the comparison for `metrics.json`; empty if the task has labels, or without held-out or synthetic texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
@@ -58,7 +58,7 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 def _distance(
     measured: Measured, vectors: NDArray[np.float32], count: int, texts: Sequence[str]
 ) -> tuple[float, float]:
-    """Return the FID of `count` random texts of `texts` from `vectors`, and its standard error; NaN for too few texts.
+    """Return the FID of `count` random texts from `vectors`, and its standard error, which is NaN for too few texts.
 
     Raises:
         DataError: There are fewer than two texts.

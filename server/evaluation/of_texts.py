@@ -1,9 +1,9 @@
 """Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private record is needed.
 
 A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
-"rows", the number of texts behind it. A figure that cannot be computed has the value None and a "reason"; the others
-are still computed. Groups that use private records outside a query are made by
-`simulations/private_evaluation/of_records.py`, only in a simulation, and marked "simulation_only".
+"rows", the number of texts behind it. A figure that cannot be computed has the value None and a "reason"; the other
+figures are still computed. Groups that use private records outside a query are computed only in a simulation, by
+`simulations/private_evaluation/of_records.py`, and are marked "simulation_only".
 """
 
 import logging
@@ -33,7 +33,7 @@ _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synth
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """Return the chosen groups of figures that need no private record, each followed by its reference, if any."""
+    """Return the chosen groups of figures that need no private record, each followed by its reference group, if any."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -53,7 +53,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
-    """Return a reason in place of each chosen group that needs private records and has no figures from a simulation."""
+    """Return a reason in place of each chosen group that needs private records and was not computed by a simulation."""
     reason = "it looks at private records, which only a simulation has at hand"
     private = ("fidelity_private", "membership", "canaries", "sites", "disclosures")
     names = [name for name in private if name in chosen and name not in known]
@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """Measure the configured small model and, if texts have probabilities, the same with the most probable labels."""
+    """Measure the configured small model and, if texts have probabilities, also with the most probable labels."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]
@@ -79,7 +79,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Measure fidelity to the test texts and, for comparison, of one random half of them to the other half."""
+    """Measure the fidelity to the test texts and, for comparison, that of one random half of them to the other half."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."
@@ -110,7 +110,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
-    """Measure rates of personal information in the synthetic texts and, for comparison, in public texts."""
+    """Measure the rates of personal information in the synthetic texts and, for comparison, in public texts."""
     groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL), measured.language)}
     try:
         public = measured.public()
@@ -142,7 +142,7 @@ def _rates(texts: Sequence[str], language: str) -> Group:
 
 
 def _with_all_kinds(groups: Sequence[Group]) -> None:
-    """Give each group a rate for every kind of personal information that any of them has; 0 where none was found."""
+    """Add to each group a rate of 0 for every kind of personal information that only other groups contain."""
     if not all("of_a_kind" in group for group in groups):
         return
     kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})
@@ -159,7 +159,7 @@ def _custom(measured: Measured) -> Group:
 
 
 def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
-    """Compute the user's metric. Epsilon is spent by then, so no error of the metric may end the run."""
+    """Compute a user's metric. Epsilon has been spent by then, so no error in the metric may end the run."""
     try:
         number = float(metric(list(texts), list(labels)))
     except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text

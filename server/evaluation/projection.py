@@ -1,7 +1,7 @@
-"""Coordinates of each text on a map: the first two principal components of the synthetic texts' embeddings.
+"""Coordinates of each text on a map, whose axes are the first two principal components of the synthetic embeddings.
 
-The axes are computed from the synthetic texts alone, so that their map reveals nothing that the texts do not. A
-simulation projects the private records onto the same axes; their coordinates are private and stored in a separate file.
+The axes are computed only from the synthetic texts, so that their map reveals nothing beyond the texts. A simulation
+projects the private records onto the same axes; their coordinates are private and stored in a separate file.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,8 @@ class Projection:
 
     Attributes:
         mean: (dimensions,) the origin of the plane.
-        axes: (2, dimensions) unit norm, the largest entry of each positive, so that equal texts give equal maps.
+        axes: (2, dimensions) unit norm; the largest entry of each axis is positive, so that equal texts give equal
+            maps.
         explained: Fraction of the embeddings' variance along each axis.
     """
 
@@ -31,7 +32,7 @@ class Projection:
 
     @classmethod
     def fit(cls, vectors: NDArray[np.float32]) -> Self | None:
-        """Return the two principal components of (texts, dimensions) vectors; None if they do not span a plane."""
+        """Return the plane of the first two principal components of (n, dimensions) vectors; None if they span none."""
         if len(vectors) < 3 or vectors.shape[1] < 2:
             return None
         mean = mean_of(vectors)
@@ -51,19 +52,19 @@ class Projection:
 
     @classmethod
     def of(cls, saved: TextMap) -> Self | None:
-        """Return the plane of a map, up to rounding; None if the map has none."""
+        """Return the plane of a stored map, up to rounding; None if the map has none."""
         if saved.explained is None:
             return None
         first, second = saved.explained
         return cls(mean=np.array(saved.mean), axes=np.array(saved.axes), explained=(first, second))
 
     def place(self, vectors: NDArray[np.float32]) -> list[list[float]]:
-        """Return two coordinates on the plane for each row of (texts, dimensions) vectors."""
+        """Return the coordinates on the plane, one pair for each row of (texts, dimensions) vectors."""
         return [point for rows in blocks(vectors) for point in ((rows - self.mean) @ self.axes.T).round(4).tolist()]
 
 
 def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
-    """Return the axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
+    """Return a map with the axes and a point for each line of `synthetic.jsonl`; empty if the vectors span no plane."""
     projection = Projection.fit(vectors)
     if projection is None:
         return TextMap()

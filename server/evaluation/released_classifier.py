@@ -1,8 +1,8 @@
-"""What a run's released numbers say about any text: their classifier, and its probabilities for public texts.
+"""The classifier that a run's released numbers define, and its probabilities for public texts.
 
-Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
-they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
-label, including words that no language model wrote (Hinton et al. 2015, section 3).
+Both are functions of released numbers and of public texts, so they cost no privacy. The public texts are a *transfer
+set*: they are not synthetic data and are stored in a separate file, but a student learns from them which words belong
+to a label, including words that no language model wrote (Hinton et al. 2015, section 3).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ def transfer_set(
     most: int,
     experiment_seed: int,
 ) -> list[Candidate]:
-    """Draw at most `most` different public texts, with their most probable labels and the probabilities."""
+    """Draw at most `most` different public texts, and return them with label probabilities and likeliest labels."""
     texts = list(dict.fromkeys(public))
     order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
     texts = [texts[place] for place in sorted(order.tolist())]
@@ -48,7 +48,7 @@ def transfer_set(
 def measured_with(
     measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
 ) -> dict[str, Group]:
-    """Return groups of `metrics.json` on the classifier, and on the small model trained with the public texts too."""
+    """Return groups for `metrics.json` on the classifier, and on the small model if also trained on public texts."""
     groups: dict[str, Group] = {}
     if not measured.test:
         return groups
@@ -66,7 +66,7 @@ def measured_with(
 
 
 def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
-    """Return how much less accurate a linear classifier trained on the synthetic texts' vectors is than `answers`."""
+    """Return the difference in accuracy between `answers` and a linear classifier of the synthetic texts' vectors."""
     candidates = measured.candidates
     if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}

@@ -1,8 +1,8 @@
-"""Embeddings from an endpoint with OpenAI's protocol: for figures on texts that may be sent there, never for votes.
+"""Embeddings from an endpoint with OpenAI's protocol, for figures on texts that may be sent there, never for votes.
 
-Votes need the same encoder at every party, and private text is never sent anywhere, so no party runs this class: it is
-not an `Encoder`, has no digest that a plan could name, and a party refuses it. It serves the models of the evaluation
-(`evaluation.embedding`), which see synthetic and held-out texts; both then leave this machine.
+Votes need the same encoder at every party, and private text is never sent anywhere, so no party uses this class: it is
+not an `Encoder`, has no digest that a plan could contain, and is refused by a party. It is used by the evaluation's
+models (`evaluation.embedding`) on synthetic and held-out texts, which then leave this machine.
 """
 
 import os
@@ -18,16 +18,16 @@ _RETRIES = 6
 
 
 class RemoteEncoder:
-    """An encoder at a remote endpoint, which maps texts to unit vectors.
+    """An encoder at a remote endpoint, which converts texts to unit vectors.
 
     Args:
         model: Name of the model at the endpoint.
-        base_url: Address of the endpoint; None is OpenAI's.
-        key_variable: The environment variable that holds the key.
+        base_url: Address of the endpoint; None: OpenAI's.
+        key_variable: Name of the environment variable that contains the key.
         batch: Number of texts in one request.
 
     Raises:
-        ConfigError: There is no key.
+        ConfigError: The environment variable contains no key.
     """
 
     runs_here = False
@@ -53,10 +53,10 @@ class RemoteEncoder:
 
     @property
     def digest(self) -> str:
-        """Not available: nothing proves that the endpoints of two parties compute the same.
+        """Digest of the encoder, which is not available: endpoints of two parties cannot be proved to compute the same.
 
         Raises:
-            ConfigError: Always; a plan names an encoder by its digest.
+            ConfigError: Always, since a plan identifies an encoder by its digest.
         """
         raise ConfigError(
             "embedding",
@@ -66,7 +66,7 @@ class RemoteEncoder:
         )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed at least one text: (len(texts), dimensions) float32, unit norm, in the order of `texts`.
+        """Return the vectors, (len(texts), dimensions) float32, unit norm, of at least one text, in the same order.
 
         Raises:
             ProviderError: The endpoint fails, or does not return one finite vector of the same width for each text.

@@ -1,9 +1,9 @@
-"""How well texts in sections preserve the order and the lengths of real ones: a group of `metrics.json`.
+"""How well texts in sections preserve the order and the lengths of real texts' sections: a group of `metrics.json`.
 
-What the sections teach is in the figures of texts with one label, each section being a text under its heading
-(`Task.classifier_inputs`). The models know nothing of the order. Two other orders serve for comparison: one in which
-each section is independent of the section before, with the real texts' frequencies, and the order of the plan, with all
-headings in every text.
+What classifiers learn from sections is measured as for texts with one label, each section being a text under its
+heading (`Task.classifier_inputs`). The models have no information on the order. Two other orders serve for comparison:
+one in which each section is independent of the one before, with the real texts' frequencies, and the order of the plan,
+with all headings in every text.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ Floats = NDArray[np.float64]
 
 
 def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> dict[str, Group]:
-    """Return the group for `metrics.json`; empty unless the task has sections, and there are real texts.
+    """Return the group for `metrics.json`; empty unless the task has sections and there are real texts.
 
     Args:
-        texts: The whole synthetic texts.
-        real: Whole real texts that do not belong to any party.
+        texts: The synthetic texts, as a whole.
+        real: Real texts, as a whole, that do not belong to any party.
         task: The task.
     """
     if not (task.sectioned and real):

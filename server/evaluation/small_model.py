@@ -1,4 +1,4 @@
-"""Accuracy on held-out texts of a small model that is trained on the synthetic texts, and the evaluation's settings."""
+"""Accuracy on held-out texts of a small model trained on the synthetic texts, and the settings of the evaluation."""
 
 import logging
 from collections import Counter
@@ -32,15 +32,16 @@ log = logging.getLogger("caucus.evaluate")
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
-"""A user's metric: a function from the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
+"""A user's metric: a function of the synthetic texts and their labels that returns a number
+(`server/methods/YOUR_OWN.md`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(EvaluationSettings):
-    """The settings of the evaluation, with the parts that they name.
+    """The settings of the evaluation, with the objects that they describe.
 
     Attributes:
-        embedding: Encoder for the small model alone; None uses the run's.
+        embedding: Encoder used only by the small model; None uses the run's encoder.
         own: The user's own metrics, keyed by name.
     """
 
@@ -85,12 +86,12 @@ class Evaluation(EvaluationSettings):
 
     @property
     def uses_endpoint(self) -> bool:
-        """Whether the model's texts are sent to an endpoint, where no private record may go."""
+        """Whether the small model's texts are sent to an endpoint, to which no private record may be sent."""
         return self.model in {"encoder", "network"} and self.embedding is not None and not self.embedding.runs_here
 
     @property
     def definition(self) -> str:
-        """Definition of the figures, for reports."""
+        """Definition of the small model's figures, for reports."""
         definition = _definition(self.model)
         if self.domain_adaptation == "deep_coral":
             definition += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
@@ -105,10 +106,10 @@ def by_encoder(evaluation: Evaluation) -> Evaluation:
 def metrics(
     candidates: Sequence[Candidate], held_out: Sequence[Record], evaluation: Evaluation, encoder: Encoder
 ) -> dict[str, Any]:
-    """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
+    """Return the fields of `metrics.json` for the small model, trained on synthetic texts and tested on held-out texts.
 
-    A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
-    is empty without held-out texts. It has only their number if texts have no labels or may have several.
+    A simulation adds `real_private`, the same model trained on the private records, without adaptation. The result is
+    empty without held-out texts. It contains only their number if texts have no labels or may have several.
     """
     if not held_out:
         return {}
@@ -124,7 +125,7 @@ def metrics(
 
 
 def majority_class(held_out: Sequence[Record]) -> dict[str, Any]:
-    """Measure the accuracy, on at least one held-out text, of a model that always answers the most frequent label."""
+    """Measure the accuracy of a model that always predicts the most frequent label, on at least one held-out text."""
     most = max(Counter(record.label for record in held_out).values())
     return {"definition": _MAJORITY, "accuracy": most / len(held_out)}
 
@@ -136,7 +137,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Measure accuracy, macro-F1 and the recall of each label on `test`, after training on `train`; see `predictions`.
+    """Measure accuracy, macro-F1 and the confusion matrix on `test`, after training on `train`; see `predictions`.
 
     Raises:
         DataError: An unlabelled text to adapt to is a test text.
@@ -147,7 +148,7 @@ def score(
         "records": len(train),
         "accuracy": accuracy.accuracy(predicted, right),
         "macro_f1": accuracy.macro_f1(predicted, right),
-        "recall_by_label": accuracy.recall_by_label(predicted, right),
+        "confusion": accuracy.confusion(predicted, right),
     }
 
 
@@ -159,9 +160,9 @@ def predictions(
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
-    """Return the test texts' labels by a small model trained on `train`, and a reason if there was nothing to fit.
+    """Return a small model's labels for the test texts after training on `train`, and a reason if it was not fitted.
 
-    Training uses the candidates' weights, and their probabilities of labels where they have any.
+    Training uses the candidates' weights and, where they have any, their label probabilities.
 
     Raises:
         DataError: As in `score`.
@@ -208,7 +209,7 @@ def predictions(
 
 
 def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
-    """Return the labels to learn: probabilities if all texts have them, and otherwise one label for each text."""
+    """Return the labels to learn: probabilities if all texts have them, otherwise one label per text."""
     rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
     if not rows or len(rows) < len(train):
         return [text.label for text in train]
@@ -217,7 +218,7 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
 
 
 def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) -> LinearClassifier:
-    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors; a constant answer for a single label."""
+    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors, or a constant for a single label."""
     labels = labels_of(train)
     if len(names := tuple(accuracy.sizes(labels))) == 1:
         return LinearClassifier(labels=names, weights=np.zeros((1, vectors.shape[1])), intercepts=np.zeros(1))
@@ -226,12 +227,12 @@ def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) 
 
 
 def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
-    """Return the weights of the texts in training; None for records, which have none."""
+    """Return the weights of the texts in training; None for records, which have no weights."""
     return [text.weight for text in train if isinstance(text, Candidate)] or None
 
 
 def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Return the names of the labels, and for each text its label's index, (n,), or the probabilities, (n, C)."""
+    """Return the label names, and for each text the index of its label, (n,), or its label probabilities, (n, C)."""
     if isinstance(given, SoftLabels):
         return given.names, np.array(given.probabilities)
     names = sorted(set(given))
@@ -319,5 +320,5 @@ def _definition(model: str) -> str:
 
 
 def _as_terms(text: str, terms: Sequence[str], extractor: Extractor) -> str:
-    """Replace a text by its terms in order, each once; a text without terms stays as it is."""
+    """Return a text's terms in order, each once; return a text without terms unchanged."""
     return "; ".join(terms[term] for term in extractor.first(text, len(terms))) or text

@@ -1,8 +1,9 @@
-"""Figures on spans: what a token classifier learns from the synthetic texts, and what was marked and dropped.
+"""Figures on spans: what a token classifier learns from the synthetic texts, and which marks were made and dropped.
 
 The held-out texts with spans are split at random. A token classifier is trained three times: on one half, on the
-synthetic texts, and on what the same models wrote before any answer. The other half tests all three. More texts teach
-more, so these three trainings use the same number of texts; a fourth training uses all synthetic texts.
+synthetic texts, and on texts that the same models wrote before any answer. All three are tested on the other half.
+Since a classifier learns more from more texts, these three trainings use the same number of texts; a fourth training
+uses all synthetic texts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ LEARNED, MARKS = "spans", "marks"
 """Names of the groups."""
 
 _DRAWS = 3
-"""Random parts of a set that is larger than the smallest, over which its figures are averaged."""
+"""Number of random subsets over which figures are averaged, for a set that is larger than the smallest one."""
 _LEARNED = (
     "{model} Trained on all {synthetic} synthetic texts, tested on {tested} held-out ones. as_many: trained on {texts} "
     "of the synthetic texts; zero_shot: on as many texts that the same models wrote before any answer; real: on as "
@@ -44,15 +45,15 @@ def of_run(
     *,
     experiment_seed: int,
 ) -> dict[str, Group]:
-    """Return both groups of a run; empty if the task has no types of spans.
+    """Return both groups for a run; empty if the task has no types of spans.
 
     Args:
         candidates: The synthetic texts.
         zero_shot: Texts that the same models wrote before any answer; may be empty.
         held_out: Real texts with spans that do not belong to any party; may be empty.
         task: The task, with the types.
-        cleaned: Number of dropped texts for each rule (`fields.Cleaned`).
-        experiment_seed: Seed of all sampling.
+        cleaned: Numbers of repaired and dropped texts (`fields.Cleaned`).
+        experiment_seed: Seed for all sampling.
     """
     if not task.spans:
         return {}
@@ -69,7 +70,7 @@ def learned(
     *,
     experiment_seed: int,
 ) -> dict[str, Group]:
-    """Return the group on the token classifier; see `of_run`."""
+    """Return the group on what the token classifier learned; see `of_run`."""
     if not task.spans:
         return {}
     if len(held_out) < 2:
@@ -105,7 +106,7 @@ def learned(
 
 
 def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
-    """Return the sums over several trainings of the counts of `tagger.matches`, or the reason why there are none."""
+    """Return the sums of the counts of `tagger.matches` over several trainings, or the error if there are no counts."""
     texts, right = [text.text for text in test], [text.spans for text in test]
     try:
         counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]
@@ -121,7 +122,7 @@ def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Fig
 
 
 def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
-    """Return the gain in F1, with its interval over the test texts, the same for both."""
+    """Return the gain in F1 with its interval over the test texts, which are the same for both."""
 
     def gain(at: NDArray[np.intp]) -> float:
         return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]

@@ -1,4 +1,4 @@
-"""A classifier of texts, as a file and in Python: with scikit-learn's interface, and without pickle."""
+"""A classifier of texts, as a file and as a Python class with scikit-learn's interface, without pickle."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +22,11 @@ RELEASED = "the released numbers, without any text"
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
-    """Return the document of a classifier that was made from a run's released numbers or texts, with its guarantee.
+    """Return the document of a classifier that was learned from a run's released numbers or texts, with its guarantee.
 
     Args:
         trained: The classifier.
-        source: What it was learned from, in words.
+        source: Description of what it was learned from.
         run: The run that asked the parties.
         encoder: Digest of the encoder.
         privacy: The run's `privacy.json`.
@@ -44,11 +44,11 @@ def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, 
 
 
 class TextClassifier:
-    """A trained classifier of texts, with scikit-learn's interface: `predict`, `predict_proba`, `score`, `classes_`.
+    """A trained text classifier with scikit-learn's interface: `predict`, `predict_proba`, `score`, `classes_`.
 
     Args:
-        trained: The classifier of vectors.
-        encoder: The encoder of texts.
+        trained: The classifier, which takes vectors.
+        encoder: The encoder, which converts texts to vectors.
     """
 
     def __init__(self, trained: LinearClassifier, encoder: Encoder | RemoteEncoder) -> None:
@@ -58,14 +58,14 @@ class TextClassifier:
 
     @classmethod
     def load(cls, file: str | Path, encoder: Encoder | RemoteEncoder) -> Self:
-        """Read a file of `caucus-coordinator classifier`, or the `classifier.json` of a run folder.
+        """Read a file written by `caucus-coordinator classifier`, or the `classifier.json` of a run folder.
 
         Args:
             file: The file.
             encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
 
         Raises:
-            ConfigError: The file is not a classifier's, or belongs to another encoder.
+            ConfigError: The file does not contain a classifier, or belongs to another encoder.
         """
         classifier = kept(Path(file))
         if classifier.encoder != encoder.digest:
@@ -79,7 +79,7 @@ class TextClassifier:
         return cls(trained_of(classifier), encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability of each label, (n, C), in the order of `classes_`.
+        """Return the label probabilities, (n, C), in the order of `classes_`.
 
         Raises:
             DataError: `texts` is not a sequence of texts.
@@ -96,7 +96,7 @@ class TextClassifier:
         """Return the accuracy, 0 to 1: the fraction of texts whose most probable label is the given one.
 
         Raises:
-            DataError: There are not as many labels as texts.
+            DataError: The number of labels differs from the number of texts.
         """
         if len(texts) != len(labels):
             raise DataError("labels", expected=f"one for each of {len(texts)} texts", got=len(labels))
@@ -104,7 +104,7 @@ class TextClassifier:
 
 
 def of_run(run: Path) -> TrainedClassifier | None:
-    """Return the classifier in a run folder; None if it has none.
+    """Return the classifier from a run folder; None if there is none.
 
     Raises:
         ConfigError: The file is damaged.
@@ -116,7 +116,7 @@ def kept(path: Path) -> TrainedClassifier:
     """Return the content of a classifier's file.
 
     Raises:
-        ConfigError: There is no such file, or it is damaged.
+        ConfigError: The file does not exist or is damaged.
     """
     problems: list[str] = []
     classifier = read(path, TrainedClassifier.parse, problems)
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """Return the classifier that the content of its file describes.
+    """Return the classifier that the content of a file describes.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

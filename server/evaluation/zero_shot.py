@@ -1,9 +1,10 @@
-"""Comparison with the same models without the hospitals: do the hospitals' answers make the texts better?
+"""Comparison with the same models without the hospitals: whether the hospitals' answers improve the texts.
 
-What a run's language models write in its first round, before any answer, is what they write without the hospitals: a
-function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on these texts and,
-separately, on the synthetic texts, and tested on the same held-out texts. More texts teach more, so both trainings use
-the same number: the larger set is replaced by a random part, in which each label keeps its proportion.
+The texts that a run's language models write in its first round, before any answer, show what they write without the
+hospitals: these texts depend only on the public task (`server/tools.py` keeps them). The small model is trained on
+these texts and, separately, on the synthetic texts, and tested on the same held-out texts. Since a model learns more
+from more texts, both trainings use the same number: the larger set is replaced by a random subset in which each label
+keeps its proportion.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ from server.metrics import accuracy
 NAME = "zero_shot"
 
 _DRAWS = 5
-"""Random parts of the larger set over which the figures of a model that trains in a second are averaged."""
+"""Number of random subsets of the larger set over which figures are averaged, for a small model that trains in a
+second."""
 _DEFINITION = (
     "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
     "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
@@ -34,7 +36,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
-        zero_shot: Texts that the same models wrote before any answer, with the labels as requested.
+        zero_shot: Texts that the same models wrote before any answer, with the requested labels.
     """
     sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
     if not measured.labelled or measured.several or not measured.test or not all(sets.values()):

@@ -1,1 +1,1 @@
-"""The hospitals as the coordinator sees them; `ask.py` is the only way to private data."""
+"""The hospitals as the coordinator sees them; only `ask.py` reaches private data."""

@@ -1,7 +1,7 @@
 """Reasons why parties are missing from an exchange, and what the coordinator's operator can do about each.
 
-A hospital gives one coarse reason (`common.messages.Reason`), and each has its advice here. Most causes can be
-remedied, and the run is then resumed. A run that goes beyond a hospital's limits would be refused again: it needs a new
+A hospital gives one coarse reason (`common.messages.Reason`), and this module has advice for each. Most causes can be
+removed, and the run can then be resumed. A run that exceeds a hospital's limits would be refused again; it needs a new
 plan.
 """
 
@@ -38,11 +38,11 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
 """Advice for each reason; {who} is replaced by the hospitals that gave the reason, and {it} by a pronoun for them."""
 FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
 FOR_OTHERS = "See the logs of {who}"
-"""Advice about replies that cannot be read or are out of place."""
+"""Advice if a reply cannot be read, or does not belong to the exchange."""
 NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
 """Reasons for which a resumed run would be refused again."""
 OF_THIS_PLAN = frozenset({Reason.AWAITING, Reason.DECLINED})
-"""Reasons that a new run does away with: it asks for a decision about a plan of its own."""
+"""Reasons that do not apply to a new run, since hospitals decide about its plan separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause that says what the party did, to follow its name.
+        words: Clause that describes what the party did; it follows the party's name.
         refusal: The reason that the party gave, if it refused.
         silent: Whether the party sent nothing.
     """
@@ -61,7 +61,7 @@ class Absence:
 
     @property
     def restarts(self) -> bool:
-        """Whether the party may be restarting (it is silent) or has restarted (it does not know the run)."""
+        """Whether the party may be restarting (it is silent) or has restarted (it does not recognise the run)."""
         return self.silent or self.refusal is Reason.OUT_OF_ORDER
 
     @property
@@ -81,7 +81,7 @@ def rejected(absences: Mapping[PartyId, Absence]) -> bool:
 
 
 def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
-    """Return advice on missing parties: a sentence for each reason and, where it can help, the advice to resume."""
+    """Return advice on missing parties: a sentence for each reason and, if it can help, the advice to resume."""
     return joined(_sentences(absences), ". ")
 
 

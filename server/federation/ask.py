@@ -1,21 +1,22 @@
-"""A private query from its request to the stored total; `client/answer.py` is the side of the parties.
+"""The course of a private query, from the request to the stored total; `client/answer.py` is the parties' side.
 
 1. Look up: a query that was answered before is never asked again; the stored answer is returned.
 2. Reserve: the query's bytes and its charge are on disk before any party sees it.
-3. Aggregate: under secure aggregation in two exchanges (votes, unmasking), or in three if the coordinator is not
-   trusted (votes, agreement, unmasking); without it in one. The set-up, two exchanges, serves all queries.
+3. Aggregate: secure aggregation takes two exchanges (votes, unmasking), or three if the coordinator is not trusted
+   (votes, agreement, unmasking). Without secure aggregation, there is one exchange. The set-up takes two exchanges and
+   serves all queries.
 4. Commit: the noised total is on disk before it is used.
 
-The coordinator learns the noised total over the survivors and who took part; for a query that is not summed, each
-party's own noised answer. A failed round raises an error with its cause; it never returns the sum of fewer parties than
-the noise was planned for.
+The coordinator learns the noised total over the survivors and which parties took part; if a query's answers are not
+summed, it learns each party's noised answer. A failed round raises an error with its cause; it never returns the sum of
+fewer parties than the noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
 bytes and answer with the same noise, so a retry costs no privacy. Once the survivors are named, a retry needs exactly
-these survivors, because two sums over different sets could be subtracted. If one of them is permanently gone before
-shares were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
-(`federation.max_attempts`). After that no further attempt is made: the parties would refuse a second set for the
-question.
+these survivors, because otherwise two sums over different sets could be subtracted from each other. If one of the
+survivors is permanently gone before shares are requested, there is a further attempt with fresh noise, provided that
+the plan includes its cost (`federation.max_attempts`). Once shares are requested, no further attempt is made, since the
+parties would refuse a second set of survivors for the same query.
 """
 
 import logging
@@ -45,7 +46,7 @@ from server.federation.plausible import check_sum
 log = logging.getLogger("caucus.ask")
 
 Aggregate = tuple[NDArray[np.int64], frozenset[PartyId]]
-"""An answer, and the parties whose contributions are in it."""
+"""An answer, and the parties whose contributions it contains."""
 
 
 class Federation:
@@ -59,7 +60,7 @@ class Federation:
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.
         retries: Number of retries of a failed opening or query before the run ends; a retry costs no privacy.
-        heard: Function that is called at each opening with the version of Caucus at each party that takes part.
+        heard: Function that is called at each opening, with the version of Caucus that each participating party uses.
     """
 
     def __init__(
@@ -88,7 +89,8 @@ class Federation:
         """Send the plan to every party, learn who takes part, and set up all unanswered queries.
 
         Raises:
-            DropoutError: Too few accept it; the coarse reasons of those who refuse are named.
+            DropoutError: Too few parties accept the plan; the error contains the coarse reasons of the parties that
+                refuse.
         """
         for retries in reversed(range(self._retries + 1)):
             try:
@@ -101,15 +103,15 @@ class Federation:
                 return
 
     def ask(self, name: str, nth: int, query: closed_set.Query) -> Answered:
-        """Ask a planned query; return its answer.
+        """Ask a planned query, and return its answer.
 
         Args:
             name: The query's name in the plan.
-            nth: Number among its planned answers, from 0.
+            nth: Index of the answer among the query's planned answers, from 0.
             query: The query.
 
         Raises:
-            DropoutError: Too few parties answered; resuming asks again at no cost to privacy.
+            DropoutError: Too few parties answered; resuming the run repeats the query at no cost to privacy.
         """
         attempts = [self._plan.index(name, nth, attempt) for attempt in range(self._plan.max_attempts)]
         for index in attempts:
@@ -176,7 +178,7 @@ class Federation:
     def _lost(self, index: int, joined: Joined) -> bool:
         """Return whether a survivor named for this attempt is gone, so that only an attempt with fresh noise can help.
 
-        Once shares were requested, only the return of that party helps, since the sum may have been opened.
+        Once shares have been requested, only the return of that party helps, since the sum may have been opened.
         """
         return any(
             entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties

@@ -18,9 +18,9 @@ class Answered:
     """The answer to a query.
 
     Attributes:
-        index: Number of the attempt in the plan.
-        values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; for a query that is not
-            summed (survivors, length), one row for each party.
+        index: Index of the attempt in the plan.
+        values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; if the answers are not
+            summed, (survivors, length), one row for each party.
         survivors: Number of parties whose answers are in `values`.
     """
 
@@ -49,11 +49,11 @@ class Attempt:
     """One attempt at a query, reserved on disk.
 
     Attributes:
-        index: Number of the attempt in the plan.
+        index: Index of the attempt in the plan.
         query: The query, exactly as it was first asked.
         digest: Digest of the query.
-        joined: The set-up that it uses.
-        named: The survivors that were named before the attempt was interrupted, or None.
+        joined: The set-up that the attempt uses.
+        named: The survivors that were named before an interruption of the attempt; None if none were named.
     """
 
     index: int

@@ -6,7 +6,7 @@
 
 Every file is written to a temporary name, flushed to disk and renamed, so each is whole or absent. An interrupted step
 is repeated from `state.json`: texts come from the reply cache, and a reserved query is asked again with the same bytes,
-at no cost to the parties (see `client/answer.py`).
+at no cost to the parties' privacy (see `client/answer.py`).
 """
 
 import io
@@ -26,7 +26,7 @@ class Checkpoint:
     """The coordinator's stored state of one run.
 
     Args:
-        folder: Folder of these files; created if absent.
+        folder: Folder for the files; created if absent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,8 +52,8 @@ class Checkpoint:
         """Store a query before it is asked.
 
         Returns:
-            The query that was stored first under this index, byte for byte, so that parties recognise it; if there is
-            none, this query.
+            The query that was first stored under this index, byte for byte, so that parties recognise it; if there was
+            none, `query` itself.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():
@@ -66,7 +66,7 @@ class Checkpoint:
         return query
 
     def answer(self, index: int) -> NDArray[np.int64] | None:
-        """Return the stored noised total of a query, or None."""
+        """Return the stored noised total of a query; None if there is none."""
         path = self._folder / f"answer-{index:03}.npy"
         return np.load(path, allow_pickle=False) if path.exists() else None
 

@@ -1,10 +1,11 @@
-"""One exchange with the parties of a run: a request to each, the replies, and why parties are missing.
+"""One exchange with the parties of a run: a request to each, the replies, and the reasons why parties are missing.
 
-Each message is put into an envelope that names its place in the run. A reply counts only if it comes back in the same
-place and is of the expected kind. A party that sends anything else, or nothing, is left out of the exchange. The reason
-is logged and is part of the error if too few parties remain.
+Each message is put into an envelope that states its position in the run. A reply counts only if it has the same
+position and is of the expected type. A party that sends anything else, or nothing, is left out of the exchange. The
+reason is logged and is part of the error if too few parties remain.
 
-Parties are numbers here; the code that shows a log line or an error replaces them by hospitals' names (`failure.py`).
+Parties are identified by numbers here; the code that shows a log line or an error replaces the numbers by hospitals'
+names (`failure.py`).
 """
 
 import logging
@@ -46,34 +47,35 @@ class Parties:
         self._absences: dict[PartyId, Absence] = {}
 
     def begin_setup(self) -> None:
-        """Number the following messages as messages of a new set-up."""
+        """Number all further messages as messages of a new set-up."""
         self.attempt += 1
         self._absences.clear()
 
     def begin_query(self) -> None:
-        """Forget why parties were missing before this query."""
+        """Discard the reasons why parties were missing before this query."""
         self._absences.clear()
 
     def may_return(self) -> bool:
-        """Return whether a missing party may be restarting or has restarted; any other refusal would be repeated."""
+        """Return whether a missing party may be restarting or has restarted; only then can a retry help."""
         return any(absence.restarts for absence in self._absences.values())
 
     def join(self, request: m.Open | m.Close, kind: type[Body], *, needed: int, index: int) -> dict[PartyId, Body]:
-        """Send one request to every node; the replies tell which party each node is.
+        """Send one request to every node, and return the replies, which identify the nodes' parties.
 
         Args:
             request: The request, which is the same for all.
             kind: Expected type of the replies.
             needed: Minimum number of such replies.
-            index: Number of the attempt at a query in the plan.
+            index: Index, in the plan, of the attempt at a query.
 
         Returns:
             The replies, keyed by party.
 
         Raises:
-            AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
-            RejectedError: Fewer than `needed` parties sent one, and another refused permanently.
-            DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
+            AwaitingError: Fewer than `needed` parties sent such a reply, because the others have yet to approve the
+                plan.
+            RejectedError: Fewer than `needed` parties sent such a reply, and another party refused permanently.
+            DropoutError: Fewer than `needed` parties sent such a reply; the error contains the reasons of the others.
         """
         parcel = wire.pack(self._envelope(0, request, index=index))
         replies = self._network.join(parcel, self._plan.parties, computing=self._computing(request, index))
@@ -92,14 +94,14 @@ class Parties:
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
 
     def dismiss(self) -> None:
-        """Tell the parties that replied to an opening that the run has ended, so that nobody there decides on it."""
+        """Tell the parties that replied to an opening that the run has ended, so that they need not decide on it."""
         silent = {party for party, absence in self._absences.items() if absence.silent}
         requests = dict.fromkeys(sorted(set(range(self._plan.parties)) - silent), m.Close())
         self._absences.clear()  # they are told by the error that is raised
         self.exchange(requests, m.Closed, needed=0, index=0)
 
     def _computing(self, request: m.Request, index: int) -> float:
-        """Return the seconds after which a hospital replies, by the public schedule; 0 if it replies at once."""
+        """Return the seconds until a hospital replies, by the public schedule; 0 if it replies at once."""
         return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
@@ -157,7 +159,7 @@ class Parties:
         return bodies
 
     def _compared(self, reason: m.Reason) -> str:
-        """Return a clause with the coordinator's digest if a differing digest led to the refusal; otherwise empty."""
+        """Return a clause with the coordinator's digest if different digests led to the refusal; otherwise empty."""
         match reason:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"

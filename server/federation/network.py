@@ -25,27 +25,27 @@ log = logging.getLogger("caucus.network")
 POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 GRACE_SECONDS = 5.0
-"""Further seconds for a reply whose first parts came before the timeout."""
+"""Additional seconds to wait for a reply whose first parts arrived before the timeout."""
 
 
 class Network(Protocol):
     """Transport that sends parcels to the parties and returns their replies."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is.
+        """Send one parcel to every node, wait for up to `parties` replies, and return the replies keyed by party.
 
         Args:
             parcel: The parcel, which is the same for all.
             parties: Number of nodes to wait for.
-            computing: As for `exchange`.
+            computing: Seconds as in `exchange`.
         """
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send each party its parcel; return the replies that came in time.
+        """Send each party its parcel, and return the replies that arrived in time, keyed by party.
 
         Args:
             parcels: Parcels, keyed by party.
-            computing: Seconds after which a hospital replies by its schedule, added to the timeout.
+            computing: Seconds until a hospital replies by its schedule, added to the timeout.
         """
 
 
@@ -57,7 +57,7 @@ class FlowerNetwork:
         timeout: Seconds to wait for the replies of one exchange, beyond the hospitals' schedule, and for nodes to
             appear.
         enrolled: Parties keyed by node, as the coordinator enrolled them; empty in a simulation. Any other node is
-            taken for the party that it claims to be.
+            assumed to be the party that it claims to be.
     """
 
     def __init__(self, grid: Grid, *, timeout: float, enrolled: Mapping[int, PartyId] | None = None) -> None:
@@ -69,7 +69,7 @@ class FlowerNetwork:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds that a reply of this exchange may still take."""
+        """Number of seconds left for replies in this exchange."""
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
     def online(self) -> set[PartyId]:
@@ -141,6 +141,6 @@ class FlowerNetwork:
         return replies
 
     def _sender(self, node: int) -> object:
-        """Return the name of a node in log lines: its party, if that is known."""
+        """Return a node's name for log lines: its party, if that is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
         return Party(known[node]) if node in known else f"node {node}"

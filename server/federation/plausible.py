@@ -1,17 +1,19 @@
 """Checks by which the coordinator rejects sums that honest parties cannot have sent; masks hide which party lied.
 
-A party that lies about its vector can move a sum as far as additional records could; masks hide false values as well as
-true ones. Sums that no records can produce are detected: a label's vectors that are longer than its count, a candidate
-with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
+A party that lies about its vector can change a sum as much as additional records could, since masks hide false values
+as well as true ones. Sums that no records can produce are detected, such as a label's sum of vectors that is longer
+than the label's count, a candidate with more votes than its label has records, or more records than the parties
+declared (`Roster.max_records`).
 
 An honest answer is an integer vector x in a convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
-Each inequality has a margin for the noise, so that the probability that an honest sum fails any of them is below 1e-9
-in total. For Gaussian noise of standard deviation s, a linear functional a x has the margin 9 s |a|, exceeded with
-probability 2 exp(-9^2 / 2) at most (the discrete Gaussian is subgaussian), and the length of k coordinates has the
-margin s (sqrt(k) + 9). The Laplace noise of any number of parties stays within `common.plan.plan.NOISE_REACH`, so that
-a x has the margin |a|_1 times that bound.
+Each inequality has a margin for the noise. The margins are chosen so that an honest sum violates any of the
+inequalities with a total probability below 1e-9. For Gaussian noise of standard deviation s, a linear functional a x
+has the margin 9 s |a|, exceeded with probability 2 exp(-9^2 / 2) at most (the discrete Gaussian is subgaussian), and
+the length of k coordinates has the margin s (sqrt(k) + 9). The Laplace noise of any number of parties stays within
+`common.plan.plan.NOISE_REACH`, so that a x has the margin |a|_1 times that bound.
 
-A party that stays within these bounds, with false records or as if it had them, is not detected (README, audit).
+A party that stays within these bounds is not detected, whether it uses false records or only acts as if it had them
+(README, audit).
 """
 
 import math
@@ -39,10 +41,10 @@ from common.queries.votes import Votes
 
 Floats = NDArray[np.float64]
 Finding = tuple[str, float, float]
-"""A bounded quantity in words, its value and its bound."""
+"""Description of a bounded quantity, its value and its bound."""
 
 _REACH = 9.0
-"""Room for Gaussian noise, in standard deviations of a functional (see above)."""
+"""Margin for Gaussian noise, in standard deviations of a functional (see the top of this module)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Honest:
     """Public facts about an honest sum, from which its bounds are computed.
 
     Attributes:
-        records: Largest number of records that all its parties can have together.
+        records: Largest number of records that all parties in the sum can have together.
         labels: Names of the plan's labels.
         deviation: Standard deviation of a coordinate's Gaussian noise, in grid units; 0 for none.
         largest_noise: Largest Laplace noise of a coordinate, in grid units; 0 for Gaussian noise.
@@ -62,12 +64,12 @@ class Honest:
     largest_noise: float
 
     def room(self, weights: Floats | float = 1.0) -> float:
-        """Return the largest amount that noise can add to the sum of the coordinates times these weights."""
+        """Return the margin for the noise in a weighted sum of the coordinates."""
         row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
         return _REACH * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
 
     def length(self, coordinates: int) -> float:
-        """Return the length of the longest noise vector with this number of coordinates."""
+        """Return the margin for the length of a noise vector with this number of coordinates."""
         root = math.sqrt(coordinates)
         return self.deviation * (root + _REACH) + self.largest_noise * root
 
@@ -75,17 +77,17 @@ class Honest:
 def check_sum(
     query: Query, values: NDArray[np.int64], *, plan: Plan, index: int, survivors: frozenset[PartyId]
 ) -> None:
-    """Raise `ProtocolError` for a sum that honest parties cannot have sent.
+    """Raise `ProtocolError` if honest parties cannot have sent the sum.
 
     Args:
         query: The query.
         values: (length,) the noised sum, in grid units.
         plan: The plan.
-        index: Number of the attempt.
+        index: Index of the attempt in the plan.
         survivors: The parties in the sum.
 
     Raises:
-        ProtocolError: The sum is impossible; the message says why, and names the parties in it.
+        ProtocolError: The sum is impossible; the message states why, and names the parties in the sum.
     """
     planned = plan.query(index)
     gaussian, groups = planned.mechanism == "gaussian", math.ceil(len(survivors) / plan.shares(planned))
@@ -108,7 +110,7 @@ def check_sum(
 
 
 def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Yield each quantity of a sum of this query that has a bound."""
+    """Yield each bounded quantity in a sum for this query."""
     largest = query.spec.largest
     assert largest is not None
     yield "a coordinate", float(np.abs(values).max(initial=0)), largest * honest.records + honest.room()
@@ -117,7 +119,7 @@ def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @singledispatch
 def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Yield the bounded quantities that are particular to this kind of query."""
+    """Yield the bounded quantities that only this type of query has."""
     raise NotImplementedError(type(query).__name__)
 
 
@@ -172,7 +174,7 @@ def _(query: Questionnaire, values: Floats, honest: Honest) -> Iterator[Finding]
 
 
 def _class_sums(spec: ClassSumsSpec, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Yield the bounded quantities of the class sums alone."""
+    """Yield the bounded quantities of class sums."""
     rows = values.reshape(spec.labels, spec.directions + 1)
     counts = rows[:, -1]
     yield from _counts(counts, spec.count * spec.labels_per_record * honest.records, honest)

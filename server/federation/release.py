@@ -29,7 +29,7 @@ def send(
         plan_digest: Digest of its plan.
 
     Returns:
-        For each party, a clause that says why it does not have the texts; empty if it has them.
+        A clause for each party that states why the party does not have the texts; empty if it has them.
     """
     body = m.Release(texts)
     envelopes = {

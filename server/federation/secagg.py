@@ -1,32 +1,33 @@
-"""The coordinator's side of secure aggregation: it sums vectors that it cannot read, without I/O or clock.
+"""The coordinator's side of secure aggregation, which sums vectors that it cannot read. It uses no I/O and no clock.
 
-`client/secagg.py` mirrors it step by step; `common/secagg/__init__.py` has the threat model.
+`client/secagg.py` mirrors it step by step; `common/secagg/__init__.py` describes the threat model.
 
     once:            collect_adverts -> Sharing.collect -> Ready
     for each round:  Ready.open -> Masking.add, ..., Masking.close -> Agreeing.collect -> Unmasking.combine
 
 1. Advertise. Collect the parties' public keys and broadcast them; U1 is the set of these parties.
-2. Share. Collect the ciphertexts that each party made for each of its neighbours; U2 is the part of U1 that did so.
-   Hand each receiver its own ciphertexts, and the list of U2, with the first round's query. The shares stay sealed, and
+2. Share. Collect the ciphertexts that each party made for each of its neighbours; U2 is the subset of U1 that did so.
+   Send each receiver its own ciphertexts, and the list of U2, with the first round's query. The shares stay sealed, and
    this side stores none of them.
-3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3); a later vector is rejected, and
-   would be useless: its self-mask is never removed. A party that missed one round can take part in the next.
-4. Agree. In malicious mode collect the survivors' signatures over U2 and U3 and hand out enough of them; in semi-honest
-   mode there is nothing to collect and no exchange.
+3. Mask. Add the masked vectors of U2 as they arrive. Closing fixes the survivors (U3). A later vector is rejected; it
+   would be useless, since its self-mask is never removed. A party that missed one round can take part in the next.
+4. Agree. In malicious mode, collect the survivors' signatures over U2 and U3, and send enough of them to each survivor.
+   In semi-honest mode there is nothing to collect, and no exchange.
 5. Unmask. Recover each survivor's self-mask seed b, and the mask key of each dropped party (in U2, not in U3), from the
-   shares of t of its holders. Subtract each survivor's PRG(b), and each mask between a survivor and a dropped
-   neighbour, from the total: the result is Σ x over U3 modulo 2^64, read as signed.
+   shares of t holders, where t is the threshold. Subtract each survivor's PRG(b), and each mask between a survivor and
+   a dropped neighbour, from the total: the result is Σ x over U3 modulo 2^64, read as signed.
 
-A party may drop at any step. If too few are left for the threshold, the planned noise or the signatures, a DropoutError
-is raised; nothing ever returns the sum of fewer parties. Corrupted shares cannot make a wrong sum: recovered seeds
-carry a checksum of this round, and recovered mask keys must belong to the public keys that were advertised.
+A party may drop out at any step. If too few are left for the threshold, the planned noise or the signatures, a
+DropoutError is raised; nothing ever returns the sum of fewer parties. Corrupted shares cannot make a wrong sum:
+recovered seeds carry a checksum of this round, and recovered mask keys must belong to the public keys that were
+advertised.
 
 This side learns who took part, who dropped when, and Σ x over the survivors. It is the untrusted side: all checks here
 serve the coordinator itself, to name and exclude offenders; the checks that protect a party are in the party's code.
 
-A transition that raises leaves its state unchanged, so that the coordinator can exclude the offender and try again; one
-that succeeds consumes its state. After a restart the coordinator sets up the remaining rounds again, with the next
-attempt.
+A transition that raises an error leaves its state unchanged, so that the coordinator can exclude the offender and try
+again. A transition that succeeds consumes its state. After a restart the coordinator sets up the remaining rounds
+again, with the next attempt.
 """
 
 from collections import defaultdict
@@ -72,13 +73,13 @@ def collect_adverts(
         roster: The parties' identities; None in semi-honest mode.
 
     Returns:
-        The next state; and the keys to broadcast to the same parties.
+        The next state, and the keys to broadcast to the same parties.
 
     Raises:
         MembershipError: If a party is not in the set-up, or not on the roster.
         PublicKeyError: If a key is of low order, or not unique.
         SignatureError: If a party did not sign its keys.
-        DropoutError: If too few answered.
+        DropoutError: If too few parties answered.
     """
     check_roster(setup, roster)
     transcript, graph = check_adverts(setup, adverts, roster, "advertise")
@@ -99,10 +100,10 @@ class Sharing:
         """Sort the ciphertexts by receiver (step 2).
 
         Args:
-            shares: Ciphertexts, keyed by sender and receiver.
+            shares: Ciphertexts, keyed by sender and then receiver.
 
         Returns:
-            The next state; and the ciphertexts among the parties that shared, keyed by receiver and sender.
+            The next state, and the ciphertexts between parties that shared, keyed by receiver and then sender.
 
         Raises:
             MembershipError: If a sender did not advertise, or its receivers are not exactly its neighbours.
@@ -135,7 +136,7 @@ class Ready:
     """The state after the set-up. Each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
-        sharers: The parties that shared (U2), to be sent to each of them with its inbox.
+        sharers: The parties that shared (U2); this set is sent to each of them with its ciphertexts.
     """
 
     __slots__ = ("_common", "_rounds", "sharers")
@@ -149,9 +150,9 @@ class Ready:
         """Begin a round, and return the state to which masked vectors are added.
 
         Args:
-            index: The round.
+            index: Index of the round.
             length: Number of 64-bit words in each vector.
-            subject: Digest of the query; every party must have been asked the same one.
+            subject: Digest of the query, which must be the same for every party.
 
         Raises:
             ReplayError: If this round, or a later one, was opened before.
@@ -171,7 +172,7 @@ class Ready:
 
 
 class Masking:
-    """The state within step 3: masked vectors are added as they arrive, using the memory of a single vector."""
+    """The state within step 3. Masked vectors are added as they arrive, which needs the memory of only one vector."""
 
     __slots__ = ("_state",)
 
@@ -183,7 +184,7 @@ class Masking:
 
         Raises:
             MembershipError: If the party never shared.
-            ReplayError: If the vector was counted already, or arrives after the close.
+            ReplayError: If the party's vector has already been added, or arrives after the close.
             ProtocolError: If the vector has the wrong shape or type. The total is unchanged.
         """
         total = self._state.get()
@@ -201,10 +202,10 @@ class Masking:
         """Fix the survivors, which ends step 3.
 
         Returns:
-            The next state; and the survivors, to be sent to each of them.
+            The next state, and the survivors; this set is sent to each of them.
 
         Raises:
-            DropoutError: If too few vectors arrived. More can still be added.
+            DropoutError: If too few vectors arrived. More vectors can still be added.
         """
         total = self._state.get()
         check_enough("mask", len(total.survivors), total.common.setup.quorum)
@@ -226,18 +227,18 @@ class Agreeing:
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Check the survivors' signatures, and select as many as each party requires (step 4).
+        """Check the survivors' signatures, and select the number that each party requires (step 4).
 
         Args:
             signatures: Signatures, keyed by survivor; empty in semi-honest mode.
 
         Returns:
-            The next state; and the signatures to be sent to each survivor.
+            The next state, and the signatures to send to each survivor.
 
         Raises:
             MembershipError: If a signer did not survive.
             SignatureError: If a signature is invalid.
-            DropoutError: If too few signed.
+            DropoutError: If too few survivors signed.
         """
         total = self._state.get()
         setup = total.common.setup
@@ -248,7 +249,7 @@ class Agreeing:
 
 
 class Unmasking:
-    """The state after step 4: the total is complete and still masked."""
+    """The state after step 4: the total is complete but still masked."""
 
     __slots__ = ("_state",)
 
@@ -266,9 +267,9 @@ class Unmasking:
 
         Raises:
             MembershipError: If a party did not survive, or revealed shares other than those requested.
-            ShareError: If a share is malformed, or shares do not fit together.
+            ShareError: If a share is malformed, or shares are inconsistent.
             PublicKeyError: If a recovered mask key is not the advertised one.
-            DropoutError: If fewer holders of a party's shares than the threshold answered.
+            DropoutError: If the number of holders of a party's shares that answered is below the threshold.
         """
         total = self._state.get()
         graph, survivors = total.common.graph, frozenset(total.survivors)
@@ -318,7 +319,7 @@ class _Total:
 
 
 def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
-    """Yield the key and sign of each mask that a dropped party would have added, to cancel a surviving peer's mask."""
+    """Yield the key and sign of each mask that a dropped party would have added to cancel a survivor's mask."""
     for party, pair in pairs.items():
         for peer in total.common.graph[party] & total.survivors:
             key = mask_key(pair, total.publics[peer], total.asked, party, peer)
@@ -328,7 +329,7 @@ def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Itera
 def _recover(
     total: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Recover each owner's secret from its holders' shares (`shares` is keyed by holder, then owner)."""
+    """Recover each owner's secret from its holders' shares (`shares` is keyed by holder, then by owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
     groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)

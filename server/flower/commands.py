@@ -16,7 +16,7 @@ from common.system.processes import environment, program
 
 CONNECTION = "caucus"
 TOKEN = "control.secret"  # noqa: S105 a path
-"""File of the token that SuperLink requires in every request; see server/flower/superlink.py."""
+"""File with the token that SuperLink requires in every request; see server/flower/superlink.py."""
 TIMEOUT = 180.0
 
 BUNDLE = {
@@ -67,12 +67,12 @@ def bundle_hash(folder: Path) -> str:
 
 
 def write_connection(folder: Path, superlink: str) -> None:
-    """Draw a token for SuperLink, and write its address and the token where Flower's commands look for them.
+    """Generate SuperLink's token, and store its address and the token where Flower's commands look for them.
 
-    Flower treats the token as that of a login, and sends it with each request.
+    Flower treats the token like that of a login, and sends it with each request.
 
     Args:
-        folder: Folder of the coordinator.
+        folder: The coordinator's folder.
         superlink: host:port of SuperLink.
     """
     (folder / "flwr").mkdir(exist_ok=True, mode=0o700)
@@ -95,7 +95,7 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     """Run one of Flower's commands and return its JSON output.
 
     Raises:
-        CaucusError: The command failed; the error has its message.
+        CaucusError: The command failed; the error contains the command's message.
     """
     output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], environment(folder), folder)
     try:

@@ -2,10 +2,9 @@
 
     python -m server.flower.executor SUPERLINK AUTHORITY SECRET_FILE
 
-It takes the place of Flower's `flower-superexec`, which starts tasks of every kind, and gives a task's token
-to its process as an argument. Every user of the machine can read arguments, and anyone with the token can act as that
-ServerApp. Here only ServerApps are started, and the token is in a file without a name, which only that process can
-read.
+It replaces Flower's `flower-superexec`, which starts every type of task and passes a task's token to its process as an
+argument. Every user of the machine can read arguments, and anyone with the token can act as that ServerApp. Here only
+ServerApps are started, and the token is in an unnamed file that only the started process can read.
 """
 
 import logging
@@ -30,7 +29,7 @@ _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
 def serve(superlink: str, authority: Path, secret: bytes) -> None:
-    """Start a process for every ServerApp that waits for one, until it is stopped.
+    """Start a process for every ServerApp that waits for one, until this process is stopped.
 
     Args:
         superlink: host:port of SuperLink.
@@ -64,7 +63,7 @@ def serve(superlink: str, authority: Path, secret: bytes) -> None:
 
 
 def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[bytes]":
-    """Start the ServerApp that this token is for, and return its process. The process ends when the executor ends."""
+    """Start the ServerApp to which this token belongs, and return its process, which ends when the executor ends."""
     file = os.memfd_create("token")
     try:
         os.write(file, token.encode())
@@ -80,7 +79,7 @@ def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[byte
 
 
 def main() -> int:
-    """Serve until a signal to stop."""
+    """Serve until a signal to stop arrives."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     superlink, authority, secret = sys.argv[1:]

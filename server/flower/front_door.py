@@ -2,10 +2,10 @@
 
     python -m server.flower.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY TOKEN_FILE
 
-SuperLink serves Fleet, Control and Runtime on one port. It listens on loopback behind a guard
+SuperLink serves its Fleet, Control and Runtime APIs on one port. It listens on loopback behind a guard
 (server/flower/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
-node needs. It rebuilds each request, so that none can hide another. SuperLink authenticates a node by its key's
-signature in the headers; nodes cannot register here.
+node needs. It rebuilds each request, so that no second request can be hidden in one. SuperLink authenticates a node by
+its key's signature in the headers; nodes cannot register here.
 """
 
 import logging
@@ -39,13 +39,15 @@ CALLS = frozenset(
 """The calls of a node that are forwarded: all but register-node, since the coordinator decides on membership."""
 
 LARGEST_BODY = 8 * 2**20
-"""Largest number of bytes of a request. Flower splits messages into objects of 5 MB."""
+"""Maximum size of a request in bytes. Flower splits messages into objects of 5 MB."""
 BUSIEST = 800
-"""Maximum number of connections at a time: four for each of two hundred nodes. That is below the 1,024 open files that
-many systems allow a process. A node has one for its questions and heartbeats, and one for each part of a message."""
+"""Maximum number of simultaneous connections: four for each of two hundred nodes. This is below the 1,024 open files
+that many systems allow a process. A node uses one connection for requests and heartbeats, and one for each part of a
+message."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
-"""Header with the time that a node signed. Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
+"""Header with the time that a node signed. Flower accepts times from 5 s ahead of this machine's clock to 305 s behind
+it."""
 
 _DROPPED = frozenset(
     {
@@ -61,7 +63,7 @@ _DROPPED = frozenset(
         b"date",
     }
 )
-"""Headers that are not forwarded: those of a single connection, and those that this server writes itself."""
+"""Headers that are not forwarded: those that concern a single connection, and those that this server writes itself."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -72,14 +74,14 @@ class FrontDoor:
     """The ASGI application of the front door.
 
     Args:
-        client: Connects to SuperLink, with its token.
+        client: HTTP client that connects to SuperLink with the guard's token.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request that `CALLS` lists; answer 404 to any other, and 413 to one whose body is too long."""
+        """Forward a request listed in `CALLS`; answer 404 to any other, and 413 to one with too long a body."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:

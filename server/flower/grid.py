@@ -1,4 +1,4 @@
-"""The Grid of a deployed run: it asks often for the rest of a reply, and stops when the exchange ends."""
+"""Flower's Grid in a deployed run: missing parts of a reply are requested often, until the exchange ends."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,12 @@ PART_SECONDS = 0.05
 def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:
     """Shorten the waits of Flower's Grid in this process.
 
-    A reply is seen as soon as its node begins to send it. Flower asks again for missing parts after a second and, if
-    the network is cut meanwhile, for up to two hours; here it does so for no longer than the exchange may take.
+    The Grid sees a reply as soon as the node begins to send it. Flower waits a second before it requests missing parts
+    again and, if the network fails meanwhile, continues for up to two hours; here it stops when the time for the
+    exchange is over.
 
     Args:
-        seconds_left: Seconds that a reply of this exchange may still take.
+        seconds_left: Returns the number of seconds left for replies in this exchange.
     """
     from flwr.superlink.grid import http_grid
 

@@ -1,4 +1,4 @@
-"""Parts of Flower for `simulations/federation/local_grid.py`: a sender, a run, and messages as bytes."""
+"""Flower's internals for `simulations/federation/local_grid.py`: a sender, a run, and messages as bytes."""
 
 from flwr.app import Message, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID
@@ -12,30 +12,30 @@ __all__ = ["Run", "become_coordinator", "message_bytes", "message_of", "record_b
 
 
 def become_coordinator() -> None:
-    """Make this process the sender of its messages, by setting `TaskIdentity`, where Flower looks the sender up."""
+    """Make this process the sender of its messages, by setting `TaskIdentity`, from which Flower reads the sender."""
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
 
 
 def set_id(message: Message, message_id: str) -> None:
-    """Give a message the id that Flower's own Grid would give it when it is sent."""
+    """Set a message's id to the one that Flower's own Grid would assign to it."""
     message.metadata.__dict__["_message_id"] = message_id
 
 
 def message_bytes(message: Message) -> bytes:
-    """Return Flower's protobuf bytes of a message, its content included."""
+    """Return a message, including its content, as Flower's protobuf bytes."""
     return message_to_proto(message).SerializeToString()
 
 
 def message_of(data: bytes) -> Message:
-    """Return the message that `message_bytes` serialised."""
+    """Return the message from the bytes that `message_bytes` returned."""
     return message_from_proto(ProtoMessage.FromString(data))
 
 
 def record_bytes(record: RecordDict) -> bytes:
-    """Return Flower's protobuf bytes of a message's content."""
+    """Return a message's content as Flower's protobuf bytes."""
     return recorddict_to_proto(record).SerializeToString()
 
 
 def record_of(data: bytes) -> RecordDict:
-    """Return the record that `record_bytes` serialised."""
+    """Return the record from the bytes that `record_bytes` returned."""
     return recorddict_from_proto(ProtoRecordDict.FromString(data))

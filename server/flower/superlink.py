@@ -1,21 +1,22 @@
-"""Flower's SuperLink, closed to all who do not have the coordinator's token.
+"""Flower's SuperLink, accessible only with the coordinator's token.
 
     python -m server.flower.superlink TOKEN_FILE ARGUMENTS OF flower-superlink
 
-SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
-port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
-which `serve` redraws and leaves in a file that only the coordinator's account can read. Flower's own commands send it
-as they would send a login's token (`commands.py`), and the front door adds it. Calls of the Runtime API pass without:
-Flower's code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token
-there.
+SuperLink's Control API runs any code that it receives, under the coordinator's account and without a login, and every
+user of the machine can reach a loopback port. So SuperLink is placed behind a guard here: each request must contain the
+token, which `serve` generates at each start and writes to a file that only the coordinator's account can read. Flower's
+own commands send it as they would send a login's token (`commands.py`), and the front door adds it. Calls to the
+Runtime API pass without it: the Flower code that makes them cannot send a token, and SuperLink itself requires the
+executor's secret or a task's token there.
 
 Alternatives with Flower 1.41; the first was tried, and the next two follow from its source:
 
-- Its own accounts are only in Flower's enterprise edition; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
+- SuperLink's own accounts exist only in Flower's enterprise edition; with `FLWR_OIDC_ENABLED=1`, SuperLink says so and
+  exits.
 - Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
 - A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know only `host:port`.
-- A network namespace, which works where it was tried: it needs root or user namespaces, which many machines forbid, and
-  takes the network from the executor, whose runs ask language models.
+- A network namespace worked where it was tried, but it needs root or user namespaces, which many machines forbid. It
+  also takes the network from the executor, whose runs call language models.
 """
 
 import hmac
@@ -36,8 +37,9 @@ RUNTIME = "/v1/runtime/"
 """Prefix of the paths of calls that SuperLink itself authenticates."""
 
 DATABASE_SECONDS = 25
-"""Seconds that a call waits for SuperLink's database: less than the 30 s of a node's wait. With Flower's 5 s, 4 calls
-of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
+"""Seconds that a call waits for SuperLink's database, which is less than the 30 s that a node waits. With Flower's 5 s,
+4 calls failed in the first phase with 30 hospitals on a busy machine, and one lost message delayed the run by
+`federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -46,8 +48,8 @@ class Guard:
     """An ASGI application that forwards permitted requests, and answers 401 to all others.
 
     Args:
-        application: The application of SuperLink, which gets the permitted requests.
-        token: Token that a permitted request has in its header `Authorization: Bearer TOKEN`.
+        application: The application of SuperLink, which receives the permitted requests.
+        token: Token that a permitted request contains in its header `Authorization: Bearer TOKEN`.
     """
 
     def __init__(self, application: Application, token: str) -> None:
@@ -55,7 +57,7 @@ class Guard:
         self._allowed = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a permitted request on, and answer 401 to any other."""
+        """Forward a permitted request, and answer 401 to any other."""
         if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
             await self._application(scope, receive, send)
         elif scope["type"] == "http":
@@ -67,7 +69,7 @@ class Guard:
 
 
 def wait_for_database() -> None:
-    """Let calls wait for the database for `DATABASE_SECONDS`, which overrides Flower's setting."""
+    """Let calls wait for the database for `DATABASE_SECONDS`, in place of Flower's own setting."""
     longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 

@@ -1,11 +1,11 @@
 """A run's guarantee in words: every sentence about it is written here, from the fields of `privacy.json` alone.
 
     case.py         which of four guarantees a run has
-    rounding.py     ε, δ and what follows from them as people read them, rounded toward more loss
+    rounding.py     ε, δ and figures derived from them, in the form for readers, rounded toward more loss
     statement.py    the guarantee in paragraphs, for `privacy.json` and the page, its cost in a line for the terminal
     not_covered.py  what the guarantee does not cover, for `privacy.json` and the page
     sides.py        what it means for readers and insiders, for the top of the page and `report.json`
 
-A hospital decides by the plan and its own files (`client/deploy/approve.py`); sentences that both sides use are
-in `common/plan/words.py`, and most of what the guarantee does not cover in `common/plan/not_covered.py`.
+A hospital decides on the basis of the plan and its own files (`client/deploy/approve.py`); sentences that both sides
+use are in `common/plan/words.py`, and most of what the guarantee does not cover in `common/plan/not_covered.py`.
 """

@@ -12,9 +12,9 @@ from enum import StrEnum
 from server.documents.privacy import Privacy
 
 UNKNOWN = "No guarantee: no readable privacy statement was found. Treat these texts as private data."
-"""Warning for a run whose `privacy.json` is missing or cannot be read."""
+"""Warning about a run if its `privacy.json` is missing or cannot be read."""
 NO_GUARANTEE = "no guarantee"
-"""Words for the case "none" in tables, next to an ε that is infinite or only planned."""
+"""Text for the case "none" in tables, next to an ε that is infinite or only planned."""
 
 
 class Kind(StrEnum):
@@ -32,7 +32,7 @@ def unprotected(privacy: Privacy) -> bool:
 
 
 def guarantee_kind(privacy: Privacy | None) -> Kind:
-    """Return the case of a `privacy.json`; pass None for a file that is missing or cannot be read."""
+    """Return the case for the content of a `privacy.json`; pass None for a file that is missing or cannot be read."""
     if privacy is None:
         return Kind.UNKNOWN
     # A baseline that trains on the records themselves asks no party, and plans ε = ∞.
@@ -44,7 +44,7 @@ def guarantee_kind(privacy: Privacy | None) -> Kind:
 
 
 def effective_epsilon(privacy: Privacy) -> float:
-    """Return ε for one protected unit. With the noise of a paper's formula, it is the actual cost of that noise."""
+    """Return ε for one protected unit. If the noise follows a paper's formula, this is the true cost of that noise."""
     match guarantee_kind(privacy):
         case Kind.NONE:
             return math.inf

@@ -6,7 +6,7 @@ from server.guarantee.rounding import show_epsilon
 
 
 def not_covered(privacy: Privacy) -> list[str]:
-    """List what the guarantee does not cover; each item reads "Heading: explanation."."""
+    """List what the guarantee does not cover; each item has the form "Heading: explanation."."""
     scope = by_plan.Scope(
         asked=bool(privacy.queries),
         unproven=privacy.unproven,

@@ -1,4 +1,4 @@
-"""The figures of a guarantee in the form that people read. Bounds on a loss are rounded up, never down."""
+"""The figures of a guarantee in the form for readers. Bounds on a loss are rounded up, never down."""
 
 import math
 
@@ -10,7 +10,7 @@ def show_epsilon(epsilon: float | str) -> str:
 
 
 def show_delta(delta: float) -> str:
-    """Return a delta as text with at most three significant digits, as in 1e-5."""
+    """Return a delta as text with at most three significant digits, such as 1e-5."""
     mantissa, _, exponent = f"{delta:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
@@ -21,7 +21,10 @@ def one_in(delta: float) -> str:
 
 
 def at_most_times(epsilon: float) -> str:
-    """Return e^epsilon as text, rounded up: the largest ratio of a result's probabilities with and without one unit."""
+    """Return e^epsilon as text, rounded up.
+
+    It bounds the ratio of a result's probabilities with and without one protected unit.
+    """
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
     return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
 

@@ -1,7 +1,7 @@
-"""The report's card on what a run's guarantee means for its two sides.
+"""The report's card that explains what a run's guarantee means for its two sides.
 
-On one side are readers of the texts; on the other are the coordinator and the parties, who see the answers that the
-texts were made with.
+On one side are the readers of the texts; on the other are the coordinator and the parties, who see the answers from
+which the texts were made.
 """
 
 import math
@@ -20,14 +20,15 @@ class Guarantee(Document):
     """The guarantee of a run, in words for its readers.
 
     Attributes:
-        kind: The case.
-        epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
+        kind: The case of the guarantee.
+        epsilon: ε for one protected unit; 0 if no query was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" if there is none.
-        reader: Sentences on what a reader of the texts can tell about one protected unit.
-        insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
-        assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
-        safe: Sentences for those who ask whether the texts are safe; the other fields state the conditions.
-        right_guesses: Largest percentage of right guesses of a reader of the texts, as in `safe`; 100 without a bound.
+        reader: Sentences on what a reader of the texts can infer about one protected unit.
+        insiders: Sentences on what the coordinator and the parties can infer about one protected unit.
+        assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
+        worth: The shortest answer to the question whether the texts are safe, without a full stop.
+        safe: Sentences that say what `worth` means; the other fields state the conditions.
+        right_guesses: Upper bound on a reader's percentage of right guesses, as in `safe`; 100 without a bound.
     """
 
     kind: Kind
@@ -36,15 +37,16 @@ class Guarantee(Document):
     reader: str
     insiders: str
     assumes: str = ""
+    worth: str = ""
     safe: str = ""
     right_guesses: float = 100
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
-    """Return the guarantee of a run, in words.
+    """Return the guarantee of a run in words.
 
     Args:
-        privacy: None if `privacy.json` is missing or cannot be read.
+        privacy: The run's `privacy.json`; None if it is missing or cannot be read.
     """
     kind = guarantee_kind(privacy)
     if privacy is None:
@@ -54,6 +56,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             title="No guarantee is known",
             reader="No readable privacy statement was found. Treat these texts as private data.",
             insiders="What the coordinator and the hospitals saw is unknown.",
+            worth="Unknown",
             safe="Nobody can tell from this folder whether the texts are safe.",
         )
     assumes = " ".join(_assumes(privacy, kind))
@@ -67,7 +70,8 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             "private data.",
             insiders=_without_bound(privacy),
             assumes=assumes,
-            safe="The texts are not safe to pass on: nothing limits what they give away.",
+            worth="No guarantee (ε = ∞)",
+            safe="Nothing limits what the texts give away: treat them as private data.",
         )
     if kind is Kind.NOT_ASKED:
         return Guarantee(
@@ -80,6 +84,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             insiders="The coordinator saw no answer of any hospital.",
             assumes=assumes,
             right_guesses=50,
+            worth="No hospital was asked",
             safe="No hospital was asked about its records, so the texts tell nothing of them"
             + (", but which labels occur." if privacy.labels_from_records else "."),
         )
@@ -91,13 +96,15 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
         reader=_reader(privacy),
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
+        worth=f"{strength(privacy.released_epsilon, privacy.delta).capitalize()} protection "
+        f"(ε = {show_epsilon(privacy.released_epsilon)})",
         safe=_safe(privacy, epsilon),
         right_guesses=right_guesses(privacy.released_epsilon, privacy.delta),
     )
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
-    """Return sentences on what ε promises and whose data it protects, in the words of a hospital's page."""
+    """Return sentences on what ε promises and whose data are protected, in the same words as a hospital's page."""
     whose = "a user's records" if privacy.by_user else "a record"
     released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
@@ -109,8 +116,7 @@ def _safe(privacy: Privacy, epsilon: float) -> str:
         )
     labels = " Which labels occur is not covered." if privacy.labels_from_records else ""
     return (
-        f"{strength(released, delta).capitalize()} protection (ε = {show_epsilon(released)}). Somebody who reads the "
-        "texts and knows all other records guesses rightly in at most "
+        "Somebody who reads the texts and knows all other records guesses rightly in at most "
         f"{right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right in "
         f"50 %. This is a limit for any feasible attack, not a forecast of one.{labels}"
     )
@@ -118,15 +124,15 @@ def _safe(privacy: Privacy, epsilon: float) -> str:
 
 def _reader(privacy: Privacy) -> str:
     epsilon, delta = privacy.released_epsilon, privacy.delta
-    known, unknown = "all records but one", "that record"
+    known, unknown, more = "all records but one", "that record was", " A person with several records is protected less."
     if privacy.by_user:
-        known, unknown = "all records but those of one user", "those records"
+        known, unknown, more = "all records but those of one user", "those records were", ""
     apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
-        f"For a reader of the texts, even one who knows {known}, ε is {show_epsilon(epsilon)}: no conclusion about "
-        f"{unknown} is more than {at_most_times(epsilon)} as probable if used as if not used, nor the other way "
-        f"round{apart}. Asked yes or no, both equally likely, such a reader is right in at most "
-        f"{right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %."
+        f"Somebody who reads the texts, knows {known} and is asked whether {unknown} used, yes and no being equally "
+        f"likely, is right in at most {right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %. That "
+        f"follows from ε = {show_epsilon(epsilon)}: no conclusion is more than {at_most_times(epsilon)} as probable if "
+        f"{unknown} used as if not, nor the other way round{apart}.{more}"
     )
 
 
@@ -137,22 +143,21 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "under this guarantee, at no further cost."
         )
     own = max(epsilon, privacy.party_epsilon)
-    right = right_guesses(own, privacy.delta)
-    bound = f"ε = {show_epsilon(own)}, which is {at_most_times(own)}: right in at most {right:g} % of cases"
+    bound = f"in at most {right_guesses(own, privacy.delta):g} % of cases (ε = {show_epsilon(own)})"
     if not privacy.summed:
         return (
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "
-            f"them: the same holds against them, with {bound}."
+            f"them: they guess rightly {bound}."
         )
-    helped = privacy.assumed_colluders
-    alone = f"with {hospitals(helped)} telling it all they know" if helped else "alone"
-    unsummed = privacy.unsummed
+    helped, unsummed, several = privacy.assumed_colluders, privacy.unsummed, privacy.largest_coalition + 1
+    alone = f"With {hospitals(helped)} telling it all they know" if helped else "Alone"
     return (
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
         "hospitals"
         + (f", and of {unsummed} each hospital's own answer with the whole noise in it" if unsummed else "")
-        + f": the same holds against it, {alone}, with {bound}. More colluding hospitals subtract their noise and "
-        f"learn more; {privacy.largest_coalition + 1} or more may see single answers."
+        + f". {alone}, it guesses rightly {bound}. With the help of more hospitals it can subtract their noise and "
+        f"learn more; with that of {several} or more, it may see the single answers of each other hospital, which then "
+        "have that hospital's own part of the noise alone."
     )
 
 
@@ -182,9 +187,12 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
     if privacy.labels_from_records:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
     if privacy.simulation and kind is not Kind.NONE:
-        yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."
+        yield (
+            "Whoever ran this simulation had all records: what is said of coordinator and hospitals holds in a real "
+            "deployment."
+        )
 
 
 def hospitals(number: int) -> str:
-    """Return a number of hospitals in words."""
+    """Return a phrase for this number of hospitals."""
     return f"{number} hospital{'s' if number != 1 else ''}"

@@ -1,4 +1,4 @@
-"""The guarantee in words: the statement of `privacy.json` in paragraphs, and its cost in one line for the terminal."""
+"""The guarantee in words: the paragraphs for `privacy.json`, and the privacy cost in one line for the terminal."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from server.guarantee.rounding import at_most_times, one_in, show_delta, show_ep
 
 
 def stated(privacy: Privacy) -> Privacy:
-    """Return the same document with its statement, and with the list of all that the guarantee does not cover."""
+    """Return the same document with its statement in words, and with the list of what the guarantee does not cover."""
     return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
 
 
@@ -52,7 +52,7 @@ def statement(privacy: Privacy) -> str:
 
 
 def of_numbers(privacy: Privacy, run: str) -> str:
-    """Return the guarantee of released numbers, such as a census, in sentences for their file.
+    """Return the guarantee of released numbers, such as a census, in sentences for the file of these numbers.
 
     Args:
         privacy: The `privacy.json` of the run that asked the parties.
@@ -90,7 +90,7 @@ def cost(privacy: Privacy | None) -> str:
 def _unproven(privacy: Privacy) -> list[str]:
     """Return the paragraphs for a run with queries that lack a privacy proof.
 
-    They state the paper's claim, if the paper makes one for a noisy choice, and the guarantee for the other queries.
+    They state the paper's claim, if the paper makes one about a noisy choice, and the guarantee for the other queries.
     """
     names = privacy.unproven
     paragraphs = [
@@ -120,7 +120,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 
 
 def _reused(run: str) -> str:
-    """Return a paragraph on a run that asked nobody, and the run whose numbers it used."""
+    """Return a paragraph about a run that asked no query, with the run from which its numbers come."""
     return (
         "No question was put to any hospital in this run. Its texts depend on the hospitals' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "

@@ -1,4 +1,4 @@
-"""Allocation of a round's texts to the models and labels, in whole numbers and without loss by rounding."""
+"""Allocation of a round's texts to models and labels, in whole numbers that add up to the requested total."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,15 +7,15 @@ from common.errors import InternalError
 
 
 def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Split a round's texts over models, N_k = [(N/T) w_k] (equation 2), without loss by rounding.
+    """Split a round's texts among the models in proportion to their weights, so that the counts add up exactly.
 
-    By the largest-remainder method, each model gets the integer part of its quota (N/T) w_k. The remaining texts go,
-    one each, to the models with the largest remainders; ties go to the lower index. Each N_k is then within 1 of its
-    quota.
+    The quota of model k is (N/T) w_k, and the counts are N_k = [(N/T) w_k] (WASP, equation 2). By the largest-remainder
+    method, each model first gets the integer part of its quota. The remaining texts go, one each, to the models with
+    the largest remainders; ties go to the lower index. Each N_k is then within 1 of its quota.
 
     Args:
         total: N/T, the number of texts in this round.
-        weights: (K,) values of at least 0, not all 0.
+        weights: (K,) weights w_k of at least 0, not all 0.
 
     Returns:
         (K,) counts with sum `total`.
@@ -34,17 +34,17 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Split each model's texts over labels that need different numbers of texts.
+    """Distribute each model's texts among labels that need different numbers of texts.
 
-    All texts are put in one row, with the texts of each label spread evenly over it. The first model takes its number
-    of texts from the beginning of the row, and each further model takes the texts that follow.
+    All texts are arranged in one sequence, over which the texts for each label are spread evenly. The first model takes
+    its number of texts from the beginning of the sequence, and each further model takes the texts that follow.
 
     Args:
-        counts: (K,) number of texts of each model.
-        label_counts: (C,) number of texts of each label, with the same total.
+        counts: (K,) number of texts per model.
+        label_counts: (C,) number of texts per label, with the same total.
 
     Returns:
-        (K, C): rows sum to `counts`, columns to `label_counts`.
+        (K, C) numbers of texts; rows sum to `counts`, and columns to `label_counts`.
     """
     labels = np.repeat(np.arange(len(label_counts)), label_counts)
     places = np.concatenate([(np.arange(count) + 0.5) / count for count in label_counts if count] or [np.zeros(0)])
@@ -54,17 +54,18 @@ def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDA
 
 
 def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int = 0) -> NDArray[np.int64]:
-    """Split each model's texts over labels, as evenly as integers allow for each model and for each label.
+    """Distribute each model's texts among labels, as evenly as whole numbers allow for each model and each label.
 
     Each model deals its texts out by cycling through the labels, starting after the last label of the model before it.
 
     Args:
-        counts: (K,) number of texts of each model.
+        counts: (K,) number of texts per model.
         label_count: C, the number of labels.
-        dealt_before: Number of texts of earlier rounds; it determines the first label of this round.
+        dealt_before: Number of texts distributed in earlier rounds; it determines the first label of this round.
 
     Returns:
-        (K, C): rows sum to `counts`; entries of a row, and sums of columns, differ by at most 1.
+        (K, C) numbers of texts; rows sum to `counts`. The entries of a row differ by at most 1, and so do the column
+        sums.
     """
     dealt = dealt_before + np.concatenate([[0], np.cumsum(counts)])
     # Label c gets ceil((e - c) / C) of the first e texts, which are dealt in turn.

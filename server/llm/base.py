@@ -1,8 +1,8 @@
-"""Requests of a method to a language model, and the replies: `provider.generate([Request(...)]) -> [Reply(...)]`.
+"""A method's requests to a language model, and the replies: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
-A request is structured: the fields that are set determine the mode, every provider reads the same fields, and the hash
-of the canonical form is the key of the reply in the cache. A request never contains private text: it shows synthetic
-texts, selected by votes that are noised before anyone sees them, or released texts (`server/llm/prompts.py`).
+A request is structured: the fields that are set determine its mode, and every provider reads the same fields. The hash
+of its canonical form is the cache key of the reply. A request never contains private text: it shows synthetic texts,
+selected by votes that are noised before anyone sees them, or released texts (`server/llm/prompts.py`).
 """
 
 import hashlib
@@ -22,29 +22,29 @@ _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
 
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
-"""Modes of a request that a provider may decline. None declines a request that is zero-shot or by example.
+"""Request modes that a provider may decline. Zero-shot requests and requests by example are always accepted.
 
-Contrast shows bad exemplars and good ones. Keyphrases are those in `must`. Rewriting paraphrases one source text,
-crossing combines two, and blanks replaces words of one. Abstracts requests abstracts, or texts from them. Subtopics
-requests phrases.
-"""
+In contrast mode the prompt shows good and bad exemplars; in keyphrases mode each text must contain the phrases in
+`must`. Rewriting paraphrases one source text, crossing combines two, and blanks replaces some words of one. Abstracts
+mode requests abstracts or texts written from them, and subtopics mode requests phrases."""
 
 SIMPLIFIED = "contrast"
-"""The only mode that a model may decline and still be asked, then without the bad exemplars; see `accepted`."""
+"""The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One prompt as structured data, independent of its wording.
 
-    The mode follows from the fields. `phrases` asks for a list of subtopics, and two `source` texts for a crossover.
-    One `source` text asks for a paraphrase; with `blanks`, for some of its words to be replaced; with `abstract`, for a
-    text that has the source as its abstract. Without a source, `abstract` asks for abstracts. Otherwise `good` and
-    `bad` ask for a contrastive prompt, `good` alone for a prompt by example, and neither for a zero-shot one. `label`,
-    `attribute`, `must` and `words` narrow any of them.
+    The mode follows from the fields. With `phrases`, subtopics are requested; with two `source` texts, a crossover.
+    With one `source` text, a paraphrase is requested. If `blanks` is set too, some words of the source are to be
+    replaced instead; if `abstract` is set, a text is requested whose abstract is the source. With `abstract` and no
+    source, abstracts are requested. Otherwise, `good` and `bad` together lead to a contrastive prompt, `good` alone to
+    a prompt by example, and neither to a zero-shot prompt. `label`, `attribute`, `must` and `words` can restrict any of
+    these requests.
 
     Attributes:
-        task_kind: Kind of one text, for example "emergency-department note".
+        task_kind: Kind of text, for example "emergency-department note".
         labels: Every label of the task with its public description.
         label: Label of the new texts; None if the prompt must not name one.
         n: Number of texts, or phrases, requested.
@@ -53,19 +53,23 @@ class Request:
         bad: Exemplars to move away from; they require `good`.
         source: The text to rewrite, or the two to cross.
         blanks: Fraction of the source's words to replace, in [0, 1].
-        abstract: The source is an abstract of each requested text; without a source, abstracts are requested.
+        abstract: Whether the source is the abstract of each requested text; without a source, whether abstracts are
+            requested.
         must: Keyphrases that each text contains.
-        good_must: Keyphrases that the good exemplars contain: one tuple per exemplar, in the order of `good`; or empty.
-        phrases: Request short phrases, each a subtopic of the label, instead of texts.
+        good_must: Keyphrases that the good exemplars contain: one tuple per exemplar, in the order of `good`; may be
+            empty.
+        phrases: Whether to request short phrases, each a subtopic of the label, instead of texts.
         words: Approximate length of each text in words.
         temperature: Sampling temperature, for models that have this setting.
-        seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
+        seed: 64-bit number that distinguishes this request from otherwise equal ones, and seeds models that accept a
+            seed.
         wording: Terms for the texts in a chat model's prompt.
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
-        more: Further labels that each new text has together with `label`.
-        marks: Types of the spans that are marked in each requested text, and in the texts shown; None asks for none.
-        before: The text so far, if its next section is requested; empty for the first section. None asks for whole
-            texts.
+        more: Labels that each new text has in addition to `label`.
+        marks: Types of the spans that are marked in each requested text, and in the texts shown; None requests no
+            marks.
+        before: The text written so far, if its next section is requested; empty for the first section. None requests
+            whole texts.
     """
 
     task_kind: str
@@ -91,7 +95,7 @@ class Request:
     before: str | None = None
 
     def __post_init__(self) -> None:
-        """Reject an ambiguous combination of fields (raises `ConfigError`)."""
+        """Raise `ConfigError` for an ambiguous combination of fields."""
         not_empty(task_kind=self.task_kind, labels=self.labels)
         at_least(1, n=self.n)
         in_range(0, 1, blanks=self.blanks)
@@ -132,13 +136,13 @@ class Request:
 
     @property
     def requested(self) -> tuple[tuple[str, str], ...]:
-        """The requested label, or labels, each with its public description; empty if there is none."""
+        """The requested label, or labels, each with its public description; empty if no label is requested."""
         described = dict(self.labels)
         return tuple((label, described[label]) for label in (self.label, *self.more) if label is not None)
 
     @property
     def description(self) -> str:
-        """Public description of the requested label, or of all of them; empty if there is none."""
+        """Public descriptions of the requested labels, in one string; empty if no label is requested."""
         return "; ".join(description for _, description in self.requested)
 
     @property
@@ -157,12 +161,12 @@ class Request:
 
     @property
     def zero_shot(self) -> bool:
-        """Whether a text is requested from the task alone: nothing is shown, and no words are prescribed."""
+        """Whether the request shows no texts and prescribes no words, so that a model has only the task to go by."""
         return not (self.good or self.source or self.abstract or self.must or self.phrases)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """All texts that a prompt shows; none of them may be returned."""
+        """All texts that a prompt shows; a reply must not contain any of them."""
         return self.good + self.bad + self.source + ((self.before,) if self.before else ())
 
     def canonical(self) -> str:
@@ -181,17 +185,18 @@ class Request:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
-        """Return the hex SHA-256 of a provider's identity and this request, under which the cache keeps the reply."""
+        """Return the cache key of the reply: the hex SHA-256 of the provider's identity and this request."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """Return the request in the form in which a model that declines these modes may receive it.
+    """Return the request as it may be sent to a model that declines these modes.
 
     If contrast is declined, the bad exemplars are left out; any other request is returned unchanged.
 
     Raises:
-        InternalError: The request uses a declined mode other than contrast. Such runs are rejected beforehand.
+        InternalError: The request uses a declined mode other than contrast. Runs with such requests are rejected
+            beforehand.
     """
     declined = request.modes & declines
     if others := declined - {SIMPLIFIED}:
@@ -200,9 +205,9 @@ def accepted(request: Request, declines: frozenset[str]) -> Request:
 
 
 LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
-"""Reasons why a reply has fewer texts than requested. In this order: the model refused, its server's content filter
-blocked it, it has no readable texts, it was cut off, it could not be parsed, the prompt was too long, or every attempt
-failed."""
+"""Reasons why a reply has fewer texts than requested. In this order: the model refused, the server's content filter
+blocked the reply, the reply has no readable texts, it was cut off, it could not be parsed, the prompt was too long, or
+every attempt failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +215,13 @@ class Reply:
     """The reply to one request.
 
     Attributes:
-        texts: At most the requested number of texts or phrases; fewer, or none, if the model refused or wrote something
-            else.
+        texts: The texts or phrases, at most the requested number; fewer, or none, if the model refused or wrote
+            something else.
         input_tokens: Tokens read, cached ones included, as the provider counts them; zero input and output tokens mean
             that there was no reply.
         output_tokens: Tokens written, as the provider counts them.
         cached_tokens: Tokens read from the provider's prompt cache, which cost less.
-        loss: One of `LOSSES`, or None; a truncated reply keeps its complete texts.
+        loss: Reason why texts are missing, one of `LOSSES`, or None; a truncated reply keeps its complete texts.
     """
 
     texts: tuple[str, ...]
@@ -239,7 +244,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything besides the request that a reply depends on, such as model and settings, but never an API key."""
+        """Everything that a reply depends on besides the request, such as model and settings, but never an API key."""
 
     @property
     def remote(self) -> bool:
@@ -247,28 +252,29 @@ class Provider(Protocol):
 
     @property
     def declines(self) -> frozenset[str]:
-        """The modes of `MODES` that this model does not support. It answers `accepted(request, declines)` instead."""
+        """The modes of `MODES` that this model does not support; it is sent `accepted(request, declines)`."""
 
     def check(self) -> None:
-        """Probe the model once and cheaply, before any private query.
+        """Check by one cheap call that the model answers, before any private query.
 
         Raises:
-            ProviderError: The model does not answer; the error has the reason.
+            ProviderError: The model does not answer; the error states the reason.
         """
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """Generate the replies, in the order of the requests.
 
         Args:
-            requests: Any number of them.
+            requests: Any number of requests.
             arrived: Called with each reply when it arrives, in any order, for a cache or a progress bar.
 
         Raises:
-            ProviderError: The model as a whole fails. A single lost or refused item is an empty reply instead.
+            ProviderError: The model as a whole fails. A single request that is lost or refused gets an empty reply
+                instead.
         """
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens, for the forecast of costs."""
+        """Return the expected numbers of input and output tokens, for the cost forecast."""
 
 
 @runtime_checkable
@@ -277,14 +283,14 @@ class Formed(Protocol):
 
     @property
     def form(self) -> str | None:
-        """Name of the form; None if this model gets chat prompts instead."""
+        """Name of the form; None if this model receives chat prompts instead."""
 
 
 def form_of(provider: Provider) -> str | None:
-    """Return the form of a model's prompts, None if it has none; see `Formed.form`."""
+    """Return the name of a model's prompt form, or None if it has none; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None
 
 
 def forms_of(providers: Mapping[str, Provider]) -> dict[str, str] | None:
-    """Return the prompt forms of the models that have one, keyed by model; None if no model has one."""
+    """Return the names of prompt forms, keyed by model, for the models that have one; None if no model has one."""
     return {name: form for name, provider in providers.items() if (form := form_of(provider))} or None

@@ -1,7 +1,7 @@
 """Cache of replies on disk, so that a resumed or repeated run never pays twice for a text.
 
-One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
-prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
+One SQLite file serves any number of models and processes. It contains synthetic texts and hashes of requests, but never
+a prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
 """
 
 import json
@@ -24,7 +24,7 @@ create table if not exists answers (
 
 
 class Cached:
-    """A provider that sends the wrapped provider only requests whose replies are not on disk yet.
+    """A provider that forwards to the wrapped provider only the requests whose replies are not on disk yet.
 
     Args:
         provider: The model to ask.
@@ -46,7 +46,7 @@ class Cached:
         self._path = Path(path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies (`server.llm.base.Provider`). A missing one (no tokens, no text) is not stored.
+        """Generate the replies (`server.llm.base.Provider`). A reply without tokens and texts is not stored.
 
         Raises:
             ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.
@@ -75,7 +75,7 @@ class Cached:
         return [replies[key] for key in keys]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens: none for a reply that is on disk."""
+        """Return the expected input and output tokens, which are zero if the reply is on disk."""
         if self._path.exists():
             key = request.key(self.identity)
             with self._database() as database:

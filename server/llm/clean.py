@@ -1,10 +1,10 @@
-"""Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
+"""Removal of what models write around a text or in place of it. Each rule is separate and counts its changes.
 
-Rules change only the form of a text. If nothing remains of a text, it counts as lost and is requested again. A
-structured text is read by its structure in place of the rules from `fences` to `loops`, even if these are off; each
-kind of repair is counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
-The marks of a text with spans are taken out after these rules (`marks.py`); a text that was dropped because of its
-marks counts as "no spans: REASON".
+Rules change only the form of a text. If nothing remains of a text, it counts as lost and is requested again. For a
+structured text, parsing by its structure replaces the rules from `fences` to `loops`, even if these are off. Each kind
+of repair is counted as "structure: KIND", and a text dropped during parsing as "no structure: REASON". The marks of a
+text with spans are removed after these rules (`marks.py`); a text dropped because of its marks counts as "no spans:
+REASON".
 """
 
 import re
@@ -33,7 +33,7 @@ _NUMBER = re.compile(
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
-"""Least number of repetitions in a loop, least number of words in all of them, largest number of words in one."""
+"""Minimum number of repetitions in a loop, minimum number of words in all of them, maximum number of words in one."""
 _PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3
@@ -58,7 +58,7 @@ class Cleaner:
     def clean(
         self, texts: Sequence[str], request: Request, *, run_texts: Container[str]
     ) -> tuple[list[str], Counter[str]]:
-        """Return the remaining texts, and the number of changes and dropped texts by each rule.
+        """Return the remaining texts, and the number of changes and dropped texts for each rule.
 
         Foreign texts are counted even if the rule `foreign`, which drops them, is off.
 
@@ -94,7 +94,7 @@ class Cleaner:
         return texts_left, +changed
 
     def _bare(self, text: str, changed: Counter[str]) -> str:
-        """Return the text without what a model added around it. The rules are repeated until nothing changes."""
+        """Return the text without the model's additions around it. The rules are repeated until nothing changes."""
         steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
         before = None
         while before != text:
@@ -162,7 +162,7 @@ def _unquoted(text: str) -> str:
 
 
 def _without_loop(text: str) -> str:
-    """Return the text up to the end of the first run of words that repeats without a break; all of it if none does."""
+    """Return the text up to the end of the first immediately repeated word sequence; all of it if there is none."""
     words = list(re.finditer(r"\S+", text))
     said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
     for start in range(len(said)):
@@ -192,7 +192,7 @@ def _usual_scripts(public: Iterable[str]) -> frozenset[str]:
 
 
 def _scripts(text: str) -> Counter[str]:
-    """Count the letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
+    """Return the number of letters per script, named as in Unicode: "LATIN", "CYRILLIC", "CJK"."""
     return Counter(_script(letter) for letter in text if letter.isalpha())
 
 

@@ -1,15 +1,15 @@
-"""Prompts for models that continue a text better than they follow instructions: examples as a list, then a beginning.
+"""Prompts for models that continue a text better than they follow instructions: a list of examples, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or read "unlike these"; in a chat it writes letters. But after
-three or four texts of the kind it continues the list well. One prompt yields one text, sampled as often as the request
-has texts; how a prompt looks is one of a few forms (`forms.py`).
+A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it writes its texts as
+letters. After three or four examples, however, it continues the list well. One prompt yields one text, and is sampled
+once for each requested text. A prompt has one of a few forms (`forms.py`).
 
-The examples are the request's good exemplars, or its sources, or else public texts of other topics (for a section,
-those under its heading); those that are much longer than requested are cut, since reading prompts takes most of the
-time. A text to rewrite is the last example, and what follows is a variation of it; with blanks, the new text begins
-with words of its source. An abstract is a text of the requested length, and is rewritten like one: such a model writes
-no summaries. A subtopic is a text of a few words, after subtopics of other things. For structured texts it reads and
-writes only the text field (`structured_fallback.py`).
+The examples are the request's good exemplars, or its sources, or else public texts on other topics (for a section,
+those under its heading). Examples much longer than the requested length are cut, since reading prompts takes most of
+the time. A text to rewrite is the last example, and the model continues with a variation of it; with blanks, the new
+text begins with words of its source. Abstracts are requested and rewritten like any other text of the requested length,
+since such a model cannot summarise. A subtopic is a text of a few words that follows subtopics of other topics. For
+structured texts the model reads and writes only the text field (`structured_fallback.py`).
 """
 
 import re
@@ -30,18 +30,18 @@ from server.spans import marked, without_tags
 from server.spans import words as words_of
 
 WORDING = 4
-"""Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
+"""Version of the wording. It is part of a model's identity, so increase it with every change to a prompt."""
 
 DECLINED = frozenset({"contrast", "keyphrases"})
-"""Modes that a completion cannot express: bad exemplars, which are left out; and keyphrases, of which SmolLM2-135M took
-up 30 of 272 in a line before the text."""
+"""Modes that a completion cannot express. Bad exemplars are left out. Of 272 keyphrases in a line before the text,
+SmolLM2-135M used only 30."""
 SUBTOPICS = (
     ("returning goods", "label for the parcel"),
     ("school trips", "cost of the coach"),
     ("returning goods", "refund not yet received"),
     ("heating", "boiler makes a noise"),
 )
-"""Topics and subtopics that no task is about, as examples."""
+"""Pairs of a topic and a subtopic, for use as examples; no task is about these topics."""
 
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments
@@ -54,8 +54,8 @@ class Beginning:
     """The text that a model continues.
 
     Attributes:
-        prompt: The whole input of the model.
-        longest: Largest number of words of one example; 0 without examples.
+        prompt: The complete input of the model.
+        longest: Number of words in the longest example; 0 without examples.
     """
 
     prompt: str
@@ -64,16 +64,18 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """Form of the prompts that suit a model.
+    """Settings of the prompts that suit a model.
 
     Attributes:
         examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. Sources, and one exemplar, are always shown.
         public: Whether a prompt without good exemplars shows public texts, before any source texts.
-        instruction: First line of each prompt; None: the task's kind of text, writer and style.
-        end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
-        temperature: Factor on the request's temperature. Small models need less than large ones.
-        form: Form of a prompt, one of `FORMS`.
+        instruction: First line of each prompt; None uses the task's kind of text, writer and style.
+        end: Line that ends each text. If None, a text ends at its line break, and a text with several lines is joined
+            into one.
+        temperature: Factor by which the request's temperature is multiplied; small models need a lower one than large
+            models.
+        form: Name of the prompts' form, a key of `FORMS`.
     """
 
     examples: int = 4
@@ -96,10 +98,10 @@ class Completion:
         return f"{self._form.closing}{_LINE}{self.end}"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
-        """Return the prompt of a request. Pure: equal arguments give equal prompts.
+        """Return the prompt for a request; equal arguments give equal prompts.
 
         Args:
-            request: The request; `bad` is left out.
+            request: The request; its `bad` exemplars are left out.
             public: Public texts of the task, for prompts without exemplars.
         """
         stream = rng.experiment(request.seed, "completion")
@@ -120,9 +122,9 @@ class Completion:
         """Return the new text, or None if it is a fragment.
 
         Args:
-            completion: Text that the model wrote, with or without the stop.
+            completion: Text that the model wrote, with or without the stop text.
             request: The request that it answers.
-            whole: Whether the model ended it; otherwise it is cut off after its last sentence.
+            whole: Whether the model ended the text; otherwise the text is cut off after its last complete sentence.
         """
         text = completion.split(self.stop, maxsplit=1)[0]
         if self.end is None:
@@ -154,7 +156,7 @@ class Completion:
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
     ) -> list[tuple[str, str]]:
-        """Return the pair (topic, text) of each example."""
+        """Return the examples as pairs (topic, text)."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request)) for at in order]
@@ -175,15 +177,15 @@ class Completion:
 
 
 def with_topics(public: Sequence[Example]) -> list[Example]:
-    """Return the public texts, each with a topic: the source's or, if it names none, the text's two longest words.
+    """Return the public texts, each with a topic: its own or, if it has none, the text's two longest words.
 
-    With examples that have no topic, a model would ignore the topic that is requested.
+    If the examples had no topics, a model would ignore the requested topic.
     """
     return [example if example.topic else replace(example, topic=_longest_words(example.text)) for example in public]
 
 
 def opening_words(request: Request) -> str:
-    """Return the first words of the source, which the new text keeps when its end is replaced; empty without blanks."""
+    """Return the source's first words, which the new text keeps while the rest is replaced; empty without blanks."""
     if not request.blanks:
         return ""
     source = request.source[0]
@@ -192,7 +194,7 @@ def opening_words(request: Request) -> str:
 
 
 def _described(request: Request, *, kind: bool) -> list[str]:
-    """Return the first line of a prompt that has no instruction: the public description of the texts, or no line."""
+    """Return a list with the line that describes the texts in a prompt without an instruction; it may be empty."""
     wording = request.wording
     parts = [f"Kind of text: {request.task_kind}."] if kind else []
     parts += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -217,7 +219,7 @@ def _text(example: Example, request: Request) -> str:
 
 
 def _shortened(text: str, request: Request) -> str:
-    """Cut an example to at most twice the requested number of words, in whole sentences if it has any."""
+    """Return an example, cut to at most twice the requested number of words, after a whole sentence if possible."""
     words, found = request.words, words_of(text) if request.marks else list(re.finditer(r"\S+", text))
     if words is None or len(found) <= 2 * words:
         return text
@@ -229,10 +231,10 @@ def _shortened(text: str, request: Request) -> str:
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
-    """Draw `count` public texts whose topic is no label of the task, preferably of about the requested length.
+    """Draw `count` public texts whose topic is not a label of the task, preferably of about the requested length.
 
     For a section, only texts under its own heading are drawn, if there are any: headings are public, and do not
-    distinguish any two texts.
+    distinguish one text from another.
     """
     section = request.before is not None
     labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}

@@ -1,4 +1,4 @@
-"""Forms of a completion's prompt, as data: what stands before a text, and where it ends.
+"""Forms of a completion's prompt, as data: the words and characters around each text, and how a text ends.
 
     fields               headings               quoted
     Kind of text: note.  Notes, about "falls":             Note, about "falls": "He fell."
@@ -7,7 +7,7 @@
     Topic: burns         -
     Text:
 
-The plural is that of the task (`Wording.plural`). Which form is best differs between tasks, so `llm=smollm2` has a
+The plural comes from the task (`Wording.plural`). Which form is best differs between tasks, so `llm=smollm2` has a
 persona for each, and the hospitals' answers decide which of them writes more texts.
 """
 
@@ -26,18 +26,18 @@ _VOWEL_Y = re.compile(r"[aeiou]y$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """Templates of one item of a prompt: heading, opening, a text, closing.
+    """Templates for one item of a prompt: heading, opening, a text, closing.
 
-    Placeholders are {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
-    {noun}, "Text" or "Subtopic".
+    Placeholders are {kind} and {kinds}, capitalised; {term}, the meaning of a label; {about}, the topic in words;
+    {topic}; and {noun}, "Text" or "Subtopic".
 
     Attributes:
         heading: Words before a text that has a topic.
         untitled: Words before a text that has no topic.
         opening: Characters directly before each text.
-        closing: Characters directly after each text; if empty, a text ends with its line.
+        closing: Characters directly after each text; if empty, a text ends at its line break.
         described: Whether the first line describes the kind of text, which the headings do not name.
-        grouped: Whether consecutive texts of one heading share it.
+        grouped: Whether consecutive texts with equal headings share one heading.
     """
 
     heading: str
@@ -61,7 +61,7 @@ class Form:
         )
 
     def item(self, request: Request, text: str) -> str:
-        """Return a text as a list item, with the opening delimiter before it but no closing one."""
+        """Return a text as a list item, with the opening characters before it but without the closing ones."""
         opening = self.opening.format(noun="Subtopic" if request.phrases else "Text")
         return opening + (text.replace(self.closing, "'") if self.closing else text)
 
@@ -71,7 +71,7 @@ FORMS = {
     "headings": Form(heading="{kinds}, {about}:\n", untitled="{kinds}:\n", opening="- ", grouped=True),
     "quoted": Form(heading="{kind}, {about}: ", untitled="{kind}: ", opening='"', closing='"'),
 }
-"""Forms by their names in `completion.form`."""
+"""Prompt forms, keyed by their names in `completion.form`."""
 
 
 def plural_of(request: Request) -> str:
@@ -80,13 +80,13 @@ def plural_of(request: Request) -> str:
 
 
 def kinds_of(task: Task) -> str:
-    """Return the plural of a task's kind of text, for the middle of a sentence."""
+    """Return the plural of a task's kind of text, for use within a sentence."""
     words = task.wording.plural or plural(task.kind)
     return words[:1].lower() + words[1:] if task.kind[:1].islower() else words
 
 
 def plural(kind: str) -> str:
-    """Return the English plural of a kind of text. Its noun is the last word before a clause, "of", "to" and the like.
+    """Return the English plural of a kind of text. The word before a clause, "of", "to" or the like takes the ending.
 
     Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
     """

@@ -1,4 +1,4 @@
-"""Generation of a round's texts: each model is asked for the texts ordered from it; missing texts are reported."""
+"""Generation of a round's texts. Each model is asked for the texts ordered from it, and missing texts are reported."""
 
 import logging
 import threading
@@ -19,9 +19,10 @@ from server.settings.schema import Rules
 log = logging.getLogger("caucus.llm")
 
 MOST_PASSES = 3
-"""Maximum number of passes; each requests the texts that are still missing."""
+"""Maximum number of passes; each pass requests the texts that are still missing."""
 PASSES_OF_A_LABEL = 9
-"""Maximum number of passes for a label that has no text yet; the further passes request texts of such labels alone."""
+"""Maximum number of passes for a label that has no text yet; the additional passes request texts only for such
+labels."""
 
 PLAIN = Cleaner(Rules.none())
 """A cleaner without rules, which leaves texts unchanged."""
@@ -29,12 +30,12 @@ PLAIN = Cleaner(Rules.none())
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """Account of the requests to models and of their replies.
+    """Totals of the requests sent to models and of the replies.
 
     Attributes:
         calls: Number of requests.
         input_tokens: Tokens read.
-        cached_tokens: Tokens among them that came from a provider's prompt cache.
+        cached_tokens: Those input tokens that came from a provider's prompt cache.
         output_tokens: Tokens written.
         losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
         cleaned: Number of changes and dropped texts, keyed by model and the cleaner's rule.
@@ -48,7 +49,7 @@ class Use:
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
-        """Add one reply of this model to the account."""
+        """Add one reply of this model to the totals."""
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.cached_tokens += reply.cached_tokens
@@ -59,7 +60,7 @@ class Use:
             self.cleaned.setdefault(model, Counter()).update(cleaned)
 
     def merge(self, more: "Use") -> None:
-        """Add another account to this one."""
+        """Add other totals to these."""
         self.calls += more.calls
         self.input_tokens += more.input_tokens
         self.cached_tokens += more.cached_tokens
@@ -74,9 +75,9 @@ class Generated:
     """The texts that filled the orders of a round.
 
     Attributes:
-        candidates: Texts in the sequence of the orders, at most the number ordered.
+        candidates: Texts, in the sequence of the orders; at most the number ordered.
         lost: Number of texts ordered but not received, keyed by model.
-        use: Account of all models together.
+        use: Totals over all models.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -101,11 +102,11 @@ def generate(
     run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Generated:
-    """Return texts that fill the orders of one round.
+    """Generate texts that fill the orders of one round.
 
-    If a label gets more texts than ordered, a random subset remains. Missing texts are requested again, and those still
-    missing after the last pass are reported as lost. Each pass asks all models at once. A label that has no text at all
-    gets further passes; if it still has none, the first round stops before any private query, and a later round goes on
+    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again, and texts still
+    missing after the last pass are reported as lost. Each pass asks all models at once. A label without any text gets
+    further passes. If it still has no text, the first round stops before any private query, and a later round continues
     with earlier texts.
 
     Args:
@@ -113,11 +114,11 @@ def generate(
         orders: Number of texts for each model and label.
         write: Makes the requests.
         round_number: Generation round, for the candidates and for the random streams.
-        texts_per_request: Texts asked for in one request.
+        texts_per_request: Number of texts requested at a time.
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts of each reply, as it comes.
+        progress: Called with the number of texts in each reply when it arrives.
 
     Raises:
         ProviderError: A label that was ordered in the first round got no text from any model.
@@ -158,12 +159,12 @@ def generate(
 
 @dataclass(slots=True)
 class Written:
-    """The texts that answered single requests.
+    """The texts received in answer to individual requests.
 
     Attributes:
-        texts: Texts of each request, in order; empty if the model wrote nothing in all passes.
+        texts: Texts of each request, in order; empty if the model wrote nothing in any pass.
         lost: Number of texts requested but not received, keyed by model.
-        use: Account of all models together.
+        use: Totals over all models.
     """
 
     texts: list[tuple[str, ...]]
@@ -179,16 +180,17 @@ def write(
     run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Written:
-    """Have each request answered by its model.
+    """Send each request to its model, and return the texts received.
 
-    A request with an empty reply is sent again under another seed; after the last pass its texts count as lost.
+    A request with an empty reply is sent again under another seed; after the last pass, the missing texts count as
+    lost.
 
     Args:
         providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts of each reply, as it comes.
+        progress: Called with the number of texts in each reply when it arrives.
     """
     written = Written(texts=[])
     texts: list[list[str]] = [[] for _ in requests]
@@ -222,9 +224,9 @@ def complete(
         providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
-        known: Texts that the run already has; the new ones are added.
-        use: Account of the requests; the new ones are added.
-        progress: Called with the number of texts of each reply, as it comes.
+        known: Texts that the run already has; the new texts are added.
+        use: Totals of requests and replies; the new ones are added.
+        progress: Called with the number of texts in each reply when it arrives.
 
     Returns:
         The clean texts of each request, in order.
@@ -263,12 +265,12 @@ def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str
 
 
 def _sizes(missing: int, most: int) -> list[int]:
-    """Return the number of texts to ask for in each request: at most `most`, and `missing` in total."""
+    """Return the number of texts to request each time: at most `most`, and `missing` in total."""
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
 def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
-    """Return a random subset of the ordered size, in the same order; all texts if there are no more."""
+    """Return a random subset of the ordered size, in the same order; all texts if there are at most that many."""
     if len(texts) <= order.count:
         return texts
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
@@ -277,12 +279,13 @@ def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[st
 def _ask(
     providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """Return the replies in order. Remote models run in one thread each, those on this machine one after another.
+    """Send the requests and return the replies in order.
 
-    If a model fails, the others finish first, so that their paid replies reach the cache.
+    Each remote model runs in its own thread; models on this machine run one after another. If a model fails, the others
+    finish first, so that their paid replies reach the cache.
 
     Raises:
-        ProviderError: A model failed; the error is that of the first one.
+        ProviderError: A model failed; the error of the first one is raised.
     """
     lock = threading.Lock()
     replies: dict[int, Reply] = {}
@@ -317,7 +320,7 @@ def _ask(
 
 
 class _EarlierTexts:
-    """Texts that the run already has: texts from before the call, and texts of this call."""
+    """Texts that the run already has, from before the call and from the call itself."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

@@ -1,10 +1,10 @@
-"""Checkpoints as language models, read from a folder and run on this machine, without key and network.
+"""Language models from checkpoints in a folder, which run on this machine without an API key or a network.
 
-A model is prompted in one of two ways. In a chat it gets the prompts of `render` in the form of its template; a causal
-model without a template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
-completes a list of examples (`completion`), which small models do better. The tokens come from one of two engines:
-transformers for any checkpoint on any device; OpenVINO for GGUF files and exported models on processors, several times
-as fast.
+A model is prompted in one of two ways. In a chat it receives the prompts of `render` in its chat template; a causal
+model without a template receives them as one text that ends in `["`, so that the continuation is the requested list.
+Alternatively, it completes a list of examples (`completion`), which small models do better. The tokens come from one of
+two engines: transformers for any checkpoint on any device, or OpenVINO for GGUF files and exported models on CPUs,
+which is several times as fast.
 """
 
 import hashlib
@@ -44,22 +44,24 @@ _SHORTEST = 40  # tokens that every completion may have
 class Local:
     """A model from one checkpoint, causal or sequence-to-sequence.
 
-    Its weights are loaded with the first request that no cache answers.
+    The weights are loaded at the first request whose reply is not in a cache.
 
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-        engine: "transformers", or "openvino" for a folder with a GGUF file, or one that optimum-intel exported.
-        completion: Form of prompts that the model completes, one text per prompt; None: prompts are chat messages.
+        engine: "transformers", or "openvino" for a folder with a GGUF file, or a model exported with optimum-intel.
+        completion: Settings of prompts that the model completes, one text per prompt; None uses chat messages instead.
         public_examples: Public texts that a completion may show.
-        device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+        device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None uses the GPU, if there is one.
             OpenVINO computes on CPUs only.
         dtype: Data type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
             unless this CPU would compute in it more slowly (`checkpoints.own_dtype`).
-        max_new_tokens: Bound on one answer: in a chat all `n` texts of a request together, in a completion one text.
-        batch_tokens: Prompts and answers of one batch of transformers, padding included: the memory that it may take.
-        top_p: Sample from the likeliest tokens with this total probability.
-        local_files_only: False downloads what the cache lacks.
+        max_new_tokens: Maximum number of tokens in one answer: in a chat, all `n` texts of a request together; in a
+            completion, one text.
+        batch_tokens: Maximum number of tokens in one batch of transformers, prompts, answers and padding included; it
+            bounds the memory.
+        top_p: Sample from the most probable tokens with this total probability.
+        local_files_only: If false, files missing from the cache are downloaded.
 
     Raises:
         ConfigError: The model or the device does not exist on this machine; the model has no tokenizer, cannot write
@@ -129,10 +131,10 @@ class Local:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of weights, tokenizer, settings and public texts.
+        """Digest of the weights, tokenizer, settings and public texts.
 
-        The batch size and the device are not part of it: they change the computed numbers by rounding errors only.
-        With OpenVINO the type of processor changes them more (`engines/openvino.py`).
+        The batch size and the device are not part of it: they change the computed numbers by rounding errors only. With
+        OpenVINO the type of processor has a larger effect (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":
@@ -184,7 +186,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return estimates: input tokens, from the first prompt's characters per token; output tokens, 1.4 per word."""
+        """Estimate input tokens, by the first prompt's characters per token, and output tokens, as 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None
@@ -234,7 +236,7 @@ class Local:
         )
 
     def _room(self, request: Request, beginning: Beginning) -> int:
-        """Bound the tokens of one completion, by the requested length or the longest example, with a margin."""
+        """Return the token limit of one completion, from the requested length or the longest example, with a margin."""
         words = request.words or beginning.longest or self._max_new_tokens
         return min(max(math.ceil(words * _TOKENS_PER_WORD * _ROOM), _SHORTEST), self._max_new_tokens)
 
@@ -254,7 +256,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Return the beginning of the answer, given to a causal model without a chat template; empty for others."""
+        """Return the answer's beginning, which the prompt of a causal model without a template includes; else empty."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST
@@ -278,6 +280,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Return the model's context in tokens: its stated maximum of positions, or else its tokenizer's limit."""
+    """Return the model's context length in tokens: its maximum number of positions, or else its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -1,9 +1,9 @@
-"""Marks of spans in prompts and replies: models mark the entities while they write, `<drug>aspirin</drug>`.
+"""Marks of spans in prompts and replies: models mark entities as they write, for example `<drug>aspirin</drug>`.
 
-Each mark of a reply is verified, and a text with a wrong one is dropped as a whole (`server/spans.py`). The marks of
-all others are taken out before anything else happens: what is embedded, voted on and stored is the text alone, and its
-spans stand beside it. So no hospital sees a mark, no query asks for one, and no answer depends on one. Where a prompt
-shows such a text again, its marks are put back.
+Each mark in a reply is verified, and a text with an incorrect mark is dropped completely (`server/spans.py`). The marks
+are removed from all other texts before anything else happens: texts are embedded, voted on and stored without marks,
+and their spans are kept separately. So no hospital sees a mark, no query asks for one, and no answer depends on one.
+When a prompt shows such a text again, its marks are restored.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ _EXAMPLE_WORDS = 120  # of the longest public text that is an example
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What a prompt says about marks.
+    """What a prompt says about marks: the types of spans, and an example.
 
     Attributes:
         types: Each type with its public description.
@@ -32,22 +32,22 @@ class Marks:
     example: str = ""
 
     def read(self, reply: str) -> Marked | str:
-        """Take the marks out of a text: return it with its spans, or the reason for which it is dropped."""
+        """Remove the marks from a text; return it with its spans, or the reason why it is dropped."""
         return read(reply, [name for name, _ in self.types])
 
     @property
     def shown_example(self) -> str:
-        """The example, made up if there is none."""
+        """The example; if there is none, one made up from the descriptions."""
         return self.example or "; ".join(f"<{name}>{description}</{name}>" for name, description in self.types)
 
 
 def marks_of(task: Task) -> Marks | None:
-    """Return what prompts of a task say about marks, as yet without an example; None if it has no types of spans."""
+    """Return the marks for a task's prompts, without an example yet; None if the task has no types of spans."""
     return Marks(types=tuple(task.spans.items())) if task.spans else None
 
 
 def unmarked(request: "Request") -> "Request":
-    """Return the same request without marks, for a model that does not read them."""
+    """Return the same request without marks, for a model that cannot read them."""
     if request.marks is None:
         return request
     return _changed(request, without_tags, None)
@@ -65,21 +65,21 @@ class RunMarks:
         self._spans: dict[str, Spans] = {}
 
     def add(self, text: Marked) -> None:
-        """Add the spans of a text, in place of earlier ones of the same text."""
+        """Store the spans of a text, replacing any earlier spans of the same text."""
         self._spans[text.text] = text.spans
 
     def know(self, candidates: Iterable[Candidate]) -> None:
-        """Add the spans of candidates, which a resumed run brings along."""
+        """Store the spans of candidates, which a resumed run already has."""
         for candidate in candidates:
             if candidate.spans is not None:
                 self.add(Marked(candidate.text, candidate.spans))
 
     def given(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """Return the candidates with their spans, or with None for a text that nobody has marked."""
+        """Return the candidates with their spans, or with None for a text that no model has marked."""
         return tuple(replace(candidate, spans=self._spans.get(candidate.text)) for candidate in candidates)
 
     def shown(self, request: "Request") -> "Request":
-        """Return a request with an example of marks, and with the marks of the texts that it shows."""
+        """Return the request with an example of marks, and with the marks restored in the texts that it shows."""
         if request.marks is None:
             return request
         return _changed(request, self._marked, replace(request.marks, example=self._example))
@@ -89,13 +89,13 @@ class RunMarks:
 
 
 def _changed(request: "Request", change: Callable[[str], str], marks: Marks | None) -> "Request":
-    """Return the request with `change` applied to each text that it shows, and with these marks."""
+    """Return the request with `change` applied to each text that it shows, and with `marks` in place of its marks."""
     good, bad, source = (tuple(map(change, texts)) for texts in (request.good, request.bad, request.source))
     return replace(request, good=good, bad=bad, source=source, marks=marks)
 
 
 def _example(examples: Iterable[Example]) -> str:
-    """Return, with its marks, the public text with the most types, leaving out long ones; empty if none has marks."""
+    """Return, with marks, the short public text with the most types of spans; empty if no text has marks."""
     fitting = (text for text in examples if text.spans and len(text.text.split()) <= _EXAMPLE_WORDS)
     best = max(fitting, key=lambda text: len({span.type for span in text.spans or ()}), default=None)
     return marked(best.text, best.spans or ()) if best else ""

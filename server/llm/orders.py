@@ -13,13 +13,13 @@ from server.llm.base import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(Labelled):
-    """Number of texts of one label, or of one set of labels, that one model writes in one round.
+    """The number of texts that one model writes in one round for one label, or for one set of labels.
 
     Attributes:
         model: Name of the model.
         label: The label, or the first of several.
         count: Number of texts.
-        more: The further labels; None if texts have one label each.
+        more: Further labels of the texts; None if texts have one label each.
     """
 
     model: str
@@ -29,11 +29,11 @@ class Order(Labelled):
 
 
 RequestMaker = Callable[[Order, int, np.random.Generator], Request]
-"""Function that makes a request from an order, the number of texts to ask for, and a random generator."""
+"""Function that makes a request from an order, the number of texts to request, and a random generator."""
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
-    """Make orders of `samples` texts in total, balanced across models and labels (±1).
+    """Make orders for `samples` texts in total, balanced across models and labels (±1).
 
     Labels are balanced because the number of records with a label is private.
     """
@@ -41,7 +41,7 @@ def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
 
 
 def make_orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
-    """Make the orders for `shares`, (models, labels) numbers of texts."""
+    """Make one order for each positive number of texts in `shares`, (models, labels)."""
     return [
         Order(model=model, label=label, count=int(shares[k, c]))
         for k, model in enumerate(models)

@@ -1,11 +1,11 @@
-"""Requests for language models: the fields of `Request` that each mode sets.
+"""Construction of requests to language models: the fields of `Request` that each mode sets.
 
-The wording is up to the providers (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases are
-sampled from noised answers, and the examples with keyphrases come from the data's recipient. One kind of text that a
-party wrote can occur here: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
-privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
-parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A simulation can show
-records to models on its own machine, at ε = ∞, to measure the benefit
+The providers choose the wording (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases are
+sampled from noised answers, and the examples with keyphrases come from the data's recipient. Only one kind of text from
+a party can appear in a prompt: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
+privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers that lead to prompts are
+numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A
+simulation can show records to models on its own machine, at ε = ∞, to measure the benefit
 (`simulations/baselines/private_exemplars.py`).
 """
 
@@ -33,23 +33,24 @@ def by_example(
     words: int | None = None,
     more: Sequence[str] = (),
 ) -> Request:
-    """Make a request with task, label, one public attribute, and exemplars.
+    """Make a request from the task, a label, one public attribute, and exemplars.
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
-    attribute and a length). With good ones alone it asks for more texts of the kind (PrE-Text's expansion of its
-    seeds). With both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
+    attribute and a length). With good exemplars alone, it asks for more texts like them (PrE-Text's expansion of its
+    seeds). With good and bad exemplars it is contrastive: it asks for texts better than the good ones and further from
+    the bad ones (WASP, section 4.6).
 
     Args:
         task: Public description of the data.
         label: Label of the new texts.
-        texts: Number of texts to ask for.
+        texts: Number of texts to request.
         rng: Draws the attribute and the request's seed.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from.
         attribute: Topic of the texts; None samples one of the task's attributes, if it has any.
         temperature: Temperature of the language model.
-        words: Length to ask for; None leaves it open.
-        more: Further labels of the new texts, if they have several.
+        words: Requested length in words; None leaves it open.
+        more: Further labels of the new texts, if each has several.
     """
     if attribute is None and task.attributes:
         attribute = str(rng.choice(np.array(task.attributes)))
@@ -67,7 +68,10 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a paraphrase (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
+    """Make a request for a paraphrase.
+
+    Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (in the source's length) and in RPSG (Table 6).
+    """
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
 
@@ -80,7 +84,10 @@ def abstracts(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
+    """Make a request for short abstracts of possible texts, which form RPSG's public pool.
+
+    Each abstract mentions one of the task's attributes.
+    """
     plain = by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words)
     return replace(plain, abstract=True, structure=None, marks=None)
 
@@ -95,7 +102,7 @@ def from_abstract(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
+    """Make a request for a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
     plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
     return replace(plain, source=(abstract,), abstract=True)
 
@@ -111,7 +118,10 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request the source with a fraction `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
+    """Make a request for the source with a fraction `blanks` of its words replaced.
+
+    Such requests are used in Aug-PE and in DPGA-TextSyn's second mutation.
+    """
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -130,7 +140,10 @@ def crossover(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a text from two parents (DPGA-TextSyn, 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    """Make a request for a text from two parents.
+
+    In DPGA-TextSyn (3.4.2), `words` is the parents' mean length, and `attribute` is a keyword.
+    """
     return replace(
         _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
     )
@@ -147,17 +160,17 @@ def with_keyphrases(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a text that contains the phrases (DP-KPS, section 2, step 5).
+    """Make a request for a text that contains the phrases (DP-KPS, section 2, step 5).
 
     Args:
         task: Public description of the data; the prompt contains only its kind of text.
         phrases: The keyphrases, at least one.
-        texts: Number of texts to ask for.
+        texts: Number of texts to request.
         rng: Draws the request's seed.
         label: Label of the text; None as in the paper, where only the phrases determine the class.
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
-        words: Length to ask for; None leaves it open.
+        words: Requested length in words; None leaves it open.
     """
     not_empty(phrases=phrases)
     return replace(
@@ -178,10 +191,10 @@ def from_words(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a text around random words of a vocabulary, without a label: Aug-PE+'s first texts (DP-KPS, section 3).
+    """Make a request for a text that contains random words of a vocabulary, without a label.
 
-    The prompt, with `count` words, is that of `with_keyphrases`, so that the two methods differ only in the choice of
-    words.
+    Aug-PE+ makes its first texts in this way (DP-KPS, section 3). The prompt contains `count` words and is otherwise
+    that of `with_keyphrases`, so that the two methods differ only in the choice of words.
     """
     in_range(1, len(vocabulary), count=count)
     sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
@@ -191,7 +204,7 @@ def from_words(
 def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
-    """Request short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
+    """Make a request for short phrases, possible subtopics of a label's texts (DPGA-TextSyn, 3.2 and appendix I)."""
     plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
     return replace(plain, phrases=True, structure=None, marks=None)
 

@@ -1,4 +1,4 @@
-"""Builds the language models and the cleaner from their configuration."""
+"""Construction of the language models and the cleaner from their configuration."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -33,15 +33,15 @@ def providers(
     folder: Path | None,
     cache: Path | None = None,
 ) -> dict[str, Provider]:
-    """Build the K models of a run.
+    """Build the language models of a run, and return them keyed by name.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
-    `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model asks for it),
+    `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model requires it),
     `encoder`, `experiment_seed`, `spending` and `folder`.
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
-        use: Names of the models to build, all known (`Llm.use`); None builds all.
+        use: Names of the models to build, all of them keys of `models` (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
         public_spans: Reads texts with spans, from which a built-in model learns to mark its own texts; there may be
@@ -50,8 +50,8 @@ def providers(
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
-        folder: Folder of the cache of replies and of other files that must survive a crash; None stores nothing.
-        cache: File of the cache of replies, which runs may share, in place of one in the folder.
+        folder: Folder of the reply cache and of other files that must survive a crash; None stores nothing.
+        cache: File of a reply cache that several runs may share, used instead of one in the folder.
 
     Raises:
         ConfigError: There is no model, or there is no public text for a model that needs it.
@@ -96,7 +96,7 @@ def cleaner(
     """Build the cleaner of the models' texts.
 
     Args:
-        rules: None for no rules.
+        rules: The rules to apply; None for no rules.
         task: The task; its descriptions indicate which scripts are usual.
         public_texts: Reads the public texts, which also indicate the usual scripts.
         public_spans: Reads public texts, one of which serves as an example of marks if it has spans; there may be none.

@@ -1,6 +1,7 @@
 """Conversion of a request into prompts for chat models, and of a completion into texts.
 
-The contrastive prompt has the steps of WASP's (section 4.6 and table 7), in that order, in our own wording.
+The contrastive prompt follows the steps of WASP's prompt (section 4.6 and table 7), in the same order but in our own
+wording.
 """
 
 import json
@@ -12,7 +13,7 @@ from server.llm.base import Request
 from server.spans import words as words_of
 
 WORDING = 3
-"""Version of the wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
+"""Version of the wording. It is part of a chat model's identity, so increase it with every change to a prompt."""
 
 _SYSTEM = (
     "You write synthetic texts that serve as training data for a small classifier. You never reproduce a text that you "
@@ -31,7 +32,7 @@ _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 
 
 def render(request: Request) -> tuple[str, str]:
-    """Return the (system, user) prompts of one request. Pure: equal requests give equal prompts.
+    """Return the (system, user) prompts for one request; equal requests give equal prompts.
 
     The system prompt contains everything that the requests of a run have in common, such as the task, so that a
     provider may cache it; it contains labels only if the prompt may name one.
@@ -47,9 +48,9 @@ def render(request: Request) -> tuple[str, str]:
 def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
     """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
-    It accepts a JSON list (the complete items of a truncated one), or a numbered or bulleted list; for phrases also a
-    list inside an object, and bare lines. It drops blank items, prose that is not a list, and repeated phrases; `clean`
-    handles all other defects of a text.
+    The completion may be a JSON list, of which only the complete items are used if it is truncated, or a numbered or
+    bulleted list. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose that is not
+    a list, and repeated phrases are dropped; `clean` handles all other defects of a text.
     """
     bare = _FENCE.sub("", completion).strip()
     if objects:
@@ -239,10 +240,10 @@ def _masked(request: Request) -> str:
 
 
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """Return the strings of the first JSON list in the text; None if there is no list.
+    """Return the strings in the first JSON list in the text; None if there is no list.
 
-    From a truncated list, only the complete strings are returned. An object in the list counts as its first string or,
-    if `nested`, as the strings of the list inside it.
+    From a truncated list, only the complete strings are returned. An object in the list is replaced by its first string
+    or, if `nested`, by the strings of the list inside it.
     """
     start = text.find("[")
     if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
@@ -264,9 +265,10 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield each JSON object in the text as JSON; of an object with a list of objects, yield those instead.
+    """Yield each JSON object in the text as JSON.
 
-    Text that begins like an object but is not valid JSON is yielded unchanged, up to its first closing brace.
+    If an object contains a list of objects, these objects are yielded instead. Text that begins like an object but is
+    not valid JSON is yielded unchanged, up to its first closing brace.
     """
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
@@ -283,12 +285,15 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Return the items of a numbered or bulleted list, without what precedes it; empty if there is no list."""
+    """Return the items of a numbered or bulleted list, without the text before it; empty if there is no list."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines that do not end like a sentence, or none if there is only one, which may be a refusal."""
+    """Return the lines that do not end like a sentence.
+
+    A single line may be a refusal, so the result is then empty.
+    """
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
 

@@ -1,9 +1,9 @@
-"""Spending of a run: prices, a cap in money and tokens over all remote models, and an account on disk.
+"""Spending of a run: prices, caps on money and tokens for all remote models together, and an account on disk.
 
-A request is sent only if the cap holds even when this request and all those under way cost their maximum: one token for
-each byte of the prompt, and the longest answer. So the cap is never exceeded, and a run stops a little below it. Each
-payment is written as one line when the reply arrives, so that a killed run knows its spending; replies from the cache
-were paid for when they first arrived.
+A request is sent only if the cap would hold even if this request and all requests under way cost their maximum: one
+token for each byte of the prompt, and the longest answer. So the cap is never exceeded, and a run stops a little below
+it. Each payment is written as one line when the reply arrives, so that a killed run's spending is known when it
+resumes. Replies from the cache were paid for when they first arrived.
 """
 
 import json
@@ -26,7 +26,7 @@ class Usage:
     Attributes:
         input: Tokens read without the prompt cache.
         cached: Tokens read from the provider's prompt cache.
-        kept: Tokens read and written to that cache.
+        kept: Tokens read and written to the prompt cache.
         output: Tokens written by the model.
     """
 
@@ -37,7 +37,7 @@ class Usage:
 
     @property
     def read(self) -> int:
-        """Total number of tokens read, those read from or written to a prompt cache included."""
+        """Total number of tokens read, including those read from or written to a prompt cache."""
         return self.input + self.cached + self.kept
 
     @property
@@ -54,8 +54,8 @@ class Price:
         as_of: Date of these prices.
         input: Price of tokens read.
         output: Price of tokens written.
-        cached: Price of tokens read from the prompt cache; None: as `input`.
-        kept: Price of tokens written to the prompt cache; None: as `input`.
+        cached: Price of tokens read from the prompt cache; None if the same as `input`.
+        kept: Price of tokens written to the prompt cache; None if the same as `input`.
     """
 
     as_of: str
@@ -100,7 +100,7 @@ class Paid:
 
     @property
     def payment(self) -> Payment:
-        """The payment in the form that is written to the run folder."""
+        """The payments in the form that is written to the run folder."""
         return Payment(
             replies=self.replies,
             input_tokens=self.usage.read,
@@ -114,9 +114,9 @@ class Spending:
     """The account of one run, shared by its models and their threads.
 
     Args:
-        path: File of the account, JSON Lines; None: in memory only.
-        max_cost: Cap in money, above 0; None: no cap.
-        max_tokens: Cap in tokens, read and written, above 0; None: no cap.
+        path: File of the account, JSON Lines; None keeps the account in memory only.
+        max_cost: Cap on money, above 0; None for no cap.
+        max_tokens: Cap on tokens, read and written, above 0; None for no cap.
 
     Attributes:
         prices: Prices of the run's models, keyed by name.
@@ -134,10 +134,10 @@ class Spending:
         self._paid: dict[str, Paid] = _read(path) if path is not None and path.exists() else {}
 
     def admits(self, model: str, price: Price | None) -> None:
-        """Register a model's price, and check that a cap in money can be enforced.
+        """Register a model's price, and check that a cap on money can be enforced.
 
         Raises:
-            ConfigError: There is a cap in money, and the model's price is unknown.
+            ConfigError: There is a cap on money, and the model's price is unknown.
         """
         self.prices[model] = price
         if self.max_cost is not None and price is None:
@@ -152,8 +152,8 @@ class Spending:
         """Reserve the maximum cost of a request.
 
         Returns:
-            "held" if the cost is reserved; "wait" if a cap forbids it unless requests under way cost less than their
-            maximum; "no" if a cap forbids it in any case.
+            "held" if the cost is reserved; "wait" if a cap allows it only once requests under way have cost less than
+            their maximum; "no" if a cap does not allow it in any case.
         """
         cost = price.of(most) if price else 0.0
         with self._lock:
@@ -181,7 +181,7 @@ class Spending:
                 self._write(model, paid)
 
     def exhausted(self, model: str, most: Usage, price: Price | None) -> ProviderError:
-        """Return the error for a run that a cap stops; it says how to resume the run."""
+        """Return the error for a run that is stopped by a cap; its message explains how to resume the run."""
         spent, tokens = self.cost(), sum(paid.usage.tokens for paid in self.paid().values())
         capped = [f"{self.max_cost:g} (llm.max_cost)"] if self.max_cost is not None else []
         capped += [f"{self.max_tokens:g} tokens (llm.max_tokens)"] if self.max_tokens is not None else []

@@ -1,8 +1,9 @@
-"""Structured texts from models that write only plain text: the n-gram models, and completions of a list of examples.
+"""Structured texts from models that write only plain text: n-gram models, and models that complete a list of examples.
 
-Such a model reads text fields and writes one. The other fields are copied from a random text that the request shows, so
-that votes steer them from round to round. If it shows none, values of an enumeration, a truth value or a number between
-two bounds are drawn uniformly, and other optional fields are left out.
+Such a model reads the text fields of the texts shown, and writes the text field of a new text. The other fields are
+copied from a random one of the texts shown, so that votes steer them from round to round. If no text is shown, values
+of an enumeration, a truth value or a number between two bounds are drawn uniformly, and other optional fields are left
+out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from server.llm.base import Request
 
 
 def plain(request: Request) -> Request:
-    """Return the same request for plain texts, which shows the text fields of the structured texts."""
+    """Return the same request for plain texts, which shows only the text fields of structured texts."""
     if request.structure is None:
         return request
     good, bad, source = (

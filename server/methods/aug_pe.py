@@ -1,19 +1,19 @@
 """Aug-PE: augmented private evolution (Xie et al. 2024).
 
-Aug-PE+ is the same without classes in prompts (DP-KPS, section 3).
+Aug-PE+ is the same method without classes in prompts (DP-KPS, section 3).
 
-One round t of T, on a population of N candidates, N/C for each of C labels:
-1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words
-   of the private records' vocabulary, noised, without class.
-2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it (k = 0: its own embedding).
+Round t of T, on a population of N candidates, N/C for each of C labels:
+1. At t = 0 write the population: texts about the label and a random public attribute or, in Aug-PE+, texts around
+   random words of the private records' noised vocabulary, without a class.
+2. Look ahead: in the votes, the mean embedding of k variations represents a candidate (k = 0: its own embedding).
 3. Ask for Top-1 nearest votes.
-4. N/(C L) candidates of each label survive, for an expansion L: those with the most votes, or draws in proportion to
-   votes.
-5. Survivors and variations of them, N/C of each label again, are the next population.
+4. N/(C L) candidates of each label survive, for an expansion L: those with the most votes, or candidates drawn in
+   proportion to votes.
+5. Survivors and their variations, again N/C for each label, are the next population.
 
-The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ each first text is given a
-label, and no prompt ever names it: a label gets its meaning because a record votes only among the candidates of
-its own label, so that selection alone distinguishes the labels.
+The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ each initial text is given a
+label that no prompt ever mentions. A record votes only among the candidates of its own label, so that selection alone
+gives the labels their meaning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class AugPeMemory:
     """Aug-PE's memory from round to round.
 
     Attributes:
-        ahead: Variations that stand for each survivor's text in the votes.
+        ahead: Variations that represent each survivor in the votes, keyed by the survivor's text.
     """
 
     ahead: Ahead = field(default_factory=dict)
@@ -73,7 +73,7 @@ class AugPe(AugPeSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -101,7 +101,7 @@ class AugPe(AugPeSettings):
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the population for the votes, and the number of selected terms for the vocabulary."""
+        """Return the size of the population, and the number of selected terms of the vocabulary, keyed by query."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 

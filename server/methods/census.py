@@ -1,37 +1,40 @@
 """Census: the answer to one noised question on where the records' vectors lie steers all rounds (our own method).
 
-One round t of T:
+Round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need
    (`server/operators/census_texts.py`).
 2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
-   writes what is requested stays zero-shot (`server/operators/reliability.py`).
+   writes what is requested is always prompted zero-shot (`server/operators/reliability.py`).
 3. Add the new texts to all earlier ones, D.
-4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
-   coordinates in a public subspace, and their number. With `questionnaire`, the same answer says how many records have
-   texts of which form; from then on texts of such a form are asked for, shown and chosen
-   (`server/operators/questionnaire.py`). All that is asked stands in `server/operators/census_question.py`.
+4. After the first round ask once, with all of epsilon, for class sums: for each label, the sum of its records'
+   coordinates in a public subspace, and the number of these records. With `questionnaire`, the same answer contains the
+   number of records with each form of text; from then on texts of these forms are requested, shown and chosen
+   (`server/operators/questionnaire.py`). The queries are defined in `server/operators/census_question.py`.
 5. Estimate each label's proportion of the records, and the mean of its records (`server/operators/census.py`). The
-   means are a classifier that gives each text of D the probability of each label, independently of the requested label.
+   means define a classifier, which gives the probability of each label for each text of D, regardless of the requested
+   label.
 6. The 2 S texts with the highest probability of a label are its next pool. A model's weight is the squared mean
-   probability of the labels that were requested of it. A label needs more texts the larger its proportion is, and the
-   fewer texts of D most probably have it.
-7. After the last round each text gets the probability of each label, softened to the degree at which a model learns
+   probability that its texts have the labels requested of it. A label needs more texts the larger its proportion is,
+   and the fewer texts of D have it as their most probable label.
+7. After the last round each text gets the probability of each label, softened to the degree from which a model learns
    most, and corrected to the labels' proportions (`server/operators/distillation.py`); the label that was requested of
-   a reliable model is evidence too. Weights give the labels these proportions.
+   a reliable model also counts as evidence. The texts are weighted so that the labels have these proportions.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
-of labels are requested according to its answer. A text stands under each of its labels in 4 and 5; the probability in 6
-is, for each label, that of being a record with this label rather than a first text; and 7 leaves the texts as they are.
+of labels are requested according to its answer. In steps 4 and 5 a text counts under each of its labels. In step 6 a
+label's probability is the probability of being a record with this label rather than a first-round text. Step 7 leaves
+the texts as they are.
 
-Texts in sections (`server/operators/section_texts.py`): the labels are headings, and a text's sections stand under them
-in 3, 4 and 5. One more query, before the first round, asks in which order they follow one another; sequences of
-headings are drawn from its answer, and written section by section. 6 and 7 are as with several labels.
+Texts in sections (`server/operators/section_texts.py`): the labels are headings, and in steps 3, 4 and 5 each section
+of a text counts under its heading. One more query, before the first round, asks in which order sections follow one
+another; sequences of headings are drawn from its answer, and texts are written section by section. Steps 6 and 7 are as
+with several labels.
 
-A task without labels is one label: the probability in 6 is that of being a record rather than a first text
-(`server/operators/population.py`), and 7 leaves the texts as they are.
+A task without labels is treated as one label: the probability in step 6 is the probability of being a record rather
+than a first-round text (`server/operators/population.py`), and step 7 leaves the texts as they are.
 
-After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
-another run can begin with it (`census`), with other models, and asks nothing.
+After T rounds, and one private query, D is the synthetic data set. The answer is stored in `census.json` in the run
+folder: another run, possibly with other models, can begin with it (setting `census`) and asks no query.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,9 +70,9 @@ from server.settings.methods import CensusSettings
 
 _SOFTNESS = "softness"
 WIDER = 4
-"""Size of the pools of exemplars with a questionnaire, relative to that without: the nearest in form are chosen."""
+"""Factor by which a questionnaire enlarges the pools of exemplars, so that those closest in form can be chosen."""
 FLOOR = 0.5
-"""Least effective sample size of the released texts' weights, as a share of their number."""
+"""Smallest effective sample size of the weighted released texts, as a fraction of their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,31 +83,31 @@ class CensusMethod(CensusSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return {}
 
     def earlier(self) -> Earlier | None:
-        """Return the run whose census is used; None if this run asks for one (`server.method.Reusing`)."""
+        """Return the run whose census is used; None if this run asks its own query (`server.method.Reusing`)."""
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan one query, or none if the census of a finished run is reused. Several labels a text take one more."""
+        """Plan one query, or none with a finished run's census; one more query for several labels or for sections."""
         del membership
         census_question.check(self, task)
         return census_question.queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, the number of texts of the run; with a questionnaire, the number from which they are chosen."""
+        """Return N, the number of texts of the run; with a questionnaire, the number from which these N are chosen."""
         del task, models
         return sum(texts_of_round(self, number) for number in range(self.rounds))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return an empty mapping, since records are summed and do not choose among candidates."""
+        """Return an empty mapping, since records are summed instead of choosing among candidates."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """Return a state without texts, with equal weights, and with the census of a finished run, if one is named."""
+        """Return a state without texts, with equal weights, and with the finished run's census if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:
@@ -187,26 +190,26 @@ class CensusMethod(CensusSettings):
         )
 
     def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
-        """Return the classifier by the estimated means after the last step (`server.method.Labelling`)."""
+        """Return the classifier defined by the estimated means after the last step (`server.method.Labelling`)."""
         census = _census(state.released)
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return the probabilities of labels, (n, C), for training on (n, dim) vectors (`server.method.Labelling`)."""
+        """Return the label probabilities, (n, C), for training on (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return the estimated proportions of the records as targets for the texts; None if not asked for or unused."""
+        """Return the estimated proportions of the records as targets for the texts; None if not queried or not used."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Return, for each label, the indices of 2 S exemplars from its pool that resemble the records in form."""
+        """Return the indices of 2 S exemplars from each label's pool that resemble records in form, keyed by label."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -216,7 +219,7 @@ class CensusMethod(CensusSettings):
     def _remember(
         self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
     ) -> CensusMemory:
-        """Set the weights, needs and pools of the coming round."""
+        """Return the memory for the coming round, with its weights, needs and pools."""
         labels = list(tools.task.labels)
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
@@ -233,7 +236,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the proportion of each model's texts that have the requested label, (K,); 0 without `evidence`."""
+        """Estimate the proportion of each model's texts with the requested label, (K,): zeros without `evidence`."""
         models = len(tools.models)
         evidence = self.evidence and census_question.distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
@@ -264,7 +267,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; the census's own if the run's version recorded none."""
+    """Return the softness of the released probabilities; the census's own if an earlier version recorded none."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 

@@ -1,15 +1,16 @@
 """DP-KPS: prompts seeded with keyphrases from a private density ("Private Text Generation by Seeding LLM Prompts").
 
-1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| terms with the
-    highest counts.
+1. Ask for a histogram over a public vocabulary, in which each record's first k terms count; keep the |V'| terms with
+    the highest counts.
 2. Embed V' with the agreed encoder; draw frequencies from the public experiment seed.
-3. Ask for sketches of the density of each label's phrases: one over single phrases (`independent`), or an ensemble over
-   sequences' prefixes (`iterative`), of K sketches or of ceil(log2 K).
+3. Ask for sketches of the density of each label's phrases: one sketch over single phrases (`independent`), or an
+   ensemble of K or ceil(log2 K) sketches over prefixes of sequences (`iterative`).
 4. Draw N/C sequences of K phrases for each label.
-5. Have a language model write one text per sequence. The prompt has the kind of text and the phrases, never the label.
+5. Have a language model write one text per sequence. The prompt states the kind of text and the phrases, never the
+   label.
 
-A text's label is that of the sketch its sequence was drawn from. There is one round, with nothing private in it after
-step 3. Sketches and histograms are sums over records, so that they work for any number of parties.
+A text gets the label whose density its sequence was drawn from. There is a single round, and steps 4 and 5 access no
+private data. Sketches and histograms are sums over records, so that they work for any number of parties.
 """
 
 import math
@@ -45,9 +46,9 @@ VOCABULARY = "vocabulary"
 FINEST_GRID = 256
 COARSEST_GRID = 4
 RAW = "keyphrases"
-"""Name that stands in place of a model's where sequences are released as they are."""
+"""Name used in place of a model's name if the sequences themselves are released."""
 Example = tuple[str, tuple[str, ...]]
-"""A text of the recipient, and its phrases."""
+"""A text provided by the recipient, and its phrases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class DpKps(DpKpsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -85,12 +86,12 @@ class DpKps(DpKpsSettings):
         return (first, *rest)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, or 0 if the models write nothing."""
+        """Return N, or 0 if the models write no text."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the number of selected terms."""
+        """Return the number of selected terms, keyed by query."""
         del task
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
@@ -145,7 +146,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """Write one text for each sequence, cycling through the models; a prompt shows a repeated phrase once."""
+        """Write one text for each sequence, cycling through the models; a prompt shows a repeated phrase only once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -206,7 +207,7 @@ class DpKps(DpKpsSettings):
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
-        """Return, for each sketch, the number of phrases in a point (`SketchSpec.prefix`); 0 means single phrases."""
+        """Return, for each sketch, the number of phrases per point (`SketchSpec.prefix`); 0 means single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
     def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
@@ -222,13 +223,13 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """Choose the finest grid that is useful and that the table of Laplace shares allows.
+        """Choose the finest grid that is useful and for which the table of Laplace noise shares suffices.
 
-        For a grid B, I features, and m, the largest number of records times that of attempts, the scale of the noise is
-        b = sqrt(2) I m B / epsilon, at most 2e4. A record's feature is rounded toward zero by less than 1/B. That moves
-        a density by at most sqrt(2)/B of the label's records, by about a tenth of it as a rule, and mostly makes all
-        densities smaller together, which does not change the draws. Noise moves each density independently, by
-        b sqrt(2/I) on the grid, which is 2 sqrt(I) m / epsilon records.
+        For a grid B, I features, and m, the product of the largest number of records per unit and the number of
+        attempts, the scale of the noise is b = sqrt(2) I m B / epsilon, at most 2e4. A record's feature is rounded
+        toward zero by less than 1/B. This moves a density by at most sqrt(2)/B of the label's records, usually by about
+        a tenth of that, and mostly makes all densities smaller together, which does not change the draws. Noise moves
+        each density independently, by b sqrt(2/I) on the grid, which is 2 sqrt(I) m / epsilon records.
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID
@@ -267,7 +268,7 @@ def _name(prefix: int) -> str:
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:
-    """Return a note on the labels whose noise left no density above 0 for some phrase."""
+    """Return a note on the labels for which, at some phrase, the noise left no density above 0."""
     return [
         f"{label}: no noised density above 0 for {sequences.uniform} of {len(sequences.phrases) * length} phrases, "
         "which were drawn uniformly"

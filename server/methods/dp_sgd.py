@@ -1,8 +1,8 @@
 """DP-SGD: parties fine-tune their own language models and release texts drawn from them (Abadi et al. 2016).
 
 A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). There is one query with one answer, and no
-round after it: each party trains alone on its own records (`client/writers/fine_tuning.py`), so that results are best
-for a single party that has many records. Each party chooses its own model.
+further round: each party trains on its own records alone (`client/writers/fine_tuning.py`), so that results are best
+for a single party with many records. Each party chooses its own model.
 """
 
 from dataclasses import dataclass

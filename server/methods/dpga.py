@@ -1,23 +1,23 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
 0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; their
-   lengths, as a range by the sparse vector technique and a histogram over it; the keywords nearest to a label's
-   records, among those that the models list for the label; and the similarity of pairs of records.
-Then one generation t of T:
-1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
-   their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
-   new texts as at t = 0. A child has the length of its parent, or the mean of both.
-2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
-3. Elites: the N candidates with the most votes, omitting those too similar to a better candidate
+   lengths, as a range found by the sparse vector technique and a histogram over this range; the keywords nearest to
+   each label's records, among those that the models list for the label; and the similarity of pairs of records.
+Then, in generation t of T:
+1. The population consists at t = 0 of new texts, with a label, keyword and length drawn from the metadata; later of the
+   elites and their offspring: rewritten elites, elites with half of their words replaced, crossovers of two elites of
+   one label, and new texts as at t = 0. A child has the length of its parent, or the mean length of both parents.
+2. Ask for Top-1 nearest votes from a Poisson subsample of the records.
+3. The elites are the N candidates with the most votes, except those too similar to a better candidate
    (`server/operators/suppression.py`).
 
 The elites of the last generation are the synthetic data set. A text stays as long as it gets enough votes (elitism).
 
-Each query gets a fraction of epsilon, and the votes get the rest. In the paper half goes to metadata: a fifth of
-epsilon to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but without a
-price; here it is a query with a twentieth of epsilon, taken from the votes, and it is asked only with `tau=None`. One
-subsample serves all votes, so that it saves as much as the paper computes; `redraw` draws a fresh subsample for each
-vote, which is charged accordingly.
+Each query gets a fraction of epsilon, and the votes get the rest. In the paper, half of epsilon goes to metadata: a
+fifth of epsilon to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but
+does not charge it; here it is a query that gets a twentieth of epsilon, taken from the votes, and is asked only with
+`tau=None`. One subsample serves all votes, so that it saves as much as the paper computes; with `redraw`, a new
+subsample is drawn for each vote and charged accordingly.
 """
 
 from collections import Counter
@@ -82,7 +82,7 @@ class Dpga(DpgaSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         later = self.rounds > 1
         operators = (
             ("subtopics", "keywords", self.keywords > 0),
@@ -144,7 +144,7 @@ class Dpga(DpgaSettings):
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the number of all keywords, and the largest population: the first one, or elites and offspring."""
+        """Return the number of all keywords, and the largest size of a population, the first or a later one."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
@@ -204,7 +204,7 @@ class Dpga(DpgaSettings):
         )
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
-        """Run step 0: ask for the metadata."""
+        """Run step 0: ask for the metadata. Return it with the models' texts and notes for the report."""
         labels, notes = dict.fromkeys(tools.task.labels, 1.0), list[str]()
         if tools.task.labelled:
             labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
@@ -234,7 +234,7 @@ class Dpga(DpgaSettings):
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
     def _births(self, state: State[DpgaMemory], genes: Metadata, tools: Tools) -> list[Birth]:
-        """Run step 1: list the requests for the texts of this generation."""
+        """Return the requests for the texts of this generation (step 1)."""
         births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
         if state.round == 0:
             return list(births.new(self._times(self.initial)))

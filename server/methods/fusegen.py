@@ -1,14 +1,14 @@
 """FuseGen: models learn from one another's synthetic texts, without any query to private data (Zou et al. 2024).
 
-One round t of T, N/T texts evenly over K models and C labels:
+Round t of T, with N/T texts spread evenly over K models and C labels:
 1. Prompt zero-shot at t = 0; later with S exemplars of the label, drawn from its pool.
 2. Add the new texts to all earlier ones, D.
-3. Train a small model on each language model's own texts in D; see how well each learns each text of D.
-4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
-   differ most, ambiguous ones, whichever language model wrote them.
+3. Train a small model on each language model's own texts in D; measure how well each small model learns each text of D.
+4. A label's next pool consists of the R/2 texts on which the small models differ least (easy ones) and the R/2 texts on
+   which they differ most (ambiguous ones), whichever language model wrote them.
 
 After T rounds D is the synthetic data set, with each text weighted by how well it is learned (self-boosting weight
-adjustment). Selection and weights are functions of synthetic texts alone: no party is asked anything, and epsilon is 0.
+adjustment). Selection and weights are functions of synthetic texts alone: no party is queried, and epsilon is 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class FuseGenMemory:
     """FuseGen's memory from round to round.
 
     Attributes:
-        pool: Indices in D of each label's exemplars of the next round.
+        pool: Indices in D of the next round's exemplars, keyed by label.
     """
 
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class FuseGen(FuseGenSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -132,7 +132,7 @@ class FuseGen(FuseGenSettings):
         return write
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
-        """Select R/2 easy texts of each label, then R - R/2 ambiguous ones; all texts if a label has no more than R."""
+        """Select R/2 easy and R - R/2 ambiguous texts of each label; all its texts if a label has no more than R."""
         pools: dict[str, list[int]] = {}
         for number, label in enumerate(task.labels):
             members = np.flatnonzero(labels == number)

@@ -1,14 +1,14 @@
 """PrE-Text: private evolution over many parties with a few texts each (Hou et al. 2024).
 
-One round t of T, on a population of a fixed number of seeds, evenly over the labels:
+Round t of T, on a population of a fixed number of seeds, spread evenly over the labels:
 1. At t = 0 write the population, zero-shot.
-2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it.
+2. Look ahead: in the votes, the mean embedding of k variations represents a candidate.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
-4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
+4. For each label draw as many survivors as it has seeds, with replacement, in proportion to votes above the threshold.
 5. The variations of the drawn texts are the next population; in the last round the survivors are the DP seeds.
 
-Finally the seeds are expanded: prompts that show some seeds of a label ask for more texts of the kind, N in total, and
-these are the synthetic data set.
+Finally the seeds are expanded: prompts that show some seeds of a label request more texts of the same kind. These N
+texts are the synthetic data set.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from server.settings.voting import PreTextSettings
 VOTES = "nearest votes"
 
 _MOST_SEEDS = 400
-"""Largest number of seeds that is chosen by default: votes of a few hundred records say nothing about more."""
+"""Largest number of seeds chosen by default: the votes of a few hundred records cannot distinguish between more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +47,10 @@ class PreText(PreTextSettings):
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     def population(self, task: Task) -> int:
-        """Return the number of seeds: a fifth of N, at most 400, at least `shots` of a label, and never more than N.
+        """Return the number of seeds: a fifth of N, at most 400, at least `shots` per label, and never more than N.
 
-        The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
-        them, and each costs 1 + k texts in every round, which is not worthwhile for few samples.
+        The last prompts show `shots` different seeds of a label. More seeds would split the same votes among them, and
+        each costs 1 + k texts in every round, which is not worthwhile for few samples.
         """
         if self.seeds is not None:
             return self.seeds
@@ -58,7 +58,7 @@ class PreText(PreTextSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -71,17 +71,17 @@ class PreText(PreTextSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Count T populations, k variations of each of their texts to look ahead with, and N final texts."""
+        """Count T populations, k look-ahead variations of each of their texts, and N final texts."""
         del models
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
     def resized(self, share: float, task: Task) -> "PreText":
-        """Return the method with this fraction of its texts (`server.method.Resizable`)."""
+        """Return the method scaled to this fraction of its texts (`server.method.Resizable`)."""
         seeds, fewest = self.population(task), len(task.labels)
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the population."""
+        """Return the size of the population, keyed by query."""
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
@@ -153,7 +153,7 @@ class PreText(PreTextSettings):
         return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report), memory=state.memory)
 
     def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Generated:
-        """Write texts evenly over labels and models; each prompt has some seeds of its label, if there are any."""
+        """Write texts evenly over labels and models; each prompt shows some seeds of its label, if there are any."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]

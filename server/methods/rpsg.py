@@ -1,19 +1,21 @@
 """RPSG: one synthetic text for each seed that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
 
-1. Seeds, by one query. Their source is `candidates`:
+1. Seeds are chosen by one query. Its kind depends on `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
      choices leave the party unsummed. Pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
-     under secure aggregation, noised, and seeds are drawn in proportion. (epsilon, delta) or pure, end to end.
-   - "seed_unproven": the paper's source. Each drawn record is rewritten as abstracts within its party, and the winner
-     of a noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
-2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
-3. A rephrasing of each variant, one to one.
-4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that
-   about `samples` are left.
+     under secure aggregation and noised, and seeds are drawn in proportion to the sums. (epsilon, delta) or pure, end
+     to end.
+   - "seed_unproven": the paper's procedure. Each drawn record is rewritten as several abstracts within its party, and
+     the winner of a noised choice leaves the party as text. The choice is private but the text is not, so there is no
+     guarantee and epsilon is infinite.
+2. For each seed, a model writes a variant: a text that the abstract could summarise (section 3.3, Table 6).
+3. Each variant is rephrased once.
+4. The texts are refined (`server/operators/refinement.py`), which needs no private data: enough texts are written at
+   first that about `samples` remain.
 
-Points 1 and 2 are the first step, 3 and 4 the second and last. The paper has no labels. Here all labels get equally
-many of the seeds that were chosen for them, since the number of records with a label is private.
+Points 1 and 2 form the first round, 3 and 4 the second and last. The paper has no labels. Here every label gets the
+same number of the seeds that were chosen for it, since the number of records with a label is private.
 """
 
 import math
@@ -51,7 +53,8 @@ VOTES = "nearest votes"
 ABSTRACTS = "abstracted seeds"
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
-"""Abstracts; for each label the seeds' indices among them, repeated as often as chosen; the models' texts; notes."""
+"""Abstracts; for each label, the seeds' indices among the abstracts, repeated as often as chosen; the models' texts;
+notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ class Rpsg(RpsgSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -93,7 +96,7 @@ class Rpsg(RpsgSettings):
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
     def resized(self, share: float, task: Task) -> "Rpsg":
-        """Return the method with this fraction of its texts; omit refinement, which takes minutes and uses no model."""
+        """Return the method scaled to this fraction of its texts, without the slow refinement, which uses no model."""
         return replace(
             self,
             samples=max(len(task.labels), round(share * self.samples)),
@@ -103,7 +106,7 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the pool; empty with "seed_unproven", where a record's own abstracts are compared."""
+        """Return the size of the pool; empty with "seed_unproven", which compares each record's own abstracts."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
@@ -171,7 +174,7 @@ class Rpsg(RpsgSettings):
         )
 
     def _chosen(self, tools: Tools) -> Seeds:
-        """Return seeds that records chose from a public pool."""
+        """Return the seeds that records chose from a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -215,7 +218,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Return abstracts of records, released without proof. Labels without a released abstract get public ones."""
+        """Return abstracts of records, released without proof. A label without a released abstract gets public ones."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
@@ -239,7 +242,7 @@ class Rpsg(RpsgSettings):
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
     def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
-        """Let the models write `count` abstracts, balanced across models and these labels (±1)."""
+        """Have the models write `count` abstracts, balanced across models and these labels (±1)."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(
@@ -257,7 +260,7 @@ class Rpsg(RpsgSettings):
     def _write(
         self, sources: Sequence[Candidate], prompt: Callable[..., Request], round_number: int, tools: Tools
     ) -> tuple[list[Candidate], list[int], Written]:
-        """Write a text for each source by the source's model; return also the index of each text's source.
+        """Have each source's own model write a text for it; also return the index of each text's source.
 
         Raises:
             ProviderError: A label got no text from any model.
@@ -293,7 +296,7 @@ class Rpsg(RpsgSettings):
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """Return `nearest`, or else the most informative number of abstracts to count as near (Ye and Barg 2018)."""
+        """Return `nearest`, or else the number of near abstracts that is most informative (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -306,6 +309,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Return the indices in random order, so that no model or party is preferred if there are more than needed."""
+    """Return the indices in random order, so that no model or party is preferred if there are more than are needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

@@ -1,9 +1,10 @@
 """RUPTA: the parties' own models rewrite records, one to one, until they find them private (Yang et al. 2025).
 
-A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), with no
-differential privacy: each released text is a function of one record, and no model's opinion bounds what it reveals. Its
-query is unproven, costs ε = ∞, and is refused by every party whose own file does not name it and set `unsafe_unproven`.
-There is one query with one answer (`client/writers/rewriting.py`); no private text leaves its machine.
+A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), without
+differential privacy: each released text is a function of one record, and a model's opinion does not bound what the text
+reveals. The query is unproven, costs ε = ∞, and is refused by every party unless its own file names it and sets
+`unsafe_unproven`. There is one query with one answer (`client/writers/rewriting.py`); no private record leaves its
+machine unrewritten.
 """
 
 from dataclasses import dataclass

@@ -1,18 +1,18 @@
 """WASP: contrastive private data synthesis by weighted multi-model fusion (Zou et al. 2025, Algorithms 1 and 2).
 
-One round t of T:
+Round t of T:
 1. Order N/T texts, split over models by weight (eq. 2) and evenly over labels.
 2. Prompt zero-shot at t = 0, later by contrast between good and bad exemplars of any model (section 4.6).
 3. Add the new texts to all earlier ones, D.
 4. Unless this was the last round, ask for Top-Q nearest and furthest votes on all of D (section 4.4, eqs. 3-6).
-5. Per label, the S highest of each histogram are the next good and bad sets (section 4.5).
-6. Weigh each model by the votes for its texts (eq. 8).
+5. For each label, the S texts with the most nearest and furthest votes are the next good and bad sets (section 4.5).
+6. Weight each model by the votes for its texts (eq. 8).
 
 After T rounds, and T - 1 private queries, D is the synthetic data set.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query, before the first votes, asks which labels
 occur together, and sets of labels are requested according to its answer. A text is a candidate under each of its
-labels, and so in the pool of each.
+labels, and can be in the pool of each.
 """
 
 from collections import Counter
@@ -46,10 +46,10 @@ class WaspMemory:
     """WASP's memory from round to round.
 
     Attributes:
-        weights: Each model's proportion of the next round's texts, sum 1.
-        good: Indices in D of each label's texts with the most nearest votes, best first.
-        bad: Indices in D of each label's texts with the most furthest votes, best first.
-        ahead: Paraphrases that stood for each candidate's text in the votes.
+        weights: Each model's proportion of the next round's texts; the proportions sum to 1.
+        good: Indices in D of the texts with the most nearest votes, best first, keyed by label.
+        bad: Indices in D of the texts with the most furthest votes, best first, keyed by label.
+        ahead: Paraphrases that represented each candidate in the votes, keyed by the candidate's text.
         sets: Which labels occur together, if texts have several (`server/operators/label_sets.py`).
     """
 
@@ -77,7 +77,7 @@ class Wasp(WaspSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """The modes that the requests use; see `server.method.Method`."""
+        """Modes that the requests use; see `server.method.Method`."""
         modes: dict[str, str | None] = {"contrast": "method.contrast=false"} if self.contrast else {}
         return modes | ({"rewriting": "method.look_ahead=0"} if self.look_ahead else {})
 
@@ -105,18 +105,18 @@ class Wasp(WaspSettings):
         return (*sets, PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1, share=share))
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Count N texts with their paraphrases, and the texts that rounding up for each model and label may add."""
+        """Count N texts with their paraphrases, and the texts that rounding up may add for each model and label."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
         """Return the largest number of texts that the last vote compares: all texts written before the last round.
 
-        A text with several labels is compared under each.
+        A text with several labels is counted under each of them.
         """
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds * task.labels_per_text}
 
     def start(self, tools: Tools) -> State[WaspMemory]:
-        """Return a state without texts, with equal weights."""
+        """Return a state without texts and with equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         return State(memory=WaspMemory(weights=weights))
 
@@ -184,7 +184,7 @@ class Wasp(WaspSettings):
         return write
 
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
-        """Ask for nearest and, for contrast, furthest votes: (1 or 2, rows of `label_sets.label_rows`)."""
+        """Return the nearest and, for contrast, furthest votes: (1 or 2, number of rows of `label_sets.label_rows`)."""
         places, numbers = label_sets.label_rows(candidates, tools.task)
         embedded = vectors(candidates, tools, ahead)[places]
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(places))
@@ -197,7 +197,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Return the memory with exemplars and weights from these votes, unchanged without votes; also return notes."""
+        """Return the memory with exemplars and weights from these votes, or unchanged if there are none, and notes."""
         if votes is None:
             return memory, []
         labels, (places, numbers) = list(tools.task.labels), label_sets.label_rows(candidates, tools.task)

@@ -1,4 +1,4 @@
-"""Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
+"""Accuracy and macro-F1 of a small text classifier that is trained on one set of texts and tested on another."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,18 +16,18 @@ DEFINITION = (
     "(L2, C = 10), by the weights and the probabilities of labels of the texts where the method gives any; accuracy, "
     "and macro-F1 over the classes present in the test texts, where one never predicted counts 0."
 )
-"""Definition of the default figures, for reports."""
+"""Text that defines the default figures in reports."""
 
 BY_ENCODER = (
     "Logistic regression (L2, C = 10) on the encoder's vectors, by the weights and the probabilities of labels of the "
     "texts where the method gives any; accuracy, and macro-F1 over the classes present in the test texts, where one "
     "never predicted counts 0."
 )
-"""Definition of the figures with an encoder in place of TF-IDF."""
+"""Text that defines the figures in reports if an encoder replaces TF-IDF."""
 
 
 _LEAST_PROBABILITY = 0.01
-"""Probability below which a label is left out of a text's training: it costs time, and teaches nothing."""
+"""Probability below which a label is ignored in training on a text, since it takes time and adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SoftLabels:
 
     Attributes:
         names: The C labels, sorted.
-        probabilities: (n, C) probability of each label for each training text, rows of sum 1.
+        probabilities: (n, C) probability of each label for each training text; each row sums to 1.
     """
 
     names: tuple[str, ...]
@@ -47,14 +47,14 @@ class SoftLabels:
         return len(self.probabilities)
 
     def likely(self) -> NDArray[np.float64]:
-        """Return the probabilities, (n, C), with negligible ones set to 0 and each row rescaled to sum 1."""
+        """Return the probabilities, (n, C), with negligible ones set to 0 and each row rescaled to a sum of 1."""
         matrix = np.array(self.probabilities)
         matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
-    """Return the number of texts of each label that has any or, for probabilities, their sum for each label."""
+    """Return the number of texts per label or, for probabilities, their sum per label; keyed by label."""
     if not isinstance(labels, SoftLabels):
         return Counter(labels)
     sums = labels.likely().sum(axis=0).tolist()
@@ -62,11 +62,13 @@ def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
 
 
 def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weights: Sequence[float]) -> Any:
-    """Train scikit-learn's logistic regression (L2, C = 10). With probabilities, each likely label of a text is a row.
+    """Train and return scikit-learn's logistic regression (L2, C = 10).
+
+    With probabilities, a text contributes one row for each of its likely labels.
 
     Args:
         vectors: (n, dim), dense or sparse.
-        labels: n labels, of at least two values.
+        labels: n labels, with at least two different ones.
         weights: n weights of the texts.
     """
     from sklearn.linear_model import LogisticRegression
@@ -95,7 +97,8 @@ class Score:
         macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
         train_records: Number of training texts.
         test_records: Number of test texts.
-        note: Reason if there was nothing to fit: the classifier then gives every text the same label. Otherwise None.
+        note: Reason why there was nothing to fit, in which case the classifier gives every text the same label;
+            otherwise None.
     """
 
     accuracy: float
@@ -118,10 +121,11 @@ def train_and_test(
 
     Args:
         train_texts: At least one text.
-        train_labels: One for each text. If all are the same, that label is the constant answer, and the note says so.
+        train_labels: One label for each text. If all are the same, this label is predicted for every text, and the note
+            says so.
         test_texts: At least one text.
-        test_labels: One for each text.
-        train_weights: Weight of each training text, at least 0; None weights all equally.
+        test_labels: One label for each text.
+        train_weights: Weight of each training text, at least 0; None weights all texts equally.
         encoder: Encoder whose vectors replace TF-IDF.
 
     Raises:
@@ -146,7 +150,7 @@ def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
     """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts as 0.
 
-    The figure equals scikit-learn's. The checks of scikit-learn are omitted because an interval needs hundreds of
+    The result equals that of scikit-learn, whose input checks are omitted here because an interval needs hundreds of
     calls.
     """
     names, codes = np.unique(np.concatenate([np.asarray(predicted), np.asarray(right)]), return_inverse=True)
@@ -158,10 +162,13 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
     return float((2 * hits[present] / (predicted_counts + true_counts)[present]).mean())
 
 
-def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """Return the fraction of each label's texts that get this label as prediction; labels without texts are absent."""
-    given, true = np.asarray(predicted), np.asarray(right)
-    return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
+def confusion(predicted: Sequence[str], right: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the confusion matrix, sparse: the number of texts for each right label and each predicted one."""
+    counts = Counter(zip(right, predicted, strict=True))
+    matrix: dict[str, dict[str, int]] = {label: {} for label in sorted(set(right))}
+    for (label, prediction), number in sorted(counts.items()):
+        matrix[label][prediction] = number
+    return matrix
 
 
 def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
@@ -174,7 +181,7 @@ def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
 def vectors(
     train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-    """Return the input of classifiers for the training texts and for the test texts, with one row for each text.
+    """Return the classifiers' inputs for the training texts and for the test texts, with one row for each text.
 
     The rows are the encoder's vectors or, without an encoder, TF-IDF of words and word pairs, which scikit-learn
     returns as sparse matrices. The result is None if no training text has a word.

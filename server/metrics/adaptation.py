@@ -26,7 +26,7 @@ DEFINITION = (
     "more), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes present in "
     "the test texts, where one never predicted counts 0."
 )
-"""Definition of a network's figures, for reports."""
+"""Text that defines a network's figures in reports."""
 
 _HIDDEN = (256, 64)
 _BATCH = 64
@@ -34,7 +34,7 @@ _RATE = 1e-3
 
 
 def coral(source: Tensor, target: Tensor) -> Tensor:
-    """Return ||cov(source) - cov(target)||_F^2 / (4 d^2) of outputs (n, d) and (m, d), each of at least two rows."""
+    """Return ||cov(source) - cov(target)||_F^2 / (4 d^2) for outputs (n, d) and (m, d), each with at least two rows."""
     difference = _covariance(source) - _covariance(target)
     return (difference**2).sum() / (4 * source.shape[1] ** 2)
 
@@ -50,15 +50,15 @@ def train_and_predict(
     epochs: int = 50,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fit the network on the CPU and predict the test texts' labels; deterministic on one machine.
+    """Fit the network on the CPU and predict the test texts' labels; the result is deterministic on one machine.
 
     Args:
         vectors: (n, dim), source texts, n at least 2.
-        labels: (n,) from 0, or (n, C), their probabilities.
+        labels: (n,) label indices from 0, or (n, C) label probabilities.
         test: (m, dim), test texts.
         target: (t, dim), unlabelled target texts, t at least 2; None trains without adaptation.
-        weight: lambda. Both losses should end at the same order of magnitude (Sun and Saenko, section 4.1).
-        weights: (n,) weight of each source text; None weighs all equally.
+        weight: lambda. At the end, both losses should have the same order of magnitude (Sun and Saenko, section 4.1).
+        weights: (n,) weight of each source text; None weights all texts equally.
         epochs: Number of passes over the source texts.
         experiment_seed: Seed of the initial weights and the batches.
 
@@ -96,7 +96,7 @@ def train_and_predict(
 
 
 def _covariance(outputs: Tensor) -> Tensor:
-    """Return the unbiased covariance, (d, d): divided by n - 1, as in the paper."""
+    """Return the unbiased covariance matrix, (d, d), with the divisor n - 1 as in the paper."""
     centred = outputs - outputs.mean(dim=0)
     return centred.T @ centred / (len(outputs) - 1)
 

@@ -1,9 +1,9 @@
 """Comparison of two sets of vectors by histograms over clusters: MAUVE, Kullback-Leibler divergence, total variation.
 
-All vectors together are scaled to norm 1, projected onto the principal components that explain 90 % of their variance
-and clustered by k-means; a set's histogram is the fraction of its vectors in each cluster. MAUVE is the area under the
-curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and total variation use the same
-histograms, as in Aug-PE's program, which replaces a fraction of 0 by 1e-8.
+All vectors are scaled to norm 1, projected onto the principal components that explain 90 % of their variance and
+clustered together by k-means; a set's histogram is the fraction of its vectors in each cluster. MAUVE is the area under
+the curve of divergences of both histograms from their mixtures (Pillutla et al. 2021). KL and total variation use the
+same histograms, as in Aug-PE's program; that program replaces fractions of 0 by 1e-8.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ DEFINITION = (
     "MAUVE with scaling 5 (Pillutla et al. 2021; the best of five runs of k-means); KL of the synthetic from "
     "the real histogram in nats, after adding half a vector to each cluster; total variation, half the L1 distance."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class Divergences:
 
 
 def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, seed: int = 0) -> Divergences:
-    """Return MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m are at least 20, for two clusters.
+    """Return MAUVE, KL and total variation between (n, d) and (m, d) vectors, with n and m at least 20.
 
     Raises:
-        DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.
+        DataError: Shapes do not match, there are too few rows, a value is not finite, or all vectors are the same.
         ConfigError: mauve-text is not installed; it is an optional extra because its licence is GPLv3.
     """
     comparable("MAUVE", synthetic, real, least=20)
@@ -79,7 +79,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
 
 @contextlib.contextmanager
 def _without_advice() -> Iterator[None]:
-    """Hide faiss's warnings about few points per cluster, which C++ writes past Python's streams and loggers."""
+    """Hide faiss's warnings about few points per cluster, which its C++ code prints directly."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -92,6 +92,6 @@ def _without_advice() -> Iterator[None]:
 
 
 def _smoothed(shares: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Make all fractions positive by adding half a vector to each cluster (Krichevsky and Trofimov)."""
+    """Return the fractions, made positive by adding half a vector to each cluster (Krichevsky and Trofimov)."""
     counts = shares * rows + 0.5
     return np.asarray(counts / counts.sum())

@@ -24,13 +24,13 @@ DEFINITION = (
     "stand earlier in the set, white space and case apart; near duplicates: share with a cosine of at least 0.95 to "
     "an earlier text."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 SAMPLE = 100
 NEAR = 0.95
 _ROWS = 1024
 _COSINES = _ROWS * 10_240
-"""Number of cosines computed at once: 40 MB."""
+"""Number of cosines computed at once, which take 40 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Duplicates:
 
 
 def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
-    """Return the mean BLEU of each text against all others in a sample, 0 to 1; 1 if all are the same.
+    """Return the mean BLEU of each text in a sample against all others, 0 to 1; 1 if all texts are the same.
 
     Raises:
         DataError: There are fewer than two texts.
@@ -99,7 +99,7 @@ def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str
 
 
 def distinct(texts: Sequence[str], n: int) -> float:
-    """Return the number of distinct n-grams over that of all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
+    """Return distinct-n: the number of distinct n-grams divided by that of all n-grams, 0 to 1 (Li et al. 2016).
 
     Raises:
         DataError: No text has n words.
@@ -119,7 +119,7 @@ def distinct(texts: Sequence[str], n: int) -> float:
 def self_similarity(vectors: NDArray[np.floating]) -> float:
     """Return the mean cosine of all pairs of different rows of (n, d) unit vectors, n at least 2.
 
-    The sum over pairs is |sum of rows|^2 minus the squared norms, so no pair is computed.
+    The sum over pairs is |sum of rows|^2 minus the squared norms, so the cosines of single pairs are not computed.
 
     Raises:
         DataError: There are fewer than two rows, or a value is not finite.

@@ -1,8 +1,8 @@
 """Training dynamics: how well small models learn each text during training (FuseGen, Zou et al. 2024).
 
-A small model here is a linear classifier over the encoder's vectors, trained by a few epochs of gradient descent. Its
+Here a small model is a linear classifier over the encoder's vectors, trained for a few epochs by gradient descent. Its
 predictions after each epoch separate easy texts, on which models trained on different sets agree, from ambiguous texts,
-on which they differ (as in the data maps of Swayamdipta et al. 2020). The texts are synthetic: nothing here can cost
+on which they differ (as in the data maps of Swayamdipta et al. 2020). All texts are synthetic, so no step costs
 privacy.
 """
 
@@ -24,8 +24,9 @@ class Dynamics:
     """Training dynamics of n texts.
 
     Attributes:
-        confidence: (n,) float64, 0 to 1: probability of the text's own label, mean over models and epochs.
-        variability: (n,) float64, at least 0: standard deviation over models of each model's mean over epochs.
+        confidence: (n,) float64, 0 to 1: probability of the text's own label, averaged over models and epochs.
+        variability: (n,) float64, at least 0: standard deviation, over models, of this probability averaged over
+            epochs.
     """
 
     confidence: NDArray[np.float64]
@@ -39,12 +40,12 @@ def cross_model_dynamics(
 
     Args:
         vectors: (n, dimensions), unit norm.
-        labels: (n,) at least 0.
+        labels: (n,) label indices, at least 0.
         models: (n,) index of the language model that wrote each text.
         epochs: Number of passes of each small model over its training texts.
 
     Returns:
-        The dynamics, deterministic; variability is 0 with one language model.
+        The dynamics, which are deterministic; variability is 0 if there is only one language model.
 
     Raises:
         DataError: There is no text, or the arrays differ in length.
@@ -58,16 +59,17 @@ def cross_model_dynamics(
 def self_boosted_weights(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], *, rounds: int, epochs: int
 ) -> NDArray[np.float64]:
-    """Weight texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
+    """Return text weights from how well a small model learns each text (self-boosting weight adjustment).
 
-    In each round a small model is trained with the current weights. Let e_i be one minus its probability of text i's
-    label. The weight of a text that it labels correctly is multiplied by β^e_i and that of any other text by β^-e_i,
-    and all weights are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are
-    not learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
+    In each round a small model is trained on all texts with the current weights. Let e_i be one minus the probability
+    that it assigns to text i's label. The weight of a text that it labels correctly is multiplied by β^e_i and that of
+    any other text by β^-e_i, and all weights are rescaled to the same sum. Texts that are learned with low confidence
+    gain weight; texts that are not learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors'
+    program.
 
     Args:
         vectors: (n, dimensions), unit norm.
-        labels: (n,) at least 0.
+        labels: (n,) label indices, at least 0.
         rounds: Number of adjustments; 0 leaves the weights equal.
         epochs: Number of epochs of each training.
 
@@ -92,7 +94,7 @@ def self_boosted_weights(
 def _beliefs(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], part: NDArray[np.bool_], epochs: int
 ) -> NDArray[np.float64]:
-    """Return each text's probability of its label, (n,), for a model trained on `part` alone, averaged over epochs."""
+    """Return each text's probability of its own label, (n,), from a model trained on `part`, averaged over epochs."""
     classes = np.unique(labels)
     if len(classes) < 2:
         return np.ones(len(labels))

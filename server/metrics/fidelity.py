@@ -1,4 +1,4 @@
-"""Fréchet distance of two sets of embeddings, and checks and samples for all metrics that compare two sets."""
+"""Fréchet distance of two sets of embeddings, with checks and sampling for all metrics that compare two sets."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _Gaussian = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Mean (d,), and a matrix R (min(n, d), d) such that RᵀR is the covariance."""
 _GROUPS = 5
 _BLOCK = 16_384
-"""Number of rows converted to float64 at once: 50 MB at 384 dimensions."""
+"""Number of rows converted to float64 at once, which take 50 MB at 384 dimensions."""
 
 
 def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
@@ -20,9 +20,9 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
         |μ_a − μ_b|² + tr(Σ_a) + tr(Σ_b) − 2 tr((Σ_a Σ_b)^½)
 
     With centred rows A and B scaled so that Σ_a = AᵀA and Σ_b = BᵀB, the eigenvalues of Σ_a Σ_b are the squared
-    singular values of ABᵀ, so the last trace is the nuclear norm of ABᵀ. It needs no matrix root, and is exact
-    even for singular covariances, as with fewer rows than dimensions. A and B are replaced by their triangular factors,
-    which are at most (d, d).
+    singular values of ABᵀ, so the last trace is the nuclear norm of ABᵀ. This method needs no matrix root, and is exact
+    even for singular covariances, which occur with fewer rows than dimensions. A and B are replaced by their triangular
+    factors, which are at most (d, d).
 
     Args:
         a: (n, d), n >= 2.
@@ -30,10 +30,10 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
 
     Returns:
         The squared distance, as FID is usually stated; 0 for equal sets. Covariances divide by n − 1. The figure is
-        biased upward for small n and m: compare it at equal sizes only.
+        biased upward for small n and m: compare it only between sets of equal sizes.
 
     Raises:
-        DataError: Shapes do not fit, a set has fewer than 2 rows, or a value is not finite.
+        DataError: Shapes do not match, a set has fewer than 2 rows, or a value is not finite.
     """
     comparable("FID", a, b)
     return _distance(_gaussian(a), _gaussian(b))
@@ -48,18 +48,18 @@ def _distance(a: _Gaussian, b: _Gaussian) -> float:
 
 
 def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
-    """Return the FID's standard error by the choice of rows of `a`: a jackknife of five groups (Efron and Stein 1981).
+    """Return the FID's standard error due to the choice of rows of `a`.
 
-    Rows are assigned by cycling through the groups, so that every label and model has about the same number of rows in
-    each group. `b` stays fixed: sets that are compared with the same real texts share its error. For few texts a
-    jackknife overestimates.
+    The estimate is a jackknife with five groups (Efron and Stein 1981). Rows are assigned by cycling through the
+    groups, so that every label and model has about the same number of rows in each group. `b` is kept fixed, since sets
+    that are compared with the same real texts share its error. For few texts a jackknife overestimates the error.
 
     Args:
         a: (n, d).
         b: (m, d), m >= 2.
 
     Returns:
-        None for fewer than ten rows of `a`.
+        The standard error; None for fewer than ten rows of `a`.
 
     Raises:
         DataError: As in `fid`.
@@ -77,7 +77,7 @@ def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
     """Check that a metric can compare these sets of vectors.
 
     Raises:
-        DataError: Shapes do not fit, a set has fewer than `least` rows, or a value is not finite.
+        DataError: Shapes do not match, a set has fewer than `least` rows, or a value is not finite.
     """
     if any(vectors.ndim != 2 or vectors.shape[1:] != sets[0].shape[1:] for vectors in sets):
         raise DataError(f"vectors for {what}", expected="two matrices of one width", got="other shapes")
@@ -88,14 +88,14 @@ def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
 
 
 def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
-    """Return all rows, or a random sample of `most` of them without replacement, fixed by the experiment seed."""
+    """Return all rows, or a random sample of `most` rows without replacement, determined by the experiment seed."""
     if len(vectors) <= most:
         return vectors
     return vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), most, replace=False))]
 
 
 def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """Yield the rows of (n, d) vectors in float64, one block at a time, as all of them would take twice the memory."""
+    """Yield the rows of (n, d) vectors as float64, block by block, since all at once would take twice the memory."""
     for first in range(0, len(vectors), _BLOCK):
         yield vectors[first : first + _BLOCK].astype(np.float64)
 

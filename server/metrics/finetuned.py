@@ -27,7 +27,7 @@ DEFINITION = (
     "of the same texts that was set aside; accuracy, and macro-F1 over the classes present in the test texts, where "
     "one never predicted counts 0."
 )
-"""Definition of a fine-tuned model's figures, for reports."""
+"""Text that defines a fine-tuned model's figures in reports."""
 
 _WARM_UP = 0.1
 _TEST_TOKENS = 8192
@@ -43,11 +43,11 @@ class Training:
         patience: Number of epochs without a lower validation loss after which training stops.
         validation: Fraction of the training texts of each class in the validation set.
         rate: Peak learning rate.
-        batch: Texts per step.
+        batch: Number of texts per step.
         longest: Maximum number of tokens read per text.
-        device: Name of the device in torch.
+        device: Device to compute on, as torch names it.
         balanced: Whether classes have equal total weight.
-        local_files_only: False downloads files that are not in the cache.
+        local_files_only: If false, files missing from the cache are downloaded.
     """
 
     checkpoint: str
@@ -87,14 +87,17 @@ def train_and_predict(
     weights: NDArray[np.float64] | None = None,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fine-tune the checkpoint and predict the test texts' labels; deterministic on one machine and device.
+    """Fine-tune the checkpoint and predict the test texts' labels.
+
+    The result is deterministic on one machine and device.
 
     Args:
         texts: n training texts, n at least 2.
-        labels: (n,) from 0, each number up to the largest at least once; or (n, C), their probabilities.
+        labels: (n,) label indices from 0, with each index up to the largest at least once; or (n, C) label
+            probabilities.
         test: m test texts.
         training: Checkpoint and settings.
-        weights: (n,) weight of each text; None weighs all equally.
+        weights: (n,) weight of each text; None weights all texts equally.
         experiment_seed: Seed of the head's initial weights, the validation set, the batches and dropout.
 
     Returns:
@@ -176,10 +179,10 @@ def _fit(
 
 
 def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tensor]:
-    """Return the indices of the training and of the validation set.
+    """Return the indices of the training set and of the validation set.
 
-    Each class has at least one text in the training set and, if it has two or more, one in the validation set. If the
-    validation set would be empty, it is the training set.
+    Each class with two or more texts has at least one text in each set; a single text is in the training set. If the
+    validation set would be empty, the training set is used in its place.
     """
     validation_set: list[int] = []
     for label in np.unique(labels):

@@ -1,4 +1,4 @@
-"""95 % intervals: of a figure over test rows or training seeds, of proportions, and of an area under the ROC curve."""
+"""95 % intervals for a figure over test rows or training seeds, for proportions and for an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: 
     """Return the percentile bootstrap interval (Efron 1979) of `figure`, over rows drawn with replacement.
 
     Args:
-        figure: Function from indices (rows,) to the figure of those rows.
+        figure: Function that computes the figure from row indices, (rows,).
         rows: Number of rows, at least 1.
         draws: Number of resamples.
         seed: Experiment seed.
@@ -30,7 +30,7 @@ def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: 
 
 
 def over_seeds(figures: Sequence[float]) -> Interval | None:
-    """Return Student's t interval of the mean over independent trainings; None for fewer than two."""
+    """Return Student's t interval of the mean over independent trainings; None for fewer than two trainings."""
     if len(figures) < 2:
         return None
     half = stats.t.ppf((1 + LEVEL) / 2, len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
@@ -38,7 +38,7 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
 
 
 def of_normal(value: float, deviation: float) -> Interval:
-    """Return the interval of a figure whose error is normal with this standard deviation."""
+    """Return the interval of a figure whose error is normally distributed with this standard deviation."""
     return value - _NORMAL * deviation, value + _NORMAL * deviation
 
 
@@ -58,7 +58,7 @@ def of_paired_shares(
     Args:
         before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the fraction of trainings in which it is a
             hit.
-        after: (rows,), of the same kind.
+        after: (rows,), as in `before`.
     """
     changes = np.concatenate([after.astype(np.float64) - before.astype(np.float64), [1.0, -1.0]])
     half = stats.norm.ppf((1 + LEVEL) / 2) * changes.std() / math.sqrt(len(changes))
@@ -66,11 +66,12 @@ def of_paired_shares(
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
-    """Return the probability that a member outscores a non-member (a tie is half), and DeLong et al.'s (1988) interval.
+    """Return the probability that a member outscores a non-member, with DeLong et al.'s (1988) interval.
 
-    The variance is computed from the placements of both samples: a member's is the fraction of non-members below it,
-    and a non-member's is the fraction of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If
-    the placements do not vary, for an area of 0 or 1, the variance and the width of the interval are 0.
+    Ties count half. The variance is computed from the placements of both samples: a member's is the fraction of
+    non-members below it, and a non-member's is the fraction of members above it. With midranks (Sun and Xu 2014) no
+    pairs are compared. If the placements do not vary, for an area of 0 or 1, the variance and the width of the interval
+    are 0.
 
     Args:
         members: (m,) scores, m at least 2.

@@ -28,7 +28,7 @@ DEFINITION = (
     "Perplexity is exp of the mean negative log likelihood of all tokens, accuracy the share of tokens that are the "
     "model's first guess; both depend on the tokenizer."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 _END = "<|end|>"
 FROM_SCRATCH = Training()
@@ -64,16 +64,16 @@ class LanguageModel:
 
         Args:
             texts: At least one training text.
-            training: The initial model, and how to train it. No checkpoint is downloaded; models such as BERT get a
-                causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
+            training: The initial model and the training settings. No checkpoint is downloaded; models such as BERT get
+                a causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
                 tokens.
-            seed: Experiment seed of the initial weights, the order and dropout.
-            tokens_of: Training texts of the tokenizer if the model is trained from scratch; None uses `texts`. Figures
-                of models with different tokenizers cannot be compared.
+            seed: Experiment seed of the initial weights, the order of the texts and dropout.
+            tokens_of: Texts on which the tokenizer is trained if the model is trained from scratch; None uses `texts`.
+                Figures from models with different tokenizers cannot be compared.
 
         Raises:
             DataError: There is no text.
-            ConfigError: A number is out of range, or `start` is not a model with a tokenizer.
+            ConfigError: A setting is out of range, or the checkpoint is not a model with a tokenizer.
         """
         if not texts:
             raise DataError("texts to train a language model on", expected="at least one", got="none")
@@ -104,17 +104,17 @@ class LanguageModel:
         return losses / tokens
 
     def perplexity(self, texts: Sequence[str]) -> float:
-        """Return the exponential of the mean negative log likelihood over all tokens of at least one text."""
+        """Return the exponential of the mean negative log likelihood over all tokens in the texts."""
         losses, tokens, _ = self.totals(texts)
         return float(np.exp(losses.sum() / tokens.sum()))
 
     def accuracy(self, texts: Sequence[str]) -> float:
-        """Return the fraction of all tokens of at least one text that are the model's first guess, 0 to 1."""
+        """Return the fraction of tokens in the texts that are the model's first guess, 0 to 1."""
         _, tokens, right = self.totals(texts)
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return (texts,) arrays: negative log likelihood in nats, number of tokens, and number of those guessed right.
+        """Return (texts,) arrays of negative log likelihoods in nats, token counts, and counts of correct guesses.
 
         Raises:
             DataError: There is no text. `nll`, `perplexity` and `accuracy` raise it too.
@@ -154,7 +154,7 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """Return arrays (batch, tokens), 0 at padding: negative log likelihood, 1 for tokens, 1 for right guesses."""
+        """Return (batch, tokens) arrays: negative log likelihoods, token flags, right-guess flags; 0 at padding."""
         import torch
 
         longest = max(map(len, ids))
@@ -213,7 +213,7 @@ def _loaded(start: str | Path) -> tuple[Any, Any]:
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:
-    """Return a text's start and end token: the end token for both if the tokenizer has no start token."""
+    """Return the start and end tokens of a text; without a start token, the end token serves as both."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     if end is None:
         raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")

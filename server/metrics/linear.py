@@ -1,4 +1,4 @@
-"""A linear classifier of texts, which reads their vectors, regardless of what it was trained on."""
+"""A linear classifier that predicts labels from texts' vectors, whatever data it was trained on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,21 +30,21 @@ class LinearClassifier:
 
     @classmethod
     def of_regression(cls, model: Any) -> Self:
-        """Convert scikit-learn's logistic regression, which for two labels has only the row of the second."""
+        """Convert scikit-learn's logistic regression, which has only the second label's row if there are two labels."""
         weights, intercepts = model.coef_, model.intercept_
         if len(model.classes_) == 2:
             weights, intercepts = np.concatenate([0 * weights, weights]), np.concatenate([0 * intercepts, intercepts])
         return cls(labels=tuple(map(str, model.classes_)), weights=weights, intercepts=intercepts)
 
     def probabilities(self, vectors: Vectors) -> NDArray[np.float64]:
-        """Return the probability of each label for each of n vectors (n, dim): (n, C)."""
+        """Return the probability of each label, (n, C), for n vectors, (n, dim)."""
         return np.asarray(softmax(vectors @ self.weights.T + self.intercepts, axis=1), dtype=np.float64)
 
     def predict(self, vectors: Vectors) -> list[str]:
-        """Return the most probable label of each of n vectors, (n, dim)."""
+        """Return the most probable label for each of n vectors, (n, dim)."""
         return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]
 
 
 def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
-    """Return for each text, a row of (texts, labels), its probabilities keyed by label and rounded for a file."""
+    """Return a mapping from label to probability for each row of (texts, labels), rounded for a file."""
     return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

@@ -2,9 +2,10 @@
 
 Each vector of a set is the centre of a ball that reaches to its k-th nearest neighbour in that set; the union of the
 balls estimates the support of the set. Precision is the fraction of synthetic vectors within the real set's balls,
-recall the fraction of real vectors within the synthetic set's (Kynkäänniemi et al. 2019, equations 1 and 2). Density is
-the number of real balls around a synthetic vector, which one outlier's large ball cannot inflate, and coverage the
-fraction of real balls that contain a synthetic vector (Naeem et al. 2020, equations 3 and 4).
+recall is the fraction of real vectors within the synthetic set's balls (Kynkäänniemi et al. 2019, equations 1 and 2).
+Density is based on the number of real balls that contain a synthetic vector, so that one outlier's large ball cannot
+inflate it; coverage is the fraction of real balls that contain a synthetic vector (Naeem et al. 2020, equations 3 and
+4).
 """
 
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ DEFINITION = (
     "By k nearest neighbours, Euclidean, of at most 10,000 vectors of each set: precision and recall with k = 3 "
     "(Kynkäänniemi et al. 2019), F1 their harmonic mean; density and coverage with k = 5 (Naeem et al. 2020)."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 _ROWS = 1024
-"""Number of rows of a distance matrix computed at once: 40 MB for 10,000 columns."""
+"""Number of rows of a distance matrix computed at once, which take 40 MB for 10,000 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Overlap:
 def overlap(
     synthetic: NDArray[np.floating], real: NDArray[np.floating], *, k: int = 3, k_density: int = 5, seed: int = 0
 ) -> Overlap:
-    """Compute precision, recall, density and coverage.
+    """Return precision, recall, density and coverage.
 
     Args:
         synthetic: (n, d), n above k.
@@ -62,7 +63,7 @@ def overlap(
         seed: Experiment seed of the samples from larger sets.
 
     Raises:
-        DataError: Shapes do not fit, there are fewer rows than neighbours, or a value is not finite.
+        DataError: Shapes do not match, there are fewer rows than neighbours, or a value is not finite.
     """
     integers(1, k=k, k_density=k_density)
     comparable("precision, recall, density and coverage", synthetic, real, least=max(k, k_density) + 1)
@@ -90,7 +91,7 @@ def overlap(
 
 
 def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[NDArray[np.float32]]:
-    """Return each vector's squared distance to its k-th nearest neighbour, an (n,) array for each k."""
+    """Return each vector's squared distance to its k-th nearest neighbour, one (n,) array for each k."""
     radii = np.empty((len(neighbours), len(vectors)), dtype=np.float32)
     for first in range(0, len(vectors), _ROWS):
         rows = np.arange(first, min(first + _ROWS, len(vectors)))
@@ -102,7 +103,7 @@ def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[ND
 
 
 def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return squared distances, (n, m); values below the rounding error are 0, so that duplicates are at distance 0."""
+    """Return squared distances, (n, m); values below the rounding error become 0, the distance of duplicates."""
     norms = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("nd,nd->n", b, b)
     distances: NDArray[np.float32] = a @ b.T
     distances *= -2

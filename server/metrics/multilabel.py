@@ -1,4 +1,4 @@
-"""Classifiers of texts with several labels, one for each label, and how often two labels occur together."""
+"""Classifiers for texts with several labels, one per label, and measures of how often two labels occur together."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ DEFINITION = (
 )
 
 Marks = NDArray[np.bool_]
-"""(texts, C): whether a text has a label."""
+"""Whether each text has each label, (texts, C)."""
 LabelSet = tuple[str, ...]
 
 
@@ -36,13 +36,14 @@ def predict(
 ) -> Marks:
     """Predict the labels of the test texts, (test, C), by the classifiers of `DEFINITION`.
 
-    If all training texts have a label, it is predicted for all test texts; if none has it, it is predicted for none.
+    A label that all training texts have is predicted for all test texts; a label that no training text has is predicted
+    for no test text.
 
     Args:
         train: Training texts, at least one.
-        known: (train, C).
+        known: Whether each training text has each label, (train, C).
         test: Test texts, at least one.
-        weights: Weight of each training text; None weighs all equally.
+        weights: Weight of each training text; None weights all texts equally.
         encoder: Encoder whose vectors replace TF-IDF.
 
     Raises:
@@ -65,7 +66,7 @@ def predict(
 
 
 def micro_f1(predicted: Marks, right: Marks) -> float:
-    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if there are neither predicted nor right labels."""
+    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if no label is predicted or right."""
     return _f1((predicted & right).sum(), predicted.sum() + right.sum())
 
 
@@ -76,7 +77,7 @@ def macro_f1(predicted: Marks, right: Marks) -> float:
 
 
 def best_constant(right: Marks) -> float:
-    """Return the highest micro-F1 of one answer for all texts, which consists of the most frequent labels."""
+    """Return the highest micro-F1 of a constant prediction, which consists of the most frequent labels."""
     order = np.argsort(-right.sum(axis=0), kind="stable")
     answers = [np.isin(np.arange(right.shape[1]), order[:size]) for size in range(1, len(order) + 1)]
     return max(micro_f1(np.broadcast_to(answer, right.shape), right) for answer in answers)
@@ -86,14 +87,14 @@ def pair_distance(sets: Iterable[LabelSet], others: Iterable[LabelSet]) -> float
     """Return the total variation distance, 0 to 1, between the two distributions of pairs of labels within a text.
 
     Raises:
-        DataError: On one of the sides no text has two labels.
+        DataError: In one of the collections, no text has two labels.
     """
     ours, theirs = _pairs(sets), _pairs(others)
     return sum(abs(ours.get(pair, 0.0) - theirs.get(pair, 0.0)) for pair in {*ours, *theirs}) / 2
 
 
 def distance_of_independent(sets: Sequence[LabelSet]) -> float:
-    """Return the distance of `pair_distance` between these sets and independent labels of the same frequencies.
+    """Return the `pair_distance` between these sets and independent labels with the same frequencies.
 
     Raises:
         DataError: No text has two labels.

@@ -1,4 +1,4 @@
-"""The order of the sections of texts: numbers of steps from one section, or the beginning, to the next, or the end."""
+"""The order of sections in texts, as counts of steps from each section (or the beginning) to the next (or the end)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,9 +9,10 @@ Floats = NDArray[np.float64]
 
 
 def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats:
-    """Return the number of steps of each kind in each text, (texts, C + 1, C + 1) for C headings.
+    """Return how often each step between sections occurs in each text, (texts, C + 1, C + 1) for C headings.
 
-    Rows are the section before the step, with the beginning last; columns are the section after it, with the end last.
+    The row is the section before the step (the last row is the beginning of the text), and the column is the section
+    after it (the last column is the end).
     """
     place = {heading: number for number, heading in enumerate(headings)}
     counted = []
@@ -25,13 +26,16 @@ def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats
 
 
 def independent(counted: Floats) -> Floats:
-    """Return the numbers of steps if each section were independent of the one before, with about the same sums."""
+    """Return the step counts expected if each section were independent of the one before.
+
+    Their row and column sums are about the same as those of `counted`.
+    """
     rows, columns = (np.maximum(counted.sum(axis=axis), 0) for axis in (1, 0))
     expected = np.outer(rows, columns) * ~np.eye(len(counted), dtype=np.bool_)
     return np.asarray(expected * (rows.sum() / max(float(expected.sum()), 1e-12)))
 
 
 def distance(counted: Floats, others: Floats) -> float:
-    """Return the total variation distance, 0 to 1, between the two distributions of steps."""
+    """Return the total variation distance, 0 to 1, between two distributions of steps."""
     ours, theirs = (numbers / max(float(numbers.sum()), 1e-12) for numbers in (counted, others))
     return float(np.abs(ours - theirs).sum() / 2)

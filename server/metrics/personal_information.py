@@ -13,21 +13,21 @@ PERSONAL = (
     "Texts of 1,000 with at least one piece that looks like personal information, by patterns (presidio-analyzer's and "
     "our own); of at most 300 texts drawn with the experiment seed."
 )
-"""Definition of the rate, for reports."""
+"""Text that defines the rate in reports."""
 
 
 def personal_information(texts: Sequence[str], language: str = "english") -> tuple[NDArray[np.bool_], dict[str, int]]:
-    """Flag the texts with anything that looks like personal information, and count the texts with each kind of it.
+    """Return which texts contain apparent personal information, and how many texts contain each type of it.
 
-    Detection uses the patterns of `common/redaction.py`: a match does not prove a leak, and no match does not prove
-    that there is none (RPSG, appendix F).
+    Detection uses the patterns of `common/redaction.py`: a match does not prove a leak, and the absence of matches does
+    not prove that there is no leak (RPSG, appendix F).
 
     Args:
         texts: The texts.
-        language: Their language.
+        language: Language of the texts.
 
     Returns:
-        (texts,) bool, and the number of texts for each kind found, ordered by the name of the kind.
+        (texts,) bool, and the number of texts for each type found, ordered by the type's name.
 
     Raises:
         DataError: There is no text.

@@ -14,13 +14,13 @@ DEFINITION = (
     "score, positive from 0.05, negative to -0.05, else neutral; its agreement is, label by label, the share of both "
     "sets' texts that have one sentiment in common (1 - total variation), weighted by the real texts of each label."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 SENTIMENTS = ("negative", "neutral", "positive")
 
 
 def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
-    """Return the Wasserstein-1 distance of the length distributions, in words separated by white space.
+    """Return the Wasserstein-1 distance between the distributions of lengths, in words separated by white space.
 
     Raises:
         DataError: A set is empty.
@@ -40,7 +40,9 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
 
 
 def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """Return the fraction of texts with the same sentiment as their rewriting, for methods that rewrite (RPSG, 4.3.1).
+    """Return the fraction of texts whose rewritten version has the same sentiment.
+
+    The figure is for methods that rewrite texts (RPSG, 4.3.1).
 
     Raises:
         DataError: There is no text, or the numbers of texts differ.
@@ -52,7 +54,9 @@ def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
 
 
 def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
-    """Return the agreement of the sentiments of both sets within each label, 0 to 1; 0 for a label without `texts`.
+    """Return how well the two sets' sentiments agree within each label, 0 to 1.
+
+    A label without `texts` counts as 0.
 
     Raises:
         DataError: A set is empty.

@@ -1,9 +1,10 @@
 """A token classifier of spans, trained on one set of texts and tested on another.
 
-Each word or sign of a text is the beginning of a span of some type, inside such a span, or outside all spans (Ramshaw
-and Marcus 1995). Logistic regression gives the probability of each from the words around it, and the text gets the
-likeliest sequence in which an inside follows the beginning or inside of the same type (Viterbi 1967). A conditional
-random field would learn such sequences too; scikit-learn has none, and one figure is not worth a further dependency.
+Each word or symbol in a text is tagged as the beginning of a span of some type, inside such a span, or outside all
+spans (Ramshaw and Marcus 1995). Logistic regression computes the probability of each tag from the surrounding words.
+The text gets the most probable sequence in which an inside tag only follows a beginning or inside tag of the same type
+(Viterbi 1967). A conditional random field would also learn such sequences, but scikit-learn has none, and one figure is
+not worth a further dependency.
 """
 
 import re
@@ -19,7 +20,7 @@ DEFINITION = (
     "Logistic regression (L2, C = 10) on each word with its neighbours, its shape and its first and last letters, and "
     "the likeliest sequence of beginnings and insides. A span is right if its type and both of its borders are."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _OUTSIDE = "O"
@@ -59,7 +60,7 @@ class Tagger:
         return [self._decoded(_tokens(text), rows) for text, rows in zip(texts, np.split(chances, ends), strict=True)]
 
     def _decoded(self, tokens: Sequence[tuple[str, int, int]], chances: NDArray[np.float64]) -> Spans:
-        """Return the spans of the likeliest sequence of tags, from the log-probabilities (tokens, tags)."""
+        """Return the spans from the most probable tag sequence, given log-probabilities (tokens, tags)."""
         if not tokens:
             return ()
         scores = np.where(self._follows[0], chances[0], -np.inf)
@@ -75,7 +76,7 @@ class Tagger:
 
 
 def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = None) -> NDArray[np.int64]:
-    """Count for each text the right spans among those found, the spans found, and all right spans: (texts, 3).
+    """Return the numbers of right spans found, of spans found, and of right spans in each text, (texts, 3).
 
     Args:
         found: Spans that a classifier found in each text.
@@ -90,7 +91,7 @@ def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = N
 
 
 def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
-    """Return precision, recall and F1 over all spans of the texts; each is NaN if it is 0 divided by 0."""
+    """Return precision, recall and F1 over all spans of the texts; a figure is NaN if it is 0 divided by 0."""
     hits, found, right = map(int, counts.sum(axis=0))
     return {
         "f1": 2 * hits / (found + right) if found + right else np.nan,
@@ -100,12 +101,12 @@ def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
 
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
-    """Return the words and signs of a text with their start and end positions."""
+    """Return the words and symbols of a text, each with its start and end positions."""
     return [(at.group(), at.start(), at.end()) for at in _TOKEN.finditer(text)]
 
 
 def _tags(text: Marked) -> Iterator[str]:
-    """Yield the tag of each word; a word that the border of a span cuts is outside."""
+    """Yield the tag of each word; a word that is only partly in a span counts as outside."""
     waiting = list(reversed(text.spans))
     for _, start, end in _tokens(text.text):
         while waiting and waiting[-1].end <= start:
@@ -115,7 +116,7 @@ def _tags(text: Marked) -> Iterator[str]:
 
 
 def _spans(tokens: Sequence[tuple[str, int, int]], tags: Sequence[str]) -> Spans:
-    """Return the spans of a valid sequence of tags."""
+    """Return the spans for a valid sequence of tags."""
     spans: list[Span] = []
     for (_, start, end), tag in zip(tokens, tags, strict=True):
         place, _, kind = tag.partition("-")

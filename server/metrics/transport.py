@@ -17,18 +17,20 @@ DEFINITION = (
     "Of at most 2,000 vectors of each set: Wasserstein-1 with Euclidean distances, exact (network simplex); Sinkhorn "
     "divergence with cost |x - y|^2 / 2 and entropy 0.05, debiased (Feydy et al. 2019)."
 )
-"""Definition of the figures, for reports."""
+"""Text that defines the figures in reports."""
 
 _ITERATIONS = 2000
 _LARGEST_EXPONENT = 600
-"""Largest exponent without logarithms: exp(-600) still fits a double."""
+"""Largest exponent for which logarithms are not needed; a double can still represent exp(-600)."""
 
 
 def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int = 0) -> float:
-    """Return the Wasserstein-1 distance, the least mean distance of transport, between the rows of (n, d) and (m, d).
+    """Return the Wasserstein-1 distance between the rows of (n, d) and (m, d).
+
+    It is the least mean distance over which one set can be transported to the other.
 
     Raises:
-        DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
+        DataError: Shapes do not match, a set is empty, a value is not finite, or the solver does not converge.
     """
     comparable("the Wasserstein distance", a, b, least=1)
     with _numpy_alone():
@@ -44,11 +46,11 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
 def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float = 0.05, seed: int = 0) -> float:
     """Return the Sinkhorn divergence S(a, b) = OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2, 0 for equal sets.
 
-    OT is the minimum of the mean cost |x - y|^2 / 2 plus `entropy` times the KL divergence of the transport from
-    independence (Feydy et al. 2019, equations 1 and 3): a blur of sqrt(entropy).
+    OT is the minimum, over all transport plans, of the mean cost |x - y|^2 / 2 plus `entropy` times the KL divergence
+    of the plan from independence (Feydy et al. 2019, equations 1 and 3). This corresponds to a blur of sqrt(entropy).
 
     Raises:
-        DataError: Shapes do not fit, a set is empty, or a value is not finite.
+        DataError: Shapes do not match, a set is empty, or a value is not finite.
     """
     positive(entropy=entropy)
     comparable("the Sinkhorn divergence", a, b, least=1)
@@ -76,7 +78,7 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
 
 
 def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return |x - y|^2 / 2 for all pairs, (n, m), by one matrix product: `cdist` takes ten times as long."""
+    """Return |x - y|^2 / 2 for all pairs, (n, m), by one matrix product, since `cdist` takes ten times as long."""
     costs = -(x @ y.T)
     costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
     costs += np.einsum("nd,nd->n", y, y) / 2

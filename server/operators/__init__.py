@@ -1,1 +1,1 @@
-"""Operators that methods share, such as selection and variation: pure post-processing, at no cost to privacy."""
+"""Operators that methods share, such as selection and variation: post-processing without any privacy cost."""

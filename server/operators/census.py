@@ -1,18 +1,19 @@
-"""A census: noised sums of the records' coordinates in a public subspace, and estimates for each label from them.
+"""A census: noised sums of the records' coordinates in a public subspace, and the estimates for each label from them.
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
-The subspace is a function of the candidates and of the labels' descriptions alone. Everything after it is a function of
-the subspace and of noised numbers: nothing here can cost privacy, however often it is used.
+The subspace is a function only of the candidates and of the labels' descriptions. Everything after it is a function of
+the subspace and of noised numbers, so nothing here can cost privacy, however often it is used.
 
-Let S be the noised sum of label c, in radii, with noise of standard deviation sigma in each of k directions, and n its
-noised number of records. Then S / n is the offset of the mean of the label's records from the label's public centre,
-with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels
-share: an offset is shrunk by v / (v + e), averaged over the posterior of v, which is flat in log v at first. Its error
-e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), if the coordinates of the n records
-have a length of half a radius. So a census without any signal above the noise leaves the centres unchanged. Numbers of
-records are shrunk towards equal numbers in the same way. The estimated mean is the centre plus the shrunk offset, in
-all dimensions: outside the subspace only the public centre is known, which is a useful estimate.
+Let S be the noised sum for a label, in radii, with noise of standard deviation sigma in each of k directions, and n the
+label's noised number of records. Then S / n is the offset of the mean of the label's records from the label's public
+centre, with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that is
+common to all labels: an offset is multiplied by v / (v + e), averaged over the posterior of v, for which the prior is
+flat in log v. The error e is (sigma / n)^2 plus, since the records are themselves a sample, about 1 / (4 k n), if the
+coordinates of the n records have a length of half a radius. A census without any signal above the noise therefore
+leaves the centres unchanged. Numbers of records are shrunk towards equal numbers in the same way. The estimated mean is
+the centre plus the shrunk offset, in all dimensions: outside the subspace only the public centre is known, which is a
+useful estimate.
 """
 
 import math
@@ -33,16 +34,16 @@ Labels = NDArray[np.integer]
 Vectors = NDArray[np.floating]
 
 _NEGLIGIBLE = 1e-6
-"""Share of the largest singular value below which a singular value is rounding, not a direction."""
+"""Fraction of the largest singular value below which a singular value is a rounding error, not a direction."""
 _VARIANCES = np.geomspace(1e-3, 1, 25)
-"""Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
+"""Values of the prior variance of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25
-"""Lower bound on the size of a label, as a share of the mean size: it keeps the means finite."""
+"""Lower bound on the size of a label, as a fraction of the mean size, which keeps the means finite."""
 _SPREAD = 0.25
-"""Mean square length of a record's coordinates about their mean, in squared radii."""
+"""Mean squared length of the records' coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
 _TRUSTED = 0.7
-"""Share of the candidates that are assumed to have the requested label when the softness is chosen."""
+"""Fraction of the candidates that are assumed to have the requested label when the softness is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,8 +52,8 @@ class Subspace:
 
     Attributes:
         basis: (k, dim) float32, orthonormal directions.
-        centres: (C, dim) float32, the point from which the records of each label are measured.
-        radius: Length of the coordinates beyond which they are shortened.
+        centres: (C, dim) float32, for each label, the point relative to which its records are measured.
+        radius: Maximum length of a record's coordinates; longer ones are shortened to it.
     """
 
     basis: NDArray[np.float32]
@@ -69,15 +70,15 @@ def subspace(
     description: float,
     quantile: float,
 ) -> Subspace:
-    """Return the subspace of a round's candidates.
+    """Return the subspace for a round's candidates.
 
     Args:
         vectors: (n, dim) candidates, at least one.
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
         directions: k, number of directions, at most dim.
-        description: Weight of a description in its label's centre, relative to that of the label's candidates.
-        quantile: The proportion of the candidates within the radius.
+        description: Weight of a description in its label's centre, relative to the weight of the label's candidates.
+        quantile: Proportion of the candidates that lie within the radius.
     """
     means = label_means(vectors, labels, len(descriptions))
     # As long as the means are: the mean of several unit vectors is shorter than they.
@@ -90,7 +91,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """Return the mean of each label's candidates, (C, dim). A label without candidates gets the mean of all."""
+    """Return the mean of each label's candidates, (C, dim). A label without candidates gets the overall mean."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -101,9 +102,9 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
     """Return orthonormal directions, (k, dim): first those between the labels' means, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
-    differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
-    complete the number that the plan fixes: records may differ where no candidates do. The largest entry of each
-    direction is positive, so that the same candidates give the same basis.
+    differ from their label's mean. If there are too few candidates, or they are too similar, directions orthogonal to
+    all these complete the number that the plan fixes, since records may differ where candidates do not. The largest
+    entry of each direction is positive, so that the same candidates give the same basis.
     """
     means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))
@@ -128,10 +129,10 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """Return the softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
+    """Return the softness at which a nearest-mean classifier best fits the candidates' labels; see `posteriors`.
 
-    It depends on public candidates and centres alone. It maximises the likelihood of the requested labels, where a
-    proportion of the candidates may have any label instead of the requested one.
+    It depends only on public candidates and centres. It maximises the likelihood of the requested labels under the
+    assumption that a fraction of the candidates has any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
@@ -153,17 +154,17 @@ def _half_squares(means: Vectors) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Census:
-    """The released numbers, with all data needed to use them again (`server/operators/census_file.py`).
+    """The released numbers, with all data needed to reuse them (`server/operators/census_file.py`).
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
         subspace: Coordinates in which the records were measured.
-        softness: Softness of the classifier by its means; public.
+        softness: Softness of the classifier that the means define; public.
         sums: (C, k) noised sums of the records' coordinates, in radii.
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.
         count_noise: Standard deviation of the noise of a count, in records.
-        questionnaire: Noised answers about the form of the records' texts; None if they were not asked for.
+        questionnaire: Noised answers about the form of the records' texts; None if they were not queried.
     """
 
     labels: tuple[str, ...]
@@ -177,7 +178,7 @@ class Census:
 
     @property
     def signal_to_noise(self) -> float | None:
-        """Estimated root mean square of the sums without noise, relative to that of the noise; None without noise."""
+        """Estimated ratio of the root mean squares of the noise-free sums and of the noise; None without noise."""
         if self.noise == 0:
             return None
         return math.sqrt(max(0.0, float(np.mean(self.sums**2)) / self.noise**2 - 1))
@@ -188,7 +189,7 @@ class Estimates:
     """Estimates about the records from a census.
 
     Attributes:
-        shares: (C,) proportion of the records with each label, above 0, sum 1.
+        shares: (C,) proportion of the records with each label, above 0; they sum to 1.
         means: (C, dim) mean vector of each label's records.
         kept: (C,) fraction of each measured offset that remains after shrinkage, 0 to 1.
     """
@@ -215,7 +216,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """Return the linear classifier whose probabilities are the `posteriors` by the estimated means."""
+    """Return the linear classifier that computes the `posteriors` for the estimated means."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
@@ -223,7 +224,8 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
     """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and relabelled texts.
 
-    Without labels they are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the records.
+    Without labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the
+    records.
     """
     if is_one_population(census.labels):
         return {
@@ -252,7 +254,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """Return factors (C, 1) that shrink offsets (C, k), whose noise has variances (C, 1), averaged over the prior."""
+    """Return factors, (C, 1), that shrink offsets (C, k) with noise variances (C, 1), averaged over the prior."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

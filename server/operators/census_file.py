@@ -1,8 +1,8 @@
-"""Writing and reading of a census in `census.json`, with checks against the other files of its run.
+"""Reading and writing of a census in `census.json`, with checks against the other files of its run.
 
 The file is not signed. If it is still in its run folder, it has to agree with `privacy.json` and the coordinator's
-ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and centres are
-bit-for-bit identical to those sent to the parties.
+ledger there. The parties' ledgers record their answers under `run` and `plan_digest`. Bases and centres are bit-for-bit
+identical to those sent to the parties.
 """
 
 import json
@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """Return the census as the numbers that its file stores."""
+    """Return the census in the form in which its file stores the numbers."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -71,7 +71,7 @@ def census_of(numbers: CensusNumbers) -> Census:
 
 
 def read(path: Path) -> tuple[Census, Earlier]:
-    """Read the file of a run folder.
+    """Read a census from its file, with the guarantee of its run.
 
     Raises:
         ConfigError: The file does not exist, this program did not write it, or another file of its run contradicts it;
@@ -93,10 +93,10 @@ def read(path: Path) -> tuple[Census, Earlier]:
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Raise a ConfigError if the labels of a census are not the task's.
+    """Raise a ConfigError if the labels of a census differ from the task's.
 
     Raises:
-        ConfigError: The labels differ; the message has both lists.
+        ConfigError: The labels differ; the message contains both lists.
     """
     if census.labels != labels:
         raise ConfigError(
@@ -109,7 +109,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Raise a ConfigError if the answers are to questions that this version lacks, or have numbers that are not finite.
+    """Raise a ConfigError if answers are not finite, or are to questions that this version does not have.
 
     Raises:
         ConfigError: The message names the entry.
@@ -128,11 +128,11 @@ def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
 
 
 def _parsed(path: Path, kind: type[_D]) -> _D:
-    """Return the content of a JSON file, as this kind of document.
+    """Return the content of a JSON file as a document of this class.
 
     Raises:
         ConfigError: There is no such file, or it does not contain a JSON object.
-        FieldError: It is another document.
+        FieldError: It contains a different document.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -149,7 +149,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """Return the census of these numbers; raise a ConfigError if they do not fit together as a query and its answer."""
+    """Return the census with these numbers; raise a ConfigError if they do not match a query and its answer."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
@@ -182,7 +182,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Raise a ConfigError if the guarantee differs from the run's `privacy.json` in more than the fields of `_OPEN`."""
+    """Raise a ConfigError if the guarantee differs from the run's `privacy.json` in a field that is not in `_OPEN`."""
     beside = path.with_name(Privacy.FILE)
     try:
         of_run = _parsed(beside, Privacy)
@@ -202,7 +202,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Raise a ConfigError if the ledger has another plan, no charge of the run, or a larger epsilon than the file."""
+    """Raise a ConfigError if the ledger has another plan, no charge for the run, or a larger epsilon than the file."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

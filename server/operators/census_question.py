@@ -1,13 +1,14 @@
-"""The question of a census: how it is planned, and how it is asked of the hospitals.
+"""The query of a census: how it is planned, and how it is sent to the hospitals.
 
-A plan has one question, for class sums, with all of epsilon. With `questionnaire` the same answer says how many records
-have texts of which form. Where texts have several labels, or sections, one more question with a fraction of epsilon
+A plan has one query, for class sums, with all of epsilon. With `questionnaire` the same answer contains the number of
+records with each form of text. If texts have several labels, or sections, one more query with a fraction of epsilon
 asks which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
 
-With the census of a finished run (`census`) nothing is asked, so what that run did not ask cannot be used.
+With the census of a finished run (setting `census`) no query is asked, so only answers that the finished run obtained
+can be used.
 
-The arrays of the question, a public subspace with the centres of the labels, are functions of the texts of the first
-round and of the labels' descriptions (`census.py`).
+The query contains a public subspace and the centres of the labels, both functions of the first round's texts and of the
+labels' descriptions (`census.py`).
 """
 
 from collections.abc import Sequence
@@ -32,16 +33,16 @@ from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
 REACH = 0.25
-"""Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
+"""Fraction of the first round's texts that lie within the radius; longer coordinates are shortened to the radius."""
 FIRST, LISTED = 16, 64
-"""Number of terms that a record counts for, and number on the list, with `questionnaire=terms`."""
+"""Number of terms for which a record counts, and number of terms on the list, with `questionnaire=terms`."""
 
 
 def check(settings: CensusSettings, task: Task) -> None:
-    """Raise a ConfigError if the task, or the census of a finished run, does not allow the settings.
+    """Raise a ConfigError if the task, or the census of a finished run, rules out the settings.
 
     Raises:
-        ConfigError: The settings are refused; the message names one.
+        ConfigError: The settings are ruled out; the message names one of them.
     """
     if settings.census is not None:
         task.check_single("method.census", "whose census says which labels occur together", "Ask: method.census=null")
@@ -59,7 +60,7 @@ def check(settings: CensusSettings, task: Task) -> None:
 
 
 def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan one question, or none with the census of a finished run; one more where texts have several labels."""
+    """Plan one query, or none with a finished run's census; one more if texts have several labels or sections."""
     if settings.census is not None:
         return ()
     units = round(settings.count * GRID)
@@ -87,8 +88,8 @@ def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools:
 
     Args:
         settings: The method's settings.
-        texts: Texts of the first round, each section or label of a text in a row of its own.
-        written: (n,) text of each row.
+        texts: Texts of the first round, with one row for each section or label of a text.
+        written: (n,) the text in each row.
         tools: Tools of the run.
     """
     described = [description or label for label, description in tools.task.labels.items()]
@@ -126,7 +127,7 @@ def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools:
 
 
 def distinct(task: Task) -> bool:
-    """Return whether each text has one of several labels, which the means of a census can tell apart."""
+    """Return whether each text has exactly one of several labels, which the means of a census can distinguish."""
     return task.labelled and not task.several
 
 

@@ -1,14 +1,15 @@
-"""The texts of a census's rounds: how many are ordered, of which models and labels, and what their prompts show.
+"""The texts of a census's rounds: how many are ordered, from which models and for which labels, and their prompts.
 
-The first round is zero-shot and orders all labels alike. Later rounds follow the memory that the answer has left: a
-model's weight is its proportion of the texts, a label gets texts by need, and a prompt shows S exemplars drawn from the
-pool of its label; a model that writes what is requested stays zero-shot (`reliability.py`).
+The first round is zero-shot and orders the same number of texts for each label. Later rounds follow the memory derived
+from the answer: a model's weight is its proportion of the texts, a label gets texts according to need, and a prompt
+shows S exemplars drawn from the pool of its label; a model that writes what is requested is always prompted zero-shot
+(`reliability.py`).
 
 Texts with several labels are ordered by sets of labels (`label_sets.py`). Texts in sections are not ordered by label at
-all: a sequence of headings is drawn for each, and each heading gets a request of its own, which shows the text so far,
-asks for the section's part of the words, and otherwise is a request for one text of that label (`section_texts.py`).
-Each of the two modules asks about the records once: `label_sets.py` after the texts of the first round are written,
-`section_texts.py` before.
+all: a sequence of headings is drawn for each text, and each heading gets its own request, which shows the text so far,
+asks for the section's part of the words, and is otherwise like a request for one text with that label
+(`section_texts.py`). Each of the two modules sends one query: `label_sets.py` after the texts of the first round are
+written, `section_texts.py` before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +35,12 @@ class CensusMemory:
     """The method's memory from round to round.
 
     Attributes:
-        weights: Each model's proportion of the next round's texts, sum 1.
-        needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
-        pool: Indices in D of each label's exemplars of the next round.
-        reliable: Models that write what is requested: their prompts stay zero-shot.
-        sets: Which labels occur together, if texts have several, or in which order sections follow one another.
+        weights: Each model's proportion of the next round's texts; the proportions sum to 1.
+        needs: Relative number of the next round's texts that each label needs; empty if all labels need the same
+            number.
+        pool: Indices in D of the next round's exemplars, keyed by label.
+        reliable: Models that write what is requested and are always prompted zero-shot.
+        sets: Distribution of label sets, if texts have several labels, or of the order of sections.
     """
 
     weights: Mapping[str, float]
@@ -76,7 +78,7 @@ def harvest(
             used.
 
     Returns:
-        The answer to the question, for the memory's `sets`, and the texts.
+        The answer to the query, for the memory's `sets`, and the texts.
     """
     known, write = state.memory.sets, _maker(settings, state, aimed, tools)
     weights = np.array([state.memory.weights[model] for model in tools.models])
@@ -98,7 +100,7 @@ def harvest(
 def _orders(
     settings: CensusSettings, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools
 ) -> list[Order]:
-    """Return the orders of a round of whole texts; `counts`, (K,), is the number that each model writes."""
+    """Return the orders for a round of whole texts; `counts`, (K,), is the number that each model writes."""
     labels = list(tools.task.labels)
     if tools.task.several:
         return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=settings.samples)
@@ -111,7 +113,7 @@ def _orders(
 
 
 def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | None, tools: Tools) -> RequestMaker:
-    """Return the maker of requests by example, or zero-shot ones where a label has no pool."""
+    """Return a function that makes requests with exemplars, or zero-shot requests for a label without a pool."""
 
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
         reliable = order.model in state.memory.reliable
@@ -132,7 +134,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
 
 
 def _section_maker(settings: CensusSettings, write: RequestMaker) -> section_texts.SectionMaker:
-    """Return the maker of requests for sections: as for a text, with the text so far and only a part of its words."""
+    """Return a function that makes requests for sections: as for a text, but with the text so far and fewer words."""
 
     def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
         request = write(order, 1, generator)

@@ -1,16 +1,17 @@
-"""Distillation of a census into texts: probabilities of labels, from which a model learns (Hinton et al. 2015).
+"""Distillation of a census into texts: label probabilities, from which a model learns (Hinton et al. 2015).
 
-The means of a census are a classifier, the teacher; a model trained on texts with its probabilities is the student.
+The classifier that the means of a census define is the teacher; a model trained on texts with the teacher's
+probabilities is the student.
 
-Softness: probabilities that are nearly 0 or 1 tell a student where the teacher's decision borders are only if a text
-lies near them; flat ones have only weak differences. The best softness depends on the texts, so it is chosen by
-cross-validation: how often a student agrees with the teacher on texts that it did not see.
+Softness: probabilities close to 0 or 1 show a student the teacher's decision boundaries only where a text lies near
+them, while flat probabilities differ too little. The best softness depends on the texts, so it is chosen by
+cross-validation, which measures how often a student agrees with the teacher on texts that the student has not seen.
 
 Proportions: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. The
-probabilities are corrected to the estimated proportions as for a shift of labels (Saerens, Latinne and Decaestecker
-2002, equation 2.4).
+probabilities are therefore corrected to the estimated proportions, as for a label shift (Saerens, Latinne and
+Decaestecker 2002, equation 2.4).
 
-All of this is a function of texts and of released numbers, and costs no privacy.
+All of this is a function of texts and released numbers, so it costs no privacy.
 """
 
 import math
@@ -23,16 +24,18 @@ from server.operators.census import Floats, Vectors, posteriors
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
 _MOST_CORRECTION = 4.0
-"""Largest factor on a label's probabilities, so that a label without texts does not get those of others."""
+"""Largest correction factor for a label's probabilities, so that a label without texts does not take over other
+texts."""
 _ERRORS = 2.0
 _MOST_TEXTS = 600
-"""Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""
+"""Maximum number of texts from which the softness is chosen; if there are more, evenly spaced ones are used to save
+time."""
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """Return the least softness at which students agree with the teacher as often as at best, to two standard errors.
+    """Return the least softness at which students' agreement with the teacher is within two standard errors of the top.
 
-    Agreement varies little near its best, and a student that reads words learns more from sharper probabilities.
+    Near its maximum, agreement varies little, and a student that reads words learns more from sharper probabilities.
 
     Args:
         vectors: (n, dim) texts.
@@ -48,13 +51,12 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
 
 def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Floats:
-    """Correct probabilities for a shift of the labels' proportions from their present values to the given ones.
+    """Correct probabilities for a label shift from the labels' present proportions to the given ones.
 
     Args:
-        probabilities: (n, C).
-        shares: (C,), above 0.
-        weights: (n,) weights of the texts, with which the mean of the probabilities gives the labels' present
-            proportions.
+        probabilities: (n, C) label probabilities.
+        shares: (C,) proportions to reach, above 0.
+        weights: (n,) weights of the texts; the labels' present proportions are the weighted mean of the probabilities.
     """
     there = weights @ probabilities / weights.sum()
     corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)
@@ -62,7 +64,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
 
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:
-    """Return the proportion of texts to which a student that has not seen them gives the teacher's likeliest label."""
+    """Return the proportion of texts for which a student that has not seen them predicts the teacher's label."""
     teacher = probabilities.argmax(axis=1)
     fold = np.random.default_rng(0).permutation(len(vectors)) % _FOLDS  # texts come in a regular order of labels
     names = tuple(map(str, range(probabilities.shape[1])))

@@ -1,7 +1,6 @@
 """DPGA-TextSyn's genetic operators, as requests for new texts (section 3.4).
 
-A child is written by the model of its parent, or of the first of its two parents. It has their label and their mean
-length.
+A child is written by the model of its only or first parent. It has its parents' label and mean length.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ from server.method import Tools
 from server.operators.metadata import Metadata
 
 Birth = tuple[Candidate, Request]
-"""A candidate without text yet (label, model and round), and the request for its text."""
+"""A candidate that has no text yet, only label, model and round, and the request for its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,19 +3,20 @@
     public vocabulary ── noised counts ──▶ private vocabulary V' ── embedded ──▶ points
     drawn frequencies ── noised sketch ──▶ densities of points ──▶ sequences
 
-Nothing here sees a record: frequencies come from the public experiment seed, and everything else is post-processing. A
-sketch gives the density of any point as a sum over its rows,
+Nothing here accesses a record: frequencies come from the public experiment seed, and everything else is
+post-processing. A sketch gives the density of any point as a sum over its rows,
 
     density(x) = 1/rows sum_i c_i cos(a_i) + s_i sin(a_i),    a_i = sqrt(2) w_i . x + b_i,
 
 where c and s are the noised sums of the records' cosines and sines (paired features), or sqrt(2) times the noised sum
-and 0 (single ones). It is the mean kernel times the number of records; that number is private, and sampling in
-proportion to the density does not need it.
+and 0 (single features). This density is the mean kernel times the number of records, which is private; sampling in
+proportion to the density does not need that number.
 
-A prefix of j phrases is the concatenation of j vectors. A sketch with more blocks is evaluated at the prefix padded
-with zeros (theorem A.1), that is, without the columns of the other blocks: with |x - y|^2 over all blocks, the density
-of the padded prefix is that of the prefix, with each record's term times exp(-squared norm of its other blocks / h^2).
-This factor is the same for all records that fill their blocks, so sampling in proportion is unchanged.
+A prefix of j phrases is represented by the concatenation of j vectors. A sketch with more blocks is evaluated at the
+prefix padded with zeros (theorem A.1), that is, without the columns of the other blocks: with |x - y|^2 over all
+blocks, the density of the padded prefix is the density of the prefix, except that each record's term is multiplied by
+exp(-squared norm of its other blocks / h^2). This factor is the same for all records that fill their blocks, so
+sampling in proportion is unchanged.
 """
 
 import math
@@ -31,17 +32,17 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import MOST_BYTES, MOST_WORDS, fits, words
 
 _ROWS = 256
-"""Number of sequences extended at once: their scores for 10,000 phrases take 20 MB."""
+"""Number of sequences extended at once; their scores for 10,000 phrases take 20 MB."""
 
 Floats = NDArray[np.float32]
 
 
 def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
-    """Return the terms of a file, one per line; omit terms that have no word or repeat the words of an earlier term.
+    """Return the terms in a file, one per line, except terms that have no word or repeat the words of an earlier term.
 
     Raises:
         DataError: The file cannot be read, or is empty.
-        ConfigError: No line has a word, a term is too long for a query, or there are fewer terms than `at_least`.
+        ConfigError: No line contains a word, a term is too long for a query, or there are fewer terms than `at_least`.
     """
     first: dict[tuple[str, ...], str] = {}
     with named_by("method.vocabulary"):
@@ -67,7 +68,7 @@ def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: 
 def draw_frequencies(
     spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
+    """Draw the frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
 
     Each of j blocks has an effective squared norm of 1/j, so that one bandwidth serves sequences of any length (section
     A.2, bandwidth selection). The vectors have norm 1, so the frequencies include that factor.
@@ -97,7 +98,7 @@ class Density:
 
     @classmethod
     def of(cls, spec: SketchSpec, frequencies: Floats, phases: Floats, answer: NDArray[np.float64]) -> "Density":
-        """Convert a noised answer, (labels * features,), to sums of cosines and sines."""
+        """Return the densities that a noised answer, (labels * features,), defines."""
         sums = answer.reshape(spec.labels, spec.features).astype(np.float32)
         if spec.paired:
             cosines, sines = np.split(sums, 2, axis=1)
@@ -115,7 +116,7 @@ class Density:
         return sums / np.float32(len(self.phases))
 
     def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
-        """Return the densities, (m, n), under a label of m prefixes, each extended by each of n phrases.
+        """Return the densities under a label, (m, n), of m prefixes, each extended by each of n phrases.
 
         cos(a + p) and sin(a + p) are sums of products of functions of a, the angle of the prefix, and p, the angle of
         the phrase, so one matrix product gives all extensions.
@@ -148,7 +149,7 @@ class Density:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sequences:
-    """Sequences of phrases of one label.
+    """Sequences of phrases for one label.
 
     Attributes:
         phrases: (sequences, length) int64, indices in V'.
@@ -168,10 +169,10 @@ def independent(densities: Floats, count: int, length: int, generator: np.random
 def iterative(
     ensemble: Sequence[Density], label: int, vectors: Floats, counts: int, generator: np.random.Generator
 ) -> Sequences:
-    """Draw each phrase in proportion to the density of the prefix that it extends, if positive.
+    """Draw each phrase in proportion to the density of the sequence that it extends, where this density is positive.
 
     Args:
-        ensemble: The density to use at each position in a sequence.
+        ensemble: Density for each position in a sequence.
         label: Index of the label.
         vectors: (n, dim), vectors of the phrases.
         counts: Number of sequences to draw.
@@ -204,7 +205,7 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """Draw (rows, count) column indices in proportion to each row's positive weights, or uniformly if it has none.
+    """Draw column indices, (rows, count), in proportion to each row's positive weights, or uniformly if it has none.
 
     Returns:
         The indices, and the number of those that were drawn uniformly.

@@ -1,20 +1,23 @@
-"""Texts with several labels: which labels occur together, which sets are requested, and votes for each label.
+"""Texts with several labels: which labels occur together, which sets of labels are requested, and votes per label.
 
-A method asks once, after its first round, how many records have how many labels, each label, and each two labels
-together (`common/queries/label_sets.py`). From the noised answer sets are drawn for the texts of the later rounds:
+After its first round, a method sends one query for the number of records with each number of labels, with each label,
+and with each pair of labels (`common/queries/label_sets.py`). For the texts of the later rounds, sets are drawn from
+the noised answer:
 
 1. the size k of a set, in proportion to the numbers of records with k labels;
-2. its labels one after the other, each in proportion to the number of its records times its lift with every label that
-   the set already has: how much more often than independent labels of sets of these sizes the two occur together.
+2. its labels one after the other, each in proportion to the number of its records times its lift with every label
+   already in the set. The lift states how much more often the two labels occur together than they would in sets of
+   these sizes if labels were independent.
 
 Numbers of pairs are shrunk towards those expected of independent labels, by the fraction of their scatter around the
-expected numbers that noise explains (empirical Bayes), and a lift is computed from at least as many records as the
-noise is: a noisy answer leaves independent labels. What is lost are dependencies among three or more labels at once,
-and which labels make small sets. The first round asks nothing, and has sets of any size and labels alike: the later
-rounds make up for them, so that all texts together have the drawn sets as nearly as possible.
+expected numbers that noise explains (empirical Bayes), and the standard deviation of the noise is added to the
+denominator of a lift, so that a very noisy answer results in independent labels. Dependencies among three or more
+labels are lost, as is the information on which labels form small sets. The first round has no answer yet, and draws
+sizes and labels uniformly; later rounds compensate, so that the sets of all texts together are as close as possible to
+the drawn sets.
 
-In everything that is measured label by label, a text with several labels stands once under each of them (`label_rows`).
-It is all a function of public texts and of noised numbers: nothing here can cost privacy.
+In everything measured per label, a text with several labels counts once under each of them (`label_rows`). Everything
+here is a function of public texts and of noised numbers, so nothing can cost privacy.
 """
 
 from collections import Counter
@@ -36,7 +39,8 @@ NAME = "label sets"
 
 Floats = NDArray[np.float64]
 _LEAST = 0.05
-"""Smallest number of records with a label that sets are drawn by, as a share of the mean: none disappears for noise."""
+"""Smallest number of records with a label for drawing sets, as a fraction of the mean, so that noise removes no
+label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,8 @@ class Distribution:
     Attributes:
         sizes: Relative number of texts with 1, 2, ... labels.
         labels: Relative number of texts with each label.
-        lifts: For each two labels, how much more often they occur together than independent labels, at least 0.
+        lifts: For each pair of labels, how much more often they occur together than independent labels would, at least
+            0.
     """
 
     sizes: Sequence[float]
@@ -55,7 +60,7 @@ class Distribution:
 
     @classmethod
     def uniform(cls, task: Task) -> "Distribution":
-        """Return the distribution that is used before any answer: all sizes and labels alike."""
+        """Return the distribution that is used before any answer: all sizes and all labels are equally frequent."""
         labels = len(task.labels)
         return cls(sizes=[1.0] * task.labels_per_text, labels=[1.0] * labels, lifts=np.ones((labels, labels)).tolist())
 
@@ -95,7 +100,7 @@ class Distribution:
 
 
 def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan the question which labels occur together, with this fraction of epsilon; none for texts with one label."""
+    """Plan the query about which labels occur together, with this fraction of epsilon; none if texts have one label."""
     if not task.several:
         return ()
     spec = LabelSetsSpec(labels=len(task.labels), labels_per_record=task.labels_per_text, max_records=max_records)
@@ -103,7 +108,7 @@ def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, .
 
 
 def asked(tools: Tools) -> dict[str, Any]:
-    """Ask which labels occur together; return the distribution as a memory stores it, empty for one label per text."""
+    """Ask which labels occur together; return the distribution as stored in a memory, empty if texts have one label."""
     if not tools.task.several:
         return {}
     spec = tools.spec(NAME)
@@ -114,14 +119,14 @@ def asked(tools: Tools) -> dict[str, Any]:
 def orders(
     counts: NDArray[np.int64], known: Mapping[str, Any], candidates: Sequence[Candidate], tools: Tools, *, total: int
 ) -> list[Order]:
-    """Make a round's orders of texts with several labels.
+    """Make the orders for a round of texts with several labels.
 
     Args:
-        counts: (K,) texts of each model.
+        counts: (K,) number of texts from each model.
         known: The distribution as `asked` returned it; empty before the answer.
         candidates: Texts of earlier rounds.
         tools: Tools of the run.
-        total: N, texts of all rounds.
+        total: N, number of texts in all rounds.
     """
     names = list(tools.task.labels)
     distribution = Distribution(**known) if known else Distribution.uniform(tools.task)
@@ -150,10 +155,10 @@ def label_rows(candidates: Sequence[Candidate], task: Task) -> tuple[NDArray[np.
 
 
 def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates: Sequence[Candidate]) -> Sequence[int]:
-    """Return the exemplars of a set of labels: from its labels' pools, the texts with the most similar sets of labels.
+    """Return exemplars for a set of labels: from the labels' pools, the texts with the most similar sets of labels.
 
     Args:
-        pools: Exemplars of each label, best first, as indices.
+        pools: Indices of exemplars, best first, keyed by label.
         labels: The set.
         candidates: The texts to which the indices refer.
     """

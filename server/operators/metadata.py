@@ -1,8 +1,8 @@
 """Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records (section 3.2).
 
-It is queried before the first generation. It has the proportions of labels, of lengths and of keywords, from answers
-that are already noised: nothing here can cost privacy. Negative counts are set to zero, and if no count is positive,
-proportions are equal. Each function also returns notes for the report.
+Metadata are queried before the first generation. They consist of the proportions of labels, lengths and keywords,
+computed from answers that are already noised, so nothing here can cost privacy. Negative counts are set to zero, and if
+no count is positive, the proportions are equal. Most functions also return notes for the report.
 """
 
 import math
@@ -21,7 +21,7 @@ from server.method import Tools
 
 Counts = NDArray[np.float64]
 Shares = Mapping[str, float]
-"""Non-negative numbers with sum 1."""
+"""Non-negative numbers that sum to 1."""
 Span = tuple[int, int]
 """Shortest and longest length of a bin, in words, inclusive."""
 
@@ -32,7 +32,7 @@ class Metadata:
 
     Attributes:
         labels: Proportion of new texts with each label.
-        lengths: Shortest and longest length of each bin, in words, and its proportion; if empty, no length is
+        lengths: Shortest and longest length of each bin, in words, and the bin's proportion; if empty, no length is
             requested.
         keywords: Proportion of each keyword of each label; without keywords, the task's public attributes are used.
         tau: Initial threshold of similarity suppression.
@@ -44,7 +44,7 @@ class Metadata:
     tau: float
 
     def deal(self, texts: int) -> list[str]:
-        """Return a label for each of `texts` new texts, by the proportions (+-1 text)."""
+        """Return a label for each of `texts` new texts, in accordance with the proportions (+-1 text)."""
         counts = allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
@@ -54,7 +54,7 @@ class Metadata:
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
     def draw_length(self, generator: np.random.Generator) -> int | None:
-        """Return a length in words, at least 1, uniform in a bin drawn by its proportion; None if there are no bins."""
+        """Draw a length in words, at least 1, uniformly from a bin drawn by proportion; return None without bins."""
         if not self.lengths:
             return None
         first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]
@@ -75,12 +75,12 @@ def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
-    """Merge the parties' ranges, (parties, 2), into one: the medians of the low and of the high ends.
+    """Merge the parties' ranges, (parties, 2), into one, from the median low to the median high end; return notes too.
 
-    Each end comes from a separate noised search, which often stops too early, at any length, in a party with few
-    records. This changes the extremes over all parties, but hardly their medians; the same holds for one dishonest
-    party. In return, lengths that occur in a minority of the parties may be outside the range. Shorter lengths count as
-    the shortest; longer ones are ignored.
+    Each end comes from a separate noised search, which at a party with few records often stops too early, at any
+    length. This affects the extremes over all parties, but hardly the medians; the same holds for one dishonest party.
+    In return, lengths that occur only at a minority of the parties may be outside the range. Lengths below the range
+    count as its shortest length; lengths above it are ignored.
     """
     low, high = (float(np.median(side)) for side in ends.T)
     low, high = sorted((min(max(0.0, low), cap), min(max(0.0, high), cap)))
@@ -93,8 +93,9 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
     """Divide a range into bins of equal width, in whole words.
 
     Returns:
-        (count - 1,) edges of all bins, and the spans of the bins within the range: at most all but the last, which is
-        for longer texts. If the range has fewer lengths than bins, a bin is one word wide and further bins are ignored.
+        (count - 1,) edges of all bins, and the spans of the bins within the range. The last bin, for longer texts, is
+        never among them. If the range has fewer lengths than there are bins, a bin is one word wide and further bins
+        are ignored.
     """
     low, high = span
     # The last bin is for texts longer than the range.
@@ -105,7 +106,7 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
 
 
 def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int, int, float]], list[str]]:
-    """Return the proportion of each span, and notes; the spans are the first of the noised histogram's (bins,)."""
+    """Return the proportion of each span, and notes; the spans are the first bins of the noised histogram, (bins,)."""
     shares, empty = _shares(counts[: len(spans)])
     notes = ["no length's noised count is above zero: all lengths of the range equally"] if empty else []
     return [(first, last, share) for (first, last), share in zip(spans, shares, strict=True)], notes
@@ -114,7 +115,7 @@ def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int
 def list_keywords(
     tools: Tools, labels: Sequence[str], count: int, *, temperature: float
 ) -> tuple[dict[str, list[str]], Written, list[str]]:
-    """Return subtopics of each label, listed by the models in equal parts.
+    """Return subtopics of each label, of which each model lists an equal part.
 
     Args:
         tools: Task, models and experiment seed.
@@ -123,8 +124,8 @@ def list_keywords(
         temperature: Sampling temperature of the language models.
 
     Returns:
-        Keywords, keyed by label, without repetitions, at most `count`, omitting labels without any; the texts written;
-        notes.
+        At most `count` different keywords for each label, keyed by label, omitting labels without any; the texts
+        written; notes.
     """
     requests, owners = [], []
     for label in labels:
@@ -170,10 +171,10 @@ def keyword_shares(
 
 
 def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
-    """Return the mean cosine of pairs of private records, from the noised sum of cosines and noised number of pairs.
+    """Return the mean cosine of pairs of private records, from their noised sum and number, and notes.
 
-    If the noise makes the number of pairs smaller than 1 or takes the mean outside of 0 to 1, the threshold tau starts
-    at 0, and therefore ends at the lowest value that leaves enough elites.
+    If, due to the noise, the number of pairs is below 1 or the mean is outside 0 to 1, the threshold tau starts at 0,
+    and therefore ends at the lowest value that leaves enough elites.
     """
     total, pairs = answer
     if pairs >= 1 and 0 <= total / pairs <= 1:
@@ -182,7 +183,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Return each count's proportion of all positive counts. If none is positive, return equal proportions and True."""
+    """Return the proportions of the positive counts, and False; if no count is positive, equal proportions and True."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

@@ -1,4 +1,4 @@
-"""Release of the parties' answers, for methods whose texts are all written at the parties."""
+"""Release of the parties' answers, for methods in which the parties write all texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from server.settings.methods import PartyTextsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTexts(PartyTextsSettings):
-    """A method with a single query whose answers are the texts themselves; a subclass defines the plan.
+    """A method with a single query, to which parties respond with the texts themselves; a subclass defines the plan.
 
     Attributes:
         query: Name of the query in the plan.
@@ -33,7 +33,7 @@ class PartyTexts(PartyTextsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """Empty, as the parties write all texts."""
+        """An empty mapping, as the parties write all texts."""
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
@@ -52,7 +52,7 @@ class PartyTexts(PartyTextsSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask the query, and release the answers."""
+        """Ask the query and release the answers."""
         del state
         spec, answers = tools.spec(self.query), tools.ask(self.query, 0)
         assert isinstance(spec, TextSpec), "as planned"
@@ -60,7 +60,7 @@ class PartyTexts(PartyTextsSettings):
 
 
 def check(name: str, samples: int, task: Task) -> None:
-    """Check that there is at least one text for each label, and that no spans are wanted.
+    """Check that there is at least one text for each label, and that the task requires no spans.
 
     Raises:
         ConfigError: There are fewer texts than labels, or the task has types of spans.
@@ -82,8 +82,8 @@ def released(
         answers: (parties, coordinates).
         spec: Specification of the query.
         tools: Labels and experiment seed.
-        name: Name that the texts carry instead of a model's.
-        samples: Maximum number of texts released, drawn from all texts in the answers.
+        name: Name that the texts get in place of a model's name.
+        samples: Maximum number of texts to release, drawn from all texts in the answers.
         balanced: Whether to balance the texts across labels (+-1).
     """
     labels = list(tools.task.labels)

@@ -1,19 +1,21 @@
-"""One population: what a census of a task without labels says about each text.
+"""A task without labels, treated as one population: what a census shows about each text.
 
-With several labels the means of a census tell them apart. With one population they tell the records apart from what the
-models write without the records. Let m be the estimated mean of the records, m0 the mean of the first texts, from which
-the census measured, and s^2 the variance of texts along m - m0. For normal distributions with these means and equal
-scatter, and as many records as texts, the probability that a text v is a record's is
+With several labels, the means of a census distinguish the labels. With one population, they distinguish the records
+from the texts that the models write without any answer. Let m be the estimated mean of the records, m0 the mean of the
+first-round texts, relative to which the census measured, and s^2 the variance of texts along m - m0. For normal
+distributions with these means and equal scatter, and equal numbers of records and texts, the probability that a text v
+belongs to the records is
 
     1 / (1 + exp(-(v - (m + m0) / 2) . (m - m0) / s^2)),
 
-Fisher's discriminant. It takes the place of the probability of a label: texts with the highest are the next exemplars,
-and models with a higher mean write more texts. Where shrinkage leaves no offset it is 1/2 for all texts.
+which is Fisher's discriminant. It replaces the probability of a label: texts with the highest probability are the next
+exemplars, and models with a higher mean probability write more texts. If shrinkage leaves no offset, the probability is
+1/2 for all texts.
 
-Where texts have several labels, each label is such a population: its records against the first texts that were
-requested with it. The labels of a text do not exclude one another, so none is compared with another.
+If texts have several labels, each label is such a population: its records are compared with the first-round texts that
+were requested with it. Labels are not compared with each other, since they do not exclude one another.
 
-It is a function of public texts and of noised numbers, and costs no privacy.
+The probability is a function of public texts and of noised numbers, so it costs no privacy.
 """
 
 import numpy as np
@@ -22,17 +24,17 @@ from scipy.special import expit
 from server.operators.census import Floats, Labels, Vectors
 
 _LEAST = 1e-9
-"""Length of an offset, and variance, below which there is no direction to measure along."""
+"""Lower bound on the length of an offset, and on a variance; below it, no direction can be measured."""
 
 
 def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
-    """Return the probability that each text under a label is a record's with that label, (n, C); 0 for other labels.
+    """Return the probability, (n, C), that each text under a label belongs to that label's records; 0 for other labels.
 
     Args:
         vectors: (n, dim) texts.
         labels: (n,) in [0, C).
         records: (C, dim) estimated means of the records.
-        first: (C, dim) means of the first texts.
+        first: (C, dim) means of the first-round texts.
     """
     made = np.zeros((len(vectors), len(records)))
     for label in np.unique(labels):
@@ -42,12 +44,12 @@ def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vector
 
 
 def likeness(vectors: Vectors, records: Floats, first: Vectors) -> Floats:
-    """Return the probability that each text is a record's, (n, 1).
+    """Return the probability that each text belongs to the records, (n, 1).
 
     Args:
         vectors: (n, dim) texts.
         records: (dim,) estimated mean of the records.
-        first: (dim,) mean of the first texts.
+        first: (dim,) mean of the first-round texts.
     """
     offset = records - first
     length = float(np.linalg.norm(offset))

@@ -1,10 +1,10 @@
-"""Uses of the answers to a census's questionnaire: proportions of the records, and choices of texts by their form.
+"""Uses of the answers to a census's questionnaire: proportions of the records, and selection of texts by their form.
 
-Everything here is a function of texts of the coordinator and of noised numbers, so nothing can cost privacy.
+Everything here is a function of the coordinator's texts and of noised numbers, so nothing can cost privacy.
 
-Each question counts every record once, with equal noise: its counts are divided by one estimate of the number of
-records, and replaced by the nearest distribution. A term's proportion is its count divided by the same estimate,
-limited to [0, 1].
+Each question counts every record once, and all counts have equal noise. The counts are divided by one estimate of the
+number of records, and then replaced by the nearest distribution. A term's proportion is its count divided by the same
+estimate, limited to [0, 1].
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from server.operators.census import Floats, Labels
 
 _Z = 1.96
 _LONGEST = 64
-"""Largest number of bytes of a term on a list of common words."""
+"""Maximum number of bytes of a term on the list of common words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Aims:
     records: float
 
     def features(self, texts: Sequence[str]) -> Floats:
-        """Return (n, F) features: 1 where a text has that answer, or that term among its first terms, 0 elsewhere."""
+        """Return features, (n, F): 1 if a text has the answer, or the term among its first terms, and 0 otherwise."""
         columns = [
             np.eye(len(question.answers))[column]
             for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
@@ -57,13 +57,13 @@ class Aims:
 
     @property
     def variances(self) -> Floats:
-        """Variances of the proportions, (F,): those of the noise, plus the sampling variance of the records."""
+        """Variances of the proportions, (F,): the variance of the noise plus the sampling variance of the records."""
         noise = np.full(len(self.shares), self.noise)
         noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
-        """Yield question (empty for a term), answer, proportion and half-width of its 95 % interval, in order."""
+        """Yield the question (empty for a term), answer, proportion and half-width of its 95 % interval, in order."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
@@ -101,16 +101,16 @@ def _distribution(values: Floats) -> Floats:
 
 
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
-    """Return the indices of `size` rows, ascending; the mean features of these rows come near the proportions.
+    """Return the indices of `size` rows, ascending, whose mean features come close to the proportions.
 
-    One row after another is removed: the one without which the sum of squared differences, each divided by its
-    variance, is smallest. A proportion with much noise therefore hardly counts.
+    Rows are removed one at a time, each time the row without which the sum of squared differences, each divided by its
+    variance, is smallest. A very noisy proportion therefore hardly counts.
 
     Args:
         features: (n, F) of 0 and 1.
-        shares: (F,) to come near to.
+        shares: (F,) target proportions.
         variances: (F,) above 0.
-        size: Number of rows that stay.
+        size: Number of rows to keep.
     """
     removed, sums = np.zeros(len(features)), features.sum(axis=0)
     for left in range(len(features) - 1, max(1, size) - 1, -1):
@@ -123,7 +123,7 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
-    """Return the indices of `size` texts that come near `shares`; each label keeps its proportion of the texts."""
+    """Return the indices of `size` texts that come close to `shares`; each label keeps its proportion of the texts."""
     of_labels = np.eye(int(labels.max()) + 1)[labels]
     of_labels = of_labels[:, of_labels.any(axis=0)]
     shares = of_labels.mean(axis=0)
@@ -136,10 +136,9 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
 
 
 def length(aimed: Aims, generator: np.random.Generator) -> int | None:
-    """Draw a number of words from the estimated proportions of lengths, which are those of the first question.
+    """Draw a number of words from the estimated proportions of lengths, which are the answers to the first question.
 
-    Return None if the noise in a proportion exceeds the proportion that each length would have if all were equally
-    frequent.
+    Return None if the noise in a proportion exceeds the proportion of each length under a uniform distribution.
     """
     if aimed.noise * (len(LENGTHS) + 1) > 1:
         return None
@@ -149,7 +148,7 @@ def length(aimed: Aims, generator: np.random.Generator) -> int | None:
 
 
 def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
-    """Return the words that most of these texts have, at most `number` and at least one."""
+    """Return the words that occur in most of these texts, at most `number` words and at least one."""
     counted = Counter(word for text in texts for word in set(words(text)))
     ranked = sorted(counted, key=lambda word: (-counted[word], word))
     return tuple(word for word in ranked if len(word.encode()) <= _LONGEST)[:number] or ("the",)
@@ -158,12 +157,12 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """Return the answers in records, by question and term, to be released in the census.
+    """Return the answers by question and term, in records, as the census releases them.
 
     Args:
-        coordinates: Coordinates of the answer after those of class sums, in radii.
+        coordinates: Coordinates of the answer that follow those of the class sums, in radii.
         spec: The planned query.
-        terms: The list that was sent, if there was one.
+        terms: The list of terms that was sent, if any.
         noise: Standard deviation of the noise in a coordinate, in radii.
     """
     answered, start, to_records = {}, 0, spec.grid / spec.weight(QUESTIONS[0])

@@ -1,4 +1,4 @@
-"""RPSG's filters of the models' texts, label by label (Ma and Rajtmajer, section 3.4 and appendix B.4).
+"""RPSG's filters for the models' texts, applied to each label (Ma and Rajtmajer, section 3.4 and appendix B.4).
 
 1. Keep the texts with the lowest cosine to the variants that they rephrase; the setting `similarity` is the fraction to
    keep.
@@ -8,10 +8,11 @@
    keep.
 4. Mask anything that looks like personal information.
 
-The paper's Table 7 gives both thresholds as fractions to keep; a fraction of 1 switches a filter off. The paper has no
-labels. Here each label is filtered separately, so that the filters keep the balance between labels.
+The paper's Table 7 gives both thresholds as fractions to keep; a fraction of 1 turns a filter off. The paper has no
+labels. Here each label is filtered separately, so that the filters preserve the balance between labels.
 
-All of this is post-processing of texts that are released anyway: it costs no privacy, and proves nothing about privacy.
+All of this is post-processing of texts that could be released anyway: it costs no privacy, and proves nothing about
+privacy.
 """
 
 import math
@@ -32,7 +33,7 @@ from server.settings.seeded import RefinementSettings
 
 
 class Refinement(RefinementSettings):
-    """Choice of the texts to keep; `server.settings.seeded.RefinementSettings` documents its settings."""
+    """Selection of the texts to keep; `server.settings.seeded.RefinementSettings` documents its settings."""
 
     __slots__ = ()
 
@@ -42,7 +43,7 @@ class Refinement(RefinementSettings):
             device_here(self.device, "method.refinement.device")
 
     def needed(self, wanted: int) -> int:
-        """Return the number of texts of a label to write, so that `wanted` remain."""
+        """Return the number of texts to write for a label so that `wanted` remain."""
         return _up(_up(wanted / self.nll) / self.similarity)
 
     def select(
@@ -82,17 +83,17 @@ class Refinement(RefinementSettings):
 
 
 class Rehearsed(Refinement):
-    """Refinement in a rehearsal: the same number of texts is written, and all are dropped, as no request follows."""
+    """Refinement in a rehearsal: the same number of texts is written, and all are dropped, as no requests follow."""
 
     __slots__ = ()
 
     def select(self, *_: object, **__: object) -> list[int]:
-        """Return an empty list: all texts are dropped."""
+        """Return an empty list, since all texts are dropped."""
         return []
 
 
 def redacted(texts: Sequence[Candidate]) -> list[Candidate]:
-    """Return the texts, with anything that looks like personal information masked (the paper's last step)."""
+    """Return the texts with everything masked that looks like personal information (the paper's last step)."""
     return [replace(text, text=redact(text.text)) for text in texts]
 
 
@@ -103,14 +104,14 @@ def _lowest(
     share: float,
     most: Mapping[str, int] | None = None,
 ) -> list[int]:
-    """Select the members of each label with the lowest scores; ties go to the first.
+    """Select the members of each label with the lowest scores; of equal scores, the first is selected.
 
     Args:
         scores: Score of each text.
         labels: Label of each text.
         members: Indices of the texts to select from.
         share: Fraction of each label's members to select; the resulting number is rounded up.
-        most: Maximum number to select per label.
+        most: Maximum number of texts to select per label.
 
     Returns:
         Indices of the selected texts, ascending.

@@ -1,11 +1,11 @@
-"""Requested labels as evidence: how often do texts have the label that was requested of their model?
+"""Requested labels as evidence: how often texts have the label that was requested of their model.
 
-The means of a census give each text a label. Let A be the proportion of a model's texts for which this is the requested
-label, t the proportion of texts to which the means give the right label, and r the proportion of the model's texts that
-really have the requested label. If the means are wrong independently of the model, A is the product t r, so that r is
-A/t. And t follows from released numbers and public texts: points are drawn about the estimated means, with the scatter
-of the texts to which the means give one label, and classified by means to which the noise of the census is added once
-more.
+The means of a census assign a label to each text. Let A be the proportion of a model's texts for which this is the
+requested label, t the proportion of texts to which the means assign the right label, and r the proportion of the
+model's texts that really have the requested label. If the errors of the means are independent of the model, A is the
+product t r, so that r is A/t. And t can be computed from released numbers and public texts: points are drawn about the
+estimated means, with the scatter of the texts that are assigned the same label, and classified by means to which the
+noise of the census is added a second time.
 
 Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. A weak
 census has a low t, so that a model counts as reliable although A is low; with an exact census, a model that misses the
@@ -20,20 +20,21 @@ import numpy as np
 from server.operators.census import Census, Estimates, Floats, Labels, Vectors, label_means, posteriors
 
 TRUSTED = 0.8
-"""Least reliability of a model whose requested labels count: below it, counting them costs accuracy."""
+"""Least reliability of a model at which its requested labels count: below it, counting them reduces accuracy."""
 ZERO_SHOT = 0.6
-"""Least reliability of a model that is prompted without exemplars, which a noisy census may choose wrongly."""
+"""Least reliability of a model at which it is prompted without exemplars, since a noisy census may choose wrong
+ones."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Written:
-    """Texts with their origin.
+    """Texts and their origin.
 
     Attributes:
         vectors: (n, dim).
-        requested: (n,) labels that were requested.
+        requested: (n,) requested labels.
         models: (n,) index of the model that wrote each text.
     """
 
@@ -51,9 +52,9 @@ def reliabilities(census: Census, estimated: Estimates, texts: Written, model_co
 
     Args:
         census: The released numbers.
-        estimated: The estimates from them.
+        estimated: The estimates from these numbers.
         texts: The texts.
-        model_count: K. A model without texts has the reliability of all.
+        model_count: K. A model without texts gets the reliability of all texts.
     """
     labels = posteriors(texts.vectors, estimated.means, 1.0).argmax(axis=1)
     agreed = labels == texts.requested
@@ -64,13 +65,13 @@ def reliabilities(census: Census, estimated: Estimates, texts: Written, model_co
 
 
 def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *, sharpness: float) -> Floats:
-    """Multiply the probabilities of labels, (n, C), by those that the requested labels imply for trusted models.
+    """Multiply label probabilities, (n, C), by those that the requested labels imply, for texts of trusted models.
 
     Args:
         probabilities: (n, C).
         texts: The texts.
-        reliability: (K,) of the models.
-        sharpness: Power of the evidence, in (0, 1]: it is softened as the probabilities are.
+        reliability: (K,) reliabilities of the models.
+        sharpness: Exponent of the evidence, in (0, 1], which softens the evidence as the probabilities are softened.
     """
     labels = probabilities.shape[1]
     right = reliability[texts.models][:, None]

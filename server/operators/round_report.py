@@ -30,7 +30,7 @@ def make_report(
         candidates: Number of candidates after the round.
         work: All output of the models, including texts that do not become candidates.
         notes: Remarks for readers of the report.
-        figures: Figures that only this method has.
+        figures: Figures that only this method reports.
     """
     written = Counter(candidate.model for candidate in generated)
     uses = [output.use for output in work]
@@ -54,7 +54,7 @@ def make_report(
 
 
 def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
-    """Return the sums of counts by model and kind; kinds that did not occur are omitted."""
+    """Return the sums of counts by model and kind, omitting kinds that did not occur."""
     merged: dict[str, Counter[str]] = {}
     for by_model in counts:
         for model, kinds in by_model.items():

@@ -1,22 +1,24 @@
-"""Texts in sections: in which order sections follow one another, and texts that are written section by section.
+"""Texts in sections: the order of the sections, and texts that are written section by section.
 
-A method asks once, before its first round, how many records begin with each section, have each section after each other
-one, and end with each section (`common/queries/section_order.py`). For each text a sequence of headings is drawn from
-these noised numbers:
+Before its first round, a method sends one query for the number of records that begin with each section, have each
+section directly after each other one, and end with each section (`common/queries/section_order.py`). For each text a
+sequence of headings is drawn from these noised numbers:
 
-1. its headings, each with the proportion of records that have it as its probability, and at most as many as a text may
-   have;
-2. their order, in proportion to the product of the Markov chain's chances from the beginning to the end, by importance
-   sampling: of some orders that are drawn heading by heading, one is taken. A chain alone would end texts early, since
-   it does not know which headings a text still lacks.
+1. its headings, each drawn with a probability equal to the proportion of records that have it, up to the maximum number
+   per text;
+2. their order, in proportion to the product of the Markov chain's transition probabilities from the beginning to the
+   end, by importance sampling: several orders are drawn heading by heading, and one of them is selected. The chain
+   alone would end texts early, since it does not take into account which headings a text still lacks.
 
 Numbers are shrunk towards those expected if each section were independent of the one before, by the fraction of their
-scatter around the expected numbers that noise explains (empirical Bayes), as pairs of labels are (`label_sets.py`).
-What is lost is which headings occur together, and ties between sections that do not follow one another.
+scatter around the expected numbers that noise explains (empirical Bayes), like those of pairs of labels
+(`label_sets.py`). Information on which headings occur together, and on dependencies between sections that are not
+adjacent, is lost.
 
-A text is then written from its beginning, all texts of a round at once: one request per section, which shows what the
-text has so far, cut to a stated number of words, so that the cost is linear in the number of sections. A section that
-its model does not write is left out. It is all a function of public texts and of noised numbers.
+Each text is then written from its beginning, in parallel with the other texts of its round. There is one request per
+section, which shows the text so far, cut to a given number of words, so that the cost is linear in the number of
+sections. A section that its model fails to write is left out. Everything here is a function of public texts and of
+noised numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,11 +43,12 @@ NAME = "section order"
 
 Floats = NDArray[np.float64]
 _ORDERS = 16
-"""Orders from which one is taken by its importance."""
+"""Number of orders that are drawn, of which importance sampling selects one."""
 _RARE = 1e-3
-"""Chance of a step that no record takes, before the rest is shared out: any set of headings then has an order."""
+"""Amount added to each transition probability of the chain, so that every set of headings has a possible order."""
 SectionMaker = Callable[[Order, str, int, np.random.Generator], Request]
-"""Makes the request for a section from its order, the text so far, the number of its sections, and a generator."""
+"""Function that makes the request for a section from an order, the text so far, the number of its sections, and a
+generator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +56,9 @@ class Chain:
     """A Markov chain of headings, in JSON's types.
 
     Attributes:
-        following: Relative number of texts in which a section (column; last: the end) comes after another (row; last:
-            the beginning), at least 0.
-        most: Largest number of sections of a text.
+        following: Relative number of texts in which a section (column; the last column is the end) follows another
+            (row; the last row is the beginning), at least 0.
+        most: Maximum number of sections per text.
     """
 
     following: Sequence[Sequence[float]]
@@ -75,7 +78,7 @@ class Chain:
         )
 
     def draw(self, count: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
-        """Draw `count` sequences of different headings, each with at least one."""
+        """Draw `count` non-empty sequences of different headings."""
         following = np.array(self.following)
         end = len(following) - 1
         beginnings = float(following[end].sum())
@@ -94,7 +97,7 @@ class Chain:
 
 
 def _ordered(rows: Floats, chosen: NDArray[np.int64], generator: np.random.Generator) -> tuple[tuple[int, ...], float]:
-    """Draw an order of these headings, one after the other; return it with its importance for the whole product."""
+    """Draw an order of these headings, one after the other; return the order and its importance weight."""
     before, left, order, weight = len(rows) - 1, chosen.tolist(), list[int](), 1.0
     while left:
         chances = rows[before, left]
@@ -107,13 +110,13 @@ def _ordered(rows: Floats, chosen: NDArray[np.int64], generator: np.random.Gener
 
 
 def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan the question about the order of sections, with this fraction of epsilon."""
+    """Plan the query about the order of sections, with this fraction of epsilon."""
     spec = SectionOrderSpec(labels=len(task.labels), labels_per_record=task.labels_per_text, max_records=max_records)
     return (PlannedQuery(name=NAME, spec=spec, share=share),)
 
 
 def asked(tools: Tools) -> dict[str, Any]:
-    """Ask in which order sections follow one another, and return the chain as a memory stores it."""
+    """Ask in which order sections follow one another, and return the chain as stored in a memory."""
     spec = tools.spec(NAME)
     assert isinstance(spec, SectionOrderSpec), "as planned"
     return asdict(Chain.of_answer(tools.ask(NAME, 0), spec, tools.noise(NAME, 0)))
@@ -131,12 +134,12 @@ def generate(
     """Write a round's texts, section by section.
 
     Args:
-        counts: (K,) texts of each model.
-        known: The chain as `asked` returned it.
+        counts: (K,) number of texts from each model.
+        known: The chain, as `asked` returned it.
         write: Makes the requests.
         tools: Tools of the run.
         round_number: Number of the round, for candidates and random streams.
-        shown: Largest number of words of the text so far in a request.
+        shown: Maximum number of words of the text so far to show in a request.
 
     Raises:
         ProviderError: No model wrote any section.
@@ -173,16 +176,16 @@ def generate(
 
 
 def so_far(parts: Sequence[tuple[str, str]], words: int) -> str:
-    """Return the sections that a text has so far, each cut to its first words, equally many, at most `words` in all."""
+    """Return a text's sections so far, each cut to the same number of first words, at most `words` words in all."""
     each = words // len(parts) if parts else 0
     shown = [(heading, " ".join(body.split()[:each])) for heading, body in parts]
     return "\n".join(f"{heading}: {body}" for heading, body in shown) if each else ""
 
 
 def own(reply: str, heading: str, headings: Sequence[str]) -> str:
-    """Return the part of a reply for this heading, without the heading and up to the task's next heading.
+    """Return the part of a reply that belongs to this heading, without the heading, up to the next heading of the task.
 
-    The sections of the assembled text are therefore those that were requested, whatever a model writes.
+    The assembled text therefore has exactly the requested sections, whatever a model writes.
     """
     lines = reply.strip().splitlines()
     if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
@@ -192,7 +195,7 @@ def own(reply: str, heading: str, headings: Sequence[str]) -> str:
 
 
 def row_texts(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the text of each row of `label_sets.label_rows`; for a text with sections, the section under the label."""
+    """Return the text for each row of `label_sets.label_rows`; for a text in sections, the section under that label."""
     return [
         text
         for candidate in candidates
@@ -205,14 +208,14 @@ def row_texts(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def under(candidate: Candidate, heading: str) -> str:
-    """Return the part of a text that is an exemplar of a heading: its section, or all of a text without sections."""
+    """Return the part of a text that is an exemplar for a heading: its section, or all of a text without sections."""
     if candidate.sections is None:
         return candidate.text
     return next(candidate.text[part.start : part.end] for part in candidate.sections if part.heading == heading)
 
 
 def of_own_heading(pools: Mapping[str, Sequence[int]], headings: NDArray[np.integer]) -> dict[str, list[int]]:
-    """Return the pools of each heading, in the order of the plan, without rows (`row_texts`) under other headings."""
+    """Return the pool of each heading, in the order of the plan, without rows (`row_texts`) under other headings."""
     return {
         heading: [row for row in pool if headings[row] == number]
         for number, (heading, pool) in enumerate(pools.items())

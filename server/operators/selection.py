@@ -1,6 +1,6 @@
-"""Selection in WASP (Zou et al. 2025): exemplars by votes, and weights of models.
+"""Selection in WASP (Zou et al. 2025): exemplars chosen by votes, and weights of models.
 
-Everything here is a function of public texts and of votes that are already noised: nothing can cost privacy.
+Everything here is a function of public texts and of votes that are already noised, so nothing can cost privacy.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from server.domain import Candidate, Task
 
 T = TypeVar("T")
 Votes = NDArray[np.integer] | NDArray[np.floating]
-"""One noisy score per candidate, in any unit; may be negative."""
+"""A noisy score for each candidate, in any unit; scores may be negative."""
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
-    """Return the index of each candidate's label in the plan, (candidates,)."""
+    """Return the index in the plan of each candidate's label, (candidates,)."""
     labels = list(task.labels)
     return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 
@@ -44,12 +44,12 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
 
 
 def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:
-    """Weigh models by the nearest votes for their texts (equation 8 of the WASP paper, then normalised).
+    """Compute the models' weights from the nearest votes for their texts (WASP paper, equation 8), and normalise them.
 
         s_i = H[i] / Σ H,    w_k = (Σ over D_k of s_i) / (|D_k| / |D|)
 
     A negative sum, which noise may cause, counts as zero. ΣH is left out: if it is positive, the normalisation cancels
-    it; if it is negative, it would reverse the order. A model without candidates is weighed as if its texts had the
+    it; if it is negative, it would reverse the order. A model without candidates is weighted as if its texts had the
     average number of votes.
 
     Args:
@@ -58,8 +58,8 @@ def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models:
         models: K, the number of models.
 
     Returns:
-        (K,) weights, at least 0, sum 1. None if no model has a positive sum: the caller then uses equal weights and
-        adds a note.
+        (K,) weights, at least 0, which sum to 1. None if no model has a positive sum: the caller then uses equal
+        weights and adds a note.
     """
     sums = np.bincount(model_ids, weights=nearest_scores, minlength=models)
     sizes = np.bincount(model_ids, minlength=models)
@@ -78,13 +78,14 @@ def exemplars(
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.
-        bad_pool: Up to S candidates of the same label that serve as bad exemplars. Empty without contrast: the prompt
-            then has only S − ⌊S/2⌋ good exemplars.
-        size: S, number of exemplars.
-        rng: Source of randomness. The draws are also in random order, as models depend on an exemplar's position.
+        bad_pool: Up to S candidates of the same label that serve as bad exemplars. Without contrast this pool is empty,
+            and the prompt has only S − ⌊S/2⌋ good exemplars.
+        size: S, the number of exemplars.
+        rng: Source of randomness. The exemplars are also in random order, as models are sensitive to an exemplar's
+            position.
 
     Returns:
-        Good and bad exemplars; a pool with fewer than its share is used in full.
+        Good and bad exemplars; a pool with too few candidates is used in full.
     """
     return drawn(good_pool, size - size // 2, rng), drawn(bad_pool, size // 2, rng)
 

@@ -1,22 +1,25 @@
-"""Smoothed votes: ridge regression of noised votes on the candidates' public embeddings, label by label.
+"""Smoothed votes: ridge regression of noised votes on the candidates' public embeddings, separately for each label.
 
 Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near similar
-candidates. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of
-public texts and of votes that are already noised: it costs no privacy.
+candidates. A regression on the embeddings therefore keeps most of the votes and little of the noise. It is a function
+of public texts and of votes that are already noised, so it costs no privacy.
 
-The model of a label's n votes, minus their mean, with u_i the principal directions of its centred embeddings and l_i
-the squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
+Let u_i be the principal directions of the centred embeddings of a label's n candidates, and l_i the squares of their
+singular values, scaled to mean 1 over the at most n - 1 directions. The label's votes, minus their mean, are modelled
+as
 
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
-The best prediction of the sum is ridge regression with penalty v / s. Neither is a setting; all labels share both. v is
-at least the variance of the noise; it is larger by the part of the votes that embeddings do not explain, such as the
-choice of the few records that voted. Predictions are averaged over a grid of s and v, up to the scores' own variance,
-by their marginal likelihood. Laplace noise counts as Gaussian of its variance.
+The best prediction of the sum is ridge regression with penalty v / s. Neither v nor s is a setting; both are common to
+all labels. v is at least the variance of the noise, and exceeds it by the part of the votes that embeddings do not
+explain, such as the random selection of the few records that voted. Predictions are averaged over a grid of s and v, up
+to the scores' own variance, weighted by their marginal likelihood. Laplace noise is treated as Gaussian noise of the
+same variance.
 
-A regression makes similar errors for similar candidates. If votes are nearly all noise, its best candidates of a label
-all lie in one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no
-signal, where scores stay as they are: votes are smoothed only as far as they show a signal.
+A regression makes similar errors for similar candidates. If votes are nearly all noise, the candidates of a label that
+it rates best all lie in one random region, which is worse than random candidates. Half of the prior is therefore on the
+absence of a signal, s = 0, for which scores are unchanged: votes are smoothed only to the extent that they contain a
+signal.
 """
 
 from dataclasses import dataclass
@@ -26,16 +29,16 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 _NO_SPREAD = 1e-4
-"""Singular value below which a direction of unit vectors is rounding error."""
+"""Singular value below which a direction of unit vectors is a rounding error."""
 
 _SIGNALS = np.array([0.0, *2.0 ** -np.arange(13)])
-"""Values of s, in variances of the scores."""
+"""Values of s, as multiples of the scores' variance."""
 
 _PRIOR = np.log([1.0, *[1 / 13] * 13])
-"""Log of the prior on these values, up to a constant: half of it is on 0, no signal."""
+"""Log of the prior on the values of s, up to a constant: half of the prior is on 0 (no signal)."""
 
 _NOISES = 9
-"""Number of values of v, from the noise to the scores' variance in equal ratios."""
+"""Number of values of v, in a geometric series from the noise's variance to the scores' variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +59,17 @@ class _Label:
 def smoothed(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
-    """Predict votes from those for all candidates of the same label, as far as embeddings explain them.
+    """Predict each candidate's votes from the votes for all candidates of its label, as far as embeddings explain them.
 
     Args:
-        scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed separately.
-        vectors: (n, dim) unit norm: the vectors by which records voted on the candidates.
+        scores: (n,) noised votes; or (k, n) for k kinds of votes on the same candidates, each smoothed separately.
+        vectors: (n, dim) unit norm: the vectors that represented the candidates in the votes.
         labels: (n,) in [0, C).
-        noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
+        noise: Standard deviation of the noise in a score (`Tools.noise`), in votes.
 
     Returns:
-        Smoothed scores in votes, of the shape of `scores`. Scores are returned unchanged if there is no noise or all
-        are equal; the scores of a label are returned unchanged if it has one candidate only or equal vectors. The
+        Smoothed scores in votes, in the shape of `scores`. Scores are returned unchanged if there is no noise or all
+        are equal; the scores of a label are returned unchanged if it has a single candidate or identical vectors. The
         predicted mean of a label is the mean of its scores, but at least 0, as votes are counts.
     """
     if noise == 0:
@@ -86,7 +89,7 @@ def _principal(members: NDArray[np.int64], vectors: NDArray[np.float64]) -> _Lab
 
 
 def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -> NDArray[np.float64]:
-    """Smooth (n,) scores of one kind; `noise` is a variance."""
+    """Smooth scores of one kind, (n,); `noise` is a variance."""
     groups = [label for label in groups if len(label.spread)]
     deviations = [scores[label.members] - scores[label.members].mean() for label in groups]
     variance = float(sum(group @ group for group in deviations)) / max(1, sum(len(group) - 1 for group in deviations))

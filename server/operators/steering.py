@@ -1,9 +1,9 @@
-"""Uses of a census: the labels of texts, exemplars for prompts, and weights of models and of texts.
+"""Uses of a census: the texts' labels, exemplars for prompts, and weights of models and texts.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
-privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. Texts
-are not weighted or chosen by their nearness to the records within a label: with texts of real models, such a choice
-selected a single style, at the cost of diversity and accuracy.
+privacy. A text's posterior is the probability of each label according to the records' means, which form a private
+classifier. Within a label, texts are neither weighted nor chosen by their nearness to the records: with texts from real
+models, such a choice selected a single style, at the cost of diversity and accuracy.
 """
 
 from collections import Counter
@@ -22,15 +22,15 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
     The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least
     `size` of them, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
-    others.
+    texts from others.
 
     Args:
         posterior: (n, C) probability of each label for each text.
         models: (n,) index of the model that wrote each text.
-        size: Number of texts of a label; fewer if there are not so many.
+        size: Number of texts per label; fewer are returned if there are not enough.
 
     Returns:
-        Indices of the chosen texts, best first, for each label.
+        For each label, the indices of the chosen texts, best first.
     """
     likeliest, most = posterior.argmax(axis=1), int(np.ceil(_MOST_OF_A_MODEL * size))
     chosen = []
@@ -51,9 +51,9 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
     """Return the relative number of the next round's texts that each label needs, (C,), above 0.
 
-    The aim for a label is half an equal part of all texts, those to come included, plus half its estimated proportion
-    of them. It needs the difference between this aim and its present number of texts, by most probable labels, and at
-    least a quarter of an equal part of the coming texts.
+    The target for a label is the average of an equal part of all texts, including those to come, and its estimated
+    proportion of them. The label needs the difference between this target and its present number of texts, counted by
+    most probable label, but at least a quarter of an equal part of the coming texts.
 
     Args:
         posterior: (n, C) probability of each label for each text so far.
@@ -67,9 +67,9 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
 
 
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
-    """Return the models' weights, (K,), sum 1: the squared mean posterior of the labels requested of their texts.
+    """Return the models' weights, (K,), which sum to 1: the squared mean posterior of the requested labels, normalised.
 
-    A model without texts gets the mean of all models.
+    A model without texts gets the mean over all models.
     """
     right = posterior[np.arange(len(requested)), requested]
     sizes = np.bincount(models, minlength=model_count)
@@ -79,9 +79,9 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 
 
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
-    """Return each text's most probable label, (n,); a label without texts gets its most probable text.
+    """Return each text's most probable label, (n,); a label without texts gets the text most probable for it.
 
-    No text is taken from a label that has only one.
+    That text is never taken from a label that has only one.
     """
     labels = posterior.argmax(axis=1)
     for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):
@@ -103,11 +103,11 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """Return weights of the texts, (n,), mean 1, that give the labels these proportions, as nearly as `floor` allows.
+    """Return text weights, (n,), mean 1, that give the labels these proportions, as nearly as `floor` allows.
 
     The weight of a label is its proportion in `shares` divided by its proportion of the texts. If the effective sample
-    is below `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches the
-    floor: at power 0 all weights are equal.
+    is below `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches `floor`;
+    at power 0 all weights are equal.
     """
     exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0
@@ -122,5 +122,5 @@ def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
 
 
 def effective_sample(weights: Floats) -> float:
-    """Return the effective sample size as a fraction of the number n of weights, (sum)^2 / sum of squares / n."""
+    """Return the effective sample size, (sum)^2 / sum of squares, as a fraction of the number of weights."""
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

@@ -1,6 +1,6 @@
 """Elites of a population: most votes first, skipping texts too similar to a better one (DPGA-TextSyn, section 3.3.2).
 
-This is a function of synthetic texts and of votes that are already noised: nothing here can cost privacy.
+The choice is a function of synthetic texts and of votes that are already noised, so nothing here can cost privacy.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 128
-"""Number of rows of cosines computed at once: fewer slow the matrix product, more are never used by a walk."""
+"""Number of rows of cosines computed at once: with fewer, the matrix product is slow; with more, many are never
+used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,13 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Choose elites, walking over candidates in order of votes: take one, drop all whose cosine to it exceeds tau.
+    """Choose elites by walking over candidates in order of votes and dropping any with a cosine to an elite above tau.
 
-    The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
-    up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,
-    a walk is abandoned as soon as the taken and the remaining candidates together are too few. Walks share the cosines
-    of a taken candidate to those after it, computed once, when the first walk takes it, in float64, so that the order
-    of summation has no effect: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
+    The walk stops at `count` elites. If it finds fewer, it is repeated with tau + step, tau + 2 step, and so on, up to
+    1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However, a walk
+    is abandoned as soon as the taken and the remaining candidates together are too few. The cosines of a taken
+    candidate to those after it are computed when the first walk takes it, in float64, so that the order of summation
+    has no effect, and reused by later walks: at most n^2 / 2 cosines, 400 MB for 10,000 candidates.
 
     Args:
         votes: (n,) noisy votes; ties go to the lower index.
@@ -69,7 +70,7 @@ def self_similarity(vectors: NDArray[np.float32]) -> float | None:
 
 
 class _Rows:
-    """Cosines of each candidate to all after it, computed on first use together with those likely to be used next."""
+    """Cosines of each candidate to all later ones, computed on first use together with those likely to be used next."""
 
     def __init__(self, vectors: NDArray[np.float64]) -> None:
         self._vectors = vectors
@@ -79,7 +80,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return candidate `place`'s (n - place - 1,) cosines to all after it; `remaining` marks those not dropped."""
+        """Return the cosines, (n - place - 1,), of `place` to all later candidates; `remaining` marks those left."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]

@@ -1,8 +1,8 @@
-"""Choice of the surviving candidates, and number of variations of each (Aug-PE; PrE-Text), for each label.
+"""Choice of surviving candidates for each label, and of the number of variations of each (Aug-PE; PrE-Text).
 
-These are functions of votes that are already noised: nothing here can cost privacy. Only candidates whose votes exceed
-the threshold are parents. Noise alone lifts half of the candidates that have no vote above zero; a threshold of about
-the noise's sigma excludes most of them.
+Both are functions of votes that are already noised, so nothing here can cost privacy. Only candidates with votes above
+the threshold become parents. Noise alone gives a score above zero to half of the candidates that have no votes; a
+threshold of about the noise's sigma excludes most of them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from server.domain import Task
 
 Parents = list[list[int]]
-"""Indices of each label's parents; a parent drawn several times is repeated."""
+"""Indices of the parents of each label; a parent drawn several times is repeated."""
 
 
 def choose(
@@ -31,13 +31,13 @@ def choose(
     Args:
         votes: (n,) noisy votes.
         labels: (n,) in [0, C).
-        counts: C numbers: parents to choose for each label.
-        select: "rank": the candidates with the most votes, at most those that exceed the threshold. "sample": `counts`
-            draws with replacement, in proportion to the votes above the threshold. If no votes exceed the threshold,
-            uniform draws without replacement, with a note.
+        counts: Number of parents to choose for each of C labels.
+        select: "rank": the candidates with the most votes, as far as these exceed the threshold. "sample": `counts`
+            draws with replacement, in proportion to the votes above the threshold. In either case, if no votes exceed
+            the threshold, parents are drawn uniformly without replacement, with a note.
         threshold: Number of votes that a parent must exceed.
         rng: Source of randomness.
-        task: Task with the names of the labels.
+        task: Task, which provides the names of the labels.
     """
     parents: Parents = []
     notes = []
@@ -56,11 +56,11 @@ def choose(
 
 
 def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Assign `count` variations, cycling through one label's parents, so that a parent drawn twice gets twice as many.
+    """Assign `count` variations by cycling through one label's parents; a parent drawn twice gets twice as many.
 
     Returns:
-        (index, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if
-        `count` is smaller than their number.
+        Index and number of variations of each distinct parent, in the order of `parents`; the number is 0 for the last
+        parents if there are more parents than `count`.
     """
     families = dict.fromkeys(parents, 0)
     for turn in range(count if parents else 0):

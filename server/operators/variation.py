@@ -1,8 +1,8 @@
-"""Variations of synthetic texts, and votes on parents by their variations (Aug-PE; PrE-Text).
+"""Variations of synthetic texts, and votes for parents through their variations (Aug-PE; PrE-Text).
 
 A parent's own model writes its variations: paraphrases, or texts with a fraction of the words masked and replaced, with
-a length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some
-variations of it instead of its own embedding, and so on the position of its offspring.
+a length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some of its
+variations instead of its own embedding, and therefore on where its offspring lie.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ from server.method import Tools
 from server.settings.voting import Variation
 
 SHORTEST = 3
-"""Smallest number of words that a variation is asked to have, however short its parent."""
+"""Smallest number of words requested of a variation, however short its parent is."""
 
 Ahead = Mapping[str, Sequence[str]]
-"""Text of each candidate to the variations of it; empty if the candidate's model wrote none."""
+"""Variations of each candidate, keyed by the candidate's text; empty if its model wrote none."""
 
 
 def modes(variation: Variation) -> dict[str, str | None]:
-    """Return the mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
+    """Return the mode of the requests for variations, and the setting that avoids it; see `server.method.Method`."""
     if variation.kind == "fill_in":
         return {"blanks": "method.variation.kind=paraphrase"}
     return {"rewriting": "method.variation.kind=fill_in"}
@@ -47,12 +47,12 @@ def vary(
 
     Args:
         variation: Kind and length of the variations.
-        parents: Candidates, each with its number of variations.
+        parents: Candidates, each with the number of variations to write.
         tools: Tools of the method.
         purpose: Name of the random streams, such as ("variation", 3).
-        texts_per_request: Largest number of variations of one parent that one prompt asks for.
-        temperature: Temperature of the language models.
-        with_label: Whether prompts name the label.
+        texts_per_request: Maximum number of variations of one parent that one prompt requests.
+        temperature: Sampling temperature of the language models.
+        with_label: Whether prompts mention the label.
 
     Returns:
         The texts of each parent, in the order of the parents.
@@ -116,7 +116,7 @@ def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
 
 
 def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
-    """Return the variations as candidates, with label and model of their parents."""
+    """Return the variations as candidates, with the label and model of their parents."""
     return [
         Candidate(text=text, label=parent.label, model=parent.model, round=round_number)
         for (parent, _), texts in zip(parents, written.texts, strict=True)
@@ -136,7 +136,7 @@ def look_ahead(
     temperature: float = 1.0,
     with_label: bool = True,
 ) -> tuple[dict[str, list[str]], Written]:
-    """Return variations that stand for each candidate in the votes, and what the models wrote for new candidates.
+    """Return variations that represent each candidate in the votes, and what the models wrote for new candidates.
 
     Args:
         candidates: All candidates to be voted on.
@@ -146,8 +146,8 @@ def look_ahead(
         variation: Kind and length of the variations.
         round_number: Part of the name of the random streams.
         texts_per_request: See `vary`.
-        temperature: Temperature of the language models.
-        with_label: Whether prompts name the label.
+        temperature: Sampling temperature of the language models.
+        with_label: Whether prompts mention the label.
     """
     if not degree:
         return {}, Written(texts=[])
@@ -167,10 +167,10 @@ def look_ahead(
 
 
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
-    """Return the vectors that stand for the candidates in the votes: (candidates, dimensions) float32, unit norm.
+    """Return the vectors that represent the candidates in the votes: (candidates, dimensions) float32, unit norm.
 
-    Each is the mean embedding of a candidate's variations, scaled to norm 1; or the candidate's own embedding if there
-    are none, or if they cancel out.
+    Each is the mean embedding of a candidate's variations, scaled to norm 1; or the candidate's own embedding if it has
+    no variations or if they cancel out.
     """
     own_vectors = tools.embed([candidate.text for candidate in candidates])
     texts = list(dict.fromkeys(text for variations in ahead.values() for text in variations))

@@ -1,5 +1,5 @@
-"""The coordinator's page: runs, hospitals, and the plan of a new run, made by the code of the commands.
+"""The coordinator's page: runs, hospitals, and the plan of a new run, computed by the same code as the commands.
 
-No private text can appear on the page: the coordinator has none, and a run's log and errors quote none. Released texts
-appear in the reports, which a browser opens in a sandbox.
+No private text can appear on the page, since the coordinator has none, and a run's log and errors quote none. Released
+texts appear in the reports, which the browser opens in a sandbox.
 """

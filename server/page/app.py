@@ -1,4 +1,4 @@
-"""The routes of the coordinator's page, protected by `common/page/access.py`: GET reads, POST plans or acts.
+"""The routes of the coordinator's page, protected by `common/page/access.py`: GET reads; POST plans or acts.
 
 Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
 """
@@ -29,15 +29,15 @@ from server.page.render import PAGES
 from server.page.runs import all_runs, one_run, to_resume
 
 AGAIN = "10"
-"""Seconds after which a browser loads a run's page again, if the person asked for it."""
+"""Seconds after which a browser reloads a run's page, if the user has turned this on."""
 
 page = PAGES.page
 _acting = Lock()
-"""Held while a run is planned, begins or is sent: Hydra has one state for the process, and runs begin one by one."""
+"""Lock held while a run is planned, started or sent: Hydra has one state per process, and runs start one at a time."""
 
 
 def application(folder: Path, access: Access) -> Door:
-    """Return the page of a coordinator's folder as an ASGI application."""
+    """Return the page for a coordinator's folder as an ASGI application."""
 
     def reading(answer: Callable[[Request, CoordinatorSettings], Response]) -> Callable[[Request], Response]:
         load = partial(CoordinatorSettings.load, folder)
@@ -60,7 +60,7 @@ def application(folder: Path, access: Access) -> Door:
 
 
 def told(error: Exception) -> str:
-    """Return an error in one line; for a library's error only the class name, as its message can quote the input."""
+    """Return an error as one line; for a library's error only the class name, as its message may quote the input."""
     return summary(error) if isinstance(error, (*EXPECTED, OSError)) else type(error).__name__
 
 
@@ -94,7 +94,7 @@ def _plan(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _figures(request: Request, settings: CoordinatorSettings) -> Response:
-    """Return the figures of a draft alone, for the page's script; nothing while a run is planned or started."""
+    """Return only the figures of a draft, for the page's script; nothing while a run is being planned or started."""
     if not _acting.acquire(blocking=False):
         return Response(status_code=HTTPStatus.NO_CONTENT)
     try:

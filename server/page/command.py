@@ -1,7 +1,7 @@
 """`caucus-coordinator page`: the coordinator's page on this machine.
 
-It is served as a hospital's page is, on 127.0.0.1, or on an address that is given with a certificate and a password
-(`common/page/address.py`). The runs that it starts are Flower's, so they go on when the page is closed.
+It is served like a hospital's page, on 127.0.0.1, or on an address that is specified with a certificate and a password
+(`common/page/address.py`). The runs that it starts are executed by Flower, so they continue when the page is closed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from common.validate import integers_in
 from server.deploy.settings import CoordinatorSettings
 
 PORT = 8471
-"""Another one than a hospital's page has, so that both can be open on one machine."""
+"""Default port, which differs from that of a hospital's page, so that both can be open on one machine."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

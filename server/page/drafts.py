@@ -1,4 +1,4 @@
-"""A run drafted in a form: its fields as the overrides of a command line, and what `plan` says about them."""
+"""A run drafted in a form: conversion of its fields to the overrides of a command line, and the output of `plan`."""
 
 import json
 import re
@@ -35,15 +35,15 @@ SETTINGS = {
     "purpose": "purpose",
     "recipient": "recipient",
 }
-"""Field of the form to the setting that it is; an empty field leaves the setting's default."""
+"""Settings, keyed by the form's field; an empty field leaves the setting's default."""
 OWN_TASK = ("labels", "test", "public_text")
-"""Fields of a task of one's own: with any of them the task is that of files, unless another one is named."""
+"""Fields for one's own task: if any of them is filled in, the task is read from files, unless another task is named."""
 TEXTS = ("test", "public_text", "purpose", "recipient")
-"""Fields with words or a path, which are quoted so that Hydra takes any of them as text."""
+"""Fields with words or a path, which are quoted so that Hydra reads any content as text."""
 MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
-"""Methods that a coordinator can run, by name; the others are baselines of simulations."""
+"""Methods that a coordinator can run, keyed by name; the others are baselines of simulations."""
 SECTIONS = {"task": LabelledFilesSettings, "privacy": Privacy, "federation": Federation, "": Settings}
-"""Section of a setting that no method has, by its name."""
+"""Class that documents a setting outside the method, keyed by the section's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Draft:
     Attributes:
         name: Name of the future run; may be empty.
         fields: Value of each field of `SETTINGS`.
-        more: All other overrides, as one would type them in a shell.
+        more: All other overrides, as typed in a shell.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Draft:
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> "Draft":
-        """Return the draft of a form, or of an empty one."""
+        """Return the draft for a form, which may be empty."""
         fields = {name: form.get(name, "").strip() for name in SETTINGS}
         return cls(name=form.get("name", "").strip(), fields=fields, more=form.get("more", ""))
 
@@ -71,7 +71,7 @@ class Draft:
         """Return a draft without a name, with the overrides that the run in this folder was started with.
 
         Raises:
-            CheckpointError: They were not kept: `steer` or an earlier version made the run.
+            CheckpointError: They were not stored, since `steer` or an earlier version made the run.
         """
         if not (run / OVERRIDES).is_file():
             raise CheckpointError(OVERRIDES, expected="a file", got="none", where=run, do="Draft a new run")
@@ -87,10 +87,10 @@ class Draft:
         return cls.of({**fields, "more": " ".join(more)})
 
     def overrides(self) -> list[str]:
-        """Return the overrides.
+        """Return the overrides for a command line.
 
         Raises:
-            ConfigError: A word is not an override, or a quotation mark has no partner.
+            ConfigError: A word is not an override, or a quotation mark is not closed.
         """
         given = {SETTINGS[name]: _quoted(value) if name in TEXTS else value for name, value in self.fields.items()}
         do = "Quote each NAME=VALUE that has a space, such as 'task.labels={a: b}'"
@@ -113,9 +113,10 @@ class Planned:
 
     Attributes:
         facts: Facts of the plan, keyed by name.
-        warnings: Names of sentences on what to change before the start: the demo's task, or no purpose or recipient.
+        warnings: Names of the warnings to show before the start, about the demo's task or a missing purpose or
+            recipient.
         text: The text that the command prints.
-        commands: The command lines that print this text, and that start the run.
+        commands: The command lines that print this text and that start the run.
     """
 
     facts: Mapping[str, Any]
@@ -150,12 +151,12 @@ def _warnings(composed: Settings) -> Iterator[str]:
 
 
 def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
-    """Return the facts of a draft that are known while somebody types; errors are those of `planned`."""
+    """Return the facts about a draft that can be computed while the user is typing; errors are those of `planned`."""
     return at_a_glance(with_hospitals(settings, draft.overrides()))
 
 
 def explained(draft: Draft) -> dict[str, str]:
-    """Return a sentence on each field of `SETTINGS` but the method, of the draft's method or the first one."""
+    """Return a sentence on each field of `SETTINGS` except the method, for the draft's method or else the first one."""
     method = MADE.get(draft.fields["method"], METHODS[0])
     sentences = {}
     for field, setting in SETTINGS.items():
@@ -177,7 +178,7 @@ def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotation marks, by Hydra's grammar; an empty text stays empty."""
+    """Return a text in quotation marks, according to Hydra's grammar; an empty text stays empty."""
     if not text:
         return ""
     text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)  # or it would be filled in, a key perhaps

@@ -1,4 +1,4 @@
-"""The hospitals as the page shows them, and the reasons why they cannot connect to the coordinator."""
+"""The hospitals as the page shows them, and reasons why they cannot connect to the coordinator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ CERTIFICATES = ("server.crt", "ca.crt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hospitals:
-    """The coordinator's side of the federation at this moment.
+    """The coordinator's view of the federation at this moment.
 
     Attributes:
         address: host:port that the hospitals connect to.
         processes: The processes of `serve`, keyed by name; empty if `serve` is not running.
-        problem: Why hospitals cannot connect, or their attendance is not known; empty if there is no problem.
+        problem: Why hospitals cannot connect, or why their attendance is unknown; empty if there is no problem.
         certificates: Days until each certificate expires, keyed by its file.
         invitation: Fingerprint of the authority's certificate, as in the hospitals' invitation.
         roster: Fingerprint of the roster; empty if nobody is enrolled.
-        enrolled: Each hospital, with its attendance; None if that is not known.
+        enrolled: Each hospital with its attendance; None if it is unknown.
         versions: The version of Caucus that each hospital reported last, keyed by the hospital's name.
     """
 
@@ -42,7 +42,7 @@ class Hospitals:
 
 
 def hospitals(settings: CoordinatorSettings) -> Hospitals:
-    """Return the hospitals; Flower takes seconds to answer, so it is asked only while `serve` is running.
+    """Return the hospitals. Flower takes seconds to answer, so it is queried only while `serve` is running.
 
     Raises:
         ConfigError: A certificate, the invitation or the roster cannot be read.

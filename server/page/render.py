@@ -1,4 +1,4 @@
-"""The templates of the coordinator's page, and what they use."""
+"""The templates of the coordinator's page, and the functions that they use."""
 
 from common.page.render import Pages
 from common.plan.words import in_fours
@@ -7,7 +7,7 @@ from server.report.write import show_duration, show_number
 
 
 def number(value: object) -> str:
-    """Return a number as a report shows it, with narrow spaces for commas, which mark decimals in German and French."""
+    """Return a number as reports show it, with narrow spaces, as commas mark decimals in German and French."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return show_number(value).replace(",", "\u202f")

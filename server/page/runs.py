@@ -1,4 +1,4 @@
-"""Runs as the page shows them: a list of all runs, one line each; and a single run with its log, costs and rounds."""
+"""Runs as the page shows them: a list with one line per run, and a single run with its log, costs and rounds."""
 
 import json
 import shlex
@@ -34,25 +34,25 @@ from server.settings.schema import Settings
 from server.settings.sections import setting
 
 MOST_LINES = 30
-"""Last lines of a run's log that the page shows."""
+"""Number of lines at the end of a run's log that the page shows."""
 CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
 CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What a run has cost, and what it may cost.
+    """The cost of a run so far, and its limits.
 
     Attributes:
-        planned: Epsilon of the whole plan; before the plan is written, the epsilon that the settings ask for.
+        planned: Epsilon of the whole plan; before the plan is written, the epsilon in the settings.
         spent: Epsilon of the answers so far; None before the plan is written.
         delta: The delta at which `planned` and `spent` are computed.
         money: Money spent on remote models; None if no price is known.
-        tokens: Tokens of remote models.
+        tokens: Number of tokens of remote models.
         most_money: Cap on the money; None: no cap.
-        most_tokens: Cap on the tokens; None: no cap.
-        seconds_left: Seconds that the remaining rounds take if they are like the rounds so far; None if not known.
-        money_left: Money that the remaining rounds cost if they are like the rounds so far; None if not known.
+        most_tokens: Cap on the number of tokens; None: no cap.
+        seconds_left: Seconds that the remaining rounds will take if they are like the rounds so far; None if unknown.
+        money_left: Money that the remaining rounds will cost if they are like the rounds so far; None if unknown.
     """
 
     planned: float
@@ -73,22 +73,23 @@ class Run:
     Attributes:
         name: The run's name.
         state: The run's state.
-        absent: What each hospital did, if the run failed because too few took part.
-        advice: Advice for a run that failed because too few took part.
+        absent: What each hospital did, if the run failed because too few hospitals took part.
+        advice: Advice for a run that failed because too few hospitals took part.
         digest: Hex digest of the plan, for hospitals to compare; empty before the plan is written.
         method: The run's method.
-        rounds: Number of all rounds; None for a method without rounds.
+        rounds: Total number of rounds; None for a method without rounds.
         costs: The run's costs so far, and their limits.
         log: The last lines of the run's log since it was last started or resumed.
-        plots: Drawings of the rounds, as SVG.
+        plots: Plots of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
-        steered: Whether the run is made by `caucus-coordinator steer`.
+        steered: Whether `caucus-coordinator steer` made the run.
         rejected: Whether resuming the run does not help.
         has_report: Whether there is a report.
-        can_be_drafted: Whether its settings can be put into a new draft.
-        sending: Which hospitals have its texts; None if the run is not complete, or if no hospital is sent its texts.
-        actions: Those of "resume", "cancel" and "send" that are possible now.
-        commands: Command lines for the same actions, and for those that only a terminal can do.
+        can_be_drafted: Whether its settings can be copied to a new draft.
+        sending: The hospitals that have its texts; None if the run is not complete, or if its texts are not sent to
+            hospitals.
+        actions: The actions among "resume", "cancel" and "send" that are possible now.
+        commands: Command lines for these actions, and for those possible only in a terminal.
     """
 
     name: str
@@ -112,7 +113,7 @@ class Run:
 
 
 def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | CaucusError]]:
-    """Return each run, newest first, with its state; if a run cannot be read, with the reason in place of its state."""
+    """Return all runs, newest first, each with its state or, if the run cannot be read, with the reason."""
     folders = [path.parent for path in (settings.folder / "runs").glob("*/config.yaml")]
     folders.sort(key=lambda folder: (folder / "config.yaml").stat().st_mtime, reverse=True)
     return [(folder.name, _state_or_reason(settings, folder)) for folder in folders]
@@ -127,14 +128,14 @@ def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | 
 
 
 def _in_short(state: Progress, folder: Path) -> tuple[Progress, Mapping[str, Any]]:
-    """Return the state and the content of `ABSENT`; a reason that too few hospitals took part does not name them."""
+    """Return the state and the content of `ABSENT`; if too few hospitals took part, the reason names none of them."""
     text = text_of(folder / ABSENT)
     absent: Mapping[str, Any] = json.loads(text) if text and state.status is Status.FAILED else {}
     return (replace(state, reason=absent["problem"]) if absent else state), absent
 
 
 def to_resume(settings: CoordinatorSettings, name: str) -> Path:
-    """Return the folder of a run that may be resumed; a second press of the button must not stop the resumed run.
+    """Return the folder of a run that may be resumed; pressing the button twice must not stop the resumed run.
 
     Raises:
         CheckpointError: There is no such run, or it has not ended.
@@ -147,10 +148,10 @@ def to_resume(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def one_run(settings: CoordinatorSettings, name: str) -> Run:
-    """Return one run.
+    """Return one run as the page shows it.
 
     Raises:
-        CheckpointError: There is no such run, or a file of it that is needed cannot be read.
+        CheckpointError: There is no such run, or a necessary file of it cannot be read.
     """
     folder = begun(settings, name)
     with _readable(folder):
@@ -187,7 +188,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
 
 @contextmanager
 def _readable(folder: Path) -> Iterator[None]:
-    """Raise CheckpointError in place of the error that an unreadable file of a run folder causes."""
+    """Raise a CheckpointError in place of the error that an unreadable file in a run folder causes."""
     try:
         yield
     except (*MALFORMED, yaml.YAMLError) as error:
@@ -224,7 +225,7 @@ def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], p
 
 
 def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, actions: Sequence[str]) -> Iterator[str]:
-    """Yield the command lines about a run: those of the page's buttons, and the next steps after a complete run."""
+    """Yield command lines for a run: those of the page's buttons, and the next steps after a complete run."""
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
     if state.status is Status.COMPLETE:

@@ -1,1 +1,1 @@
-"""Planning: questions, cost and guarantee of a run, determined before any private data is accessed."""
+"""Planning: the queries, cost and guarantee of a run, determined before any private data is accessed."""

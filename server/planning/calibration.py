@@ -1,14 +1,14 @@
-"""Calibration of a plan without noise: splits epsilon over the queries and finds each one's noise.
+"""Calibration of a plan without noise: distribution of epsilon over the queries, and the noise that each query needs.
 
-Each query first gets the noise that makes its answers alone cost its fraction of epsilon, at the whole delta. All
+Each query first gets the noise with which its answers alone cost its fraction of epsilon, at the full delta. All
 queries together then cost less than epsilon, since losses add up more slowly than their bounds (or, with several
-Gaussian queries, about epsilon). So all scales are multiplied by one factor, found by bisection, so that the whole plan
-costs epsilon. Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a
-fraction of that noise at the plan's delta, and cost several times its fraction of epsilon without a delta.
+Gaussian queries, about epsilon). All scales are therefore multiplied by one factor, found by bisection, with which the
+whole plan costs epsilon. Queries that have to be pure keep their noise: at the plan's delta, a Laplace answer with many
+coordinates would get a fraction of that noise and, without a delta, cost several times its fraction of epsilon.
 
-A query whose answers have no proof makes the plan's epsilon infinite. The other queries are then calibrated for their
-fractions of epsilon as if the query without proof did not exist. That query gets the noise that its paper uses for its
-fraction of epsilon, if the paper uses any.
+An unproven query makes the plan's epsilon infinite. The other queries are then calibrated for their fractions of
+epsilon as if the unproven query did not exist, and that query gets the noise that its paper uses for its fraction of
+epsilon, if the paper uses any.
 """
 
 import math
@@ -23,22 +23,22 @@ from common.validate import one_of, positive
 
 _LAST_DIGITS = 1 + 1e-14
 _PRECISION = 1e-5
-"""Tolerance of the common factor: the noise exceeds the least that is needed by at most this share."""
+"""Tolerance of the common factor: the noise exceeds the necessary minimum by at most this fraction."""
 
 
 def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan:
-    """Return the plan with the least noise that keeps (epsilon, delta).
+    """Return the plan with the least noise that satisfies (epsilon, delta)-DP.
 
     Args:
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: Epsilon of everything that the plan can release with all attempts, except queries without a proof.
+        epsilon: Epsilon of everything that the plan can release in all attempts, except queries without a proof.
             Infinite: no noise.
-        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, only for
-            comparison: it is proved for epsilon < 1 only, and `guarantee.verify` has its true cost.
+        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison:
+            its proof holds only for epsilon < 1, and `guarantee.verify` computes its true cost.
 
     Raises:
         ConfigError: A value is out of range, or the queries' fractions of epsilon do not add up to 1.
-        PlanError: The noise does not fit the plan, or no noise can be shown to reach epsilon.
+        PlanError: The noise does not fit the plan, or no noise can be shown to achieve epsilon.
     """
     if not plan.queries:
         return replace(plan, epsilon=0.0)
@@ -72,7 +72,10 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Return the plan with infinite epsilon and with noise: for unproven queries, the paper's noise for one answer."""
+    """Return the plan with infinite epsilon and with noise.
+
+    An unproven query gets the noise that its paper uses for one answer.
+    """
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan
@@ -89,7 +92,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """Return the factor for the scales of all queries that are not pure, so that the whole plan costs epsilon."""
+    """Return the factor for the scales of all queries that need not be pure at which the whole plan costs epsilon."""
     from scipy.optimize import brentq
 
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
@@ -110,7 +113,7 @@ def _common_factor(plan: Plan, epsilon: float) -> float:
 
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Return the scale of the noise with which the answers to this query alone cost epsilon."""
+    """Return the noise scale at which the answers to this query alone cost epsilon."""
     times, sensitivity = query.times * query.steps * plan.max_attempts, query.spec.sensitivity
     if query.mechanism == "gaussian" and query.rate == 1:
         # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.

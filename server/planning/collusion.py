@@ -1,10 +1,10 @@
-"""The price of hospitals that may help the coordinator: in epsilon, in noise, or in the number of hospitals needed.
+"""The price of hospitals that help the coordinator: in epsilon, in noise, or in the number of hospitals needed.
 
-A hospital that helps tells the coordinator its own share of the noise, so that only the others' noise protects a sum. A
-plan that expects no help has a larger epsilon against such a coalition; a plan that expects c helping hospitals gives
-each share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times the noise of a plan that
-expects none, with D dropouts allowed. Signals grow with L and the noise of a sum barely does, so a few more hospitals,
-with as many records each, make up for the larger noise, although more of them may then help.
+A hospital that helps reveals its own noise share to the coordinator, so that only the other hospitals' noise protects a
+sum. A plan that expects no help has a larger epsilon against such a coalition; a plan that expects c helping hospitals
+increases each noise share, so that a sum over all L hospitals, with D dropouts allowed, has sqrt((L - D) / (L - D - c))
+times the noise of a plan that expects none. Signals grow with L, but the noise of a sum hardly does, so a few more
+hospitals with the same number of records each make up for the larger noise, although more of them may then help.
 """
 
 import math
@@ -22,12 +22,12 @@ class Collusion:
     Attributes:
         helping: Number of hospitals that may help the coordinator, as the plan's masks assume.
         planned: Number of helping hospitals that the plan's noise allows for (`federation.colluders`).
-        epsilon: Epsilon against the coordinator and the helping hospitals; infinite if masks do not hold against so
-            many.
-        noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to that in
-            a plan that expects none; None if no hospital's noise would be left.
+        epsilon: Epsilon against the coordinator and the helping hospitals; infinite if the masks are not secure against
+            so many.
+        noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to the same
+            in a plan that expects none; None if no hospital's noise would remain.
         hospitals: Number of additional hospitals that restore the signal-to-noise ratio of a plan that expects no help;
-            None if no hospital's noise would be left.
+            None if no hospital's noise would remain.
     """
 
     helping: int
@@ -41,7 +41,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
     """Compute the price of a coalition.
 
     Args:
-        plan: Calibrated, with secure aggregation.
+        plan: A calibrated plan with secure aggregation.
         share: Fraction of all hospitals that may help; their number is rounded up.
     """
     helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
@@ -67,7 +67,7 @@ def _further(plan: Plan, share: float) -> int:
 
 
 def advice(price: Collusion, epsilon: float) -> list[str]:
-    """Return a sentence if hospitals will count a larger epsilon than the plan's; otherwise an empty list.
+    """Return a sentence if hospitals will assume a larger epsilon than the plan's; otherwise an empty list.
 
     Args:
         price: Price of the coalition that hospitals assume.

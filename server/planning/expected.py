@@ -1,8 +1,9 @@
-r"""Expected signal and noise of each kind of query: the formulas, over public numbers alone.
+r"""Expected signal and noise of each kind of query: the formulas, which use only public numbers.
 
-The signal is what the records are expected to add to one number of an answer, the noise is that number's standard
-deviation due to the mechanism. M is the expected number of all records: a setting, a guess, never a count. Records
-are taken to be spread evenly over labels, candidates and parties; with Poisson subsampling at rate q, M is q M.
+The signal is what the records are expected to add to one number in an answer; the noise is the standard deviation that
+the mechanism adds to that number. M is the expected total number of records: a guess in the settings, never a count.
+Records are assumed to be spread evenly over labels, candidates and parties; with Poisson subsampling at rate q, M is
+multiplied by q.
 
     query                 signal                                                   noise, s of one number of a sum
     votes                 M (2 - 2^(1-r)) / n votes for one of n candidates,       s
@@ -25,14 +26,14 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
     seed choice           min(M, L c) (p - p') n / K more choices of an abstract   sqrt(L c / K), of choices at random
                           than by chance
 
-Here C is the number of labels, L the number of parties, U the number of planned survivors, Q the number of a record's
-votes in each direction (`VotesSpec.top`) and c the number of choices of a party. p = 1 / (n + (K - n) e^(-1/b)) is the
+Here C is the number of labels, L the number of parties, U the number of planned survivors, Q the number of votes per
+record in each direction (`VotesSpec.top`) and c the number of choices per party. p = 1 / (n + (K - n) e^(-1/b)) is the
 probability of choosing a given one of the n (out of K) abstracts that a record is near to, and p' = p e^(-1/b) is the
-probability of choosing any other one. The noise of a sum is that of a round in which no party is missing: its scale,
+probability of choosing any other one. The noise of a sum is stated for a round in which no party is missing: its scale,
 sqrt(2) b for Laplace noise, times sqrt(L / U), since all L parties add a U-th of the variance.
 
-Operations of a method on many numbers together are not included: the votes for all texts of a model, or votes smoothed
-over similar texts, have more signal than those for a single candidate.
+Operations on many numbers together are not included: the votes for all texts of a model, or votes smoothed over similar
+texts, have more signal than the votes for a single candidate.
 """
 
 import math
@@ -58,16 +59,17 @@ from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import noise_error
 
 LEANING = 0.4
-"""Distance in radii of the mean of a label's records from its public centre along an informative direction: a guess."""
+"""Guessed distance, in radii, of the mean of a label's records from its public centre along an informative
+direction."""
 
 COMMON = 0.25
-"""Guessed share of the records that have a term of the list, which consists of common words."""
+"""Guessed fraction of the records that contain a term of the list, which consists of common words."""
 TERMS = "terms"
-"""Name of the terms among the parts of a questionnaire."""
+"""Name for the terms among the parts of a questionnaire."""
 
 
 class Expected(NamedTuple):
-    """Expected signal and noise of one number of an answer.
+    """Expected signal and noise of one number in an answer.
 
     Attributes:
         signal: Expected contribution of the records.
@@ -82,14 +84,14 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Input of an estimate in addition to the specification.
+    """Input to an estimate in addition to the specification.
 
     Attributes:
         planned: The query, with its noise.
         plan: The run's plan.
-        compared: Number of candidates, keywords, abstracts or terms; 0 for a query without any.
+        compared: Number of candidates, keywords, abstracts or terms; 0 for a query that compares none.
         records: M, the expected number of records that take part.
-        part: Name of a question of a questionnaire, or `TERMS`; empty for its class sums, and for other queries.
+        part: Name of a questionnaire's question, or `TERMS`; empty for its class sums, and for other queries.
     """
 
     planned: PlannedQuery
@@ -100,17 +102,17 @@ class Setting:
 
     @property
     def labels(self) -> int:
-        """C, number of labels."""
+        """C, the number of labels."""
         return len(self.plan.labels)
 
     @property
     def parties(self) -> int:
-        """L, number of parties."""
+        """L, the number of parties."""
         return self.plan.parties
 
     @property
     def surplus(self) -> float:
-        """Noise of a sum over all parties, relative to the noise of the planned shares alone."""
+        """Noise of a sum over all parties, relative to the noise of the planned number of shares."""
         return self.plan.surplus(self.planned, self.parties)
 
     @property

@@ -1,8 +1,8 @@
 """Forecast of the calls and tokens of a run, by a rehearsal: the real method with simulated models and parties.
 
-So it includes the prompts of later rounds, with their exemplars, for every method. If all sizes of a method are scaled
-by one factor, the number of requests of each kind is linear in it. So for a large run two smaller ones are rehearsed
-and extrapolated: a million texts take as long as three thousand.
+The forecast therefore includes the prompts of later rounds, with their exemplars, for every method. If all sizes of a
+method are scaled by one factor, the number of requests of each kind is linear in this factor. For a large run, two
+smaller runs are therefore rehearsed and extrapolated: a million texts take as long as three thousand.
 """
 
 import math
@@ -32,10 +32,10 @@ def rehearse(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Forecast]:
-    """Rehearse a run with the arguments of `forecast`.
+    """Rehearse a run; the arguments are those of `forecast`.
 
     Returns:
-        Expected use, keyed by model, if no text is lost.
+        Expected use of each model if no text is lost, keyed by model.
     """
     texts, samples = method.max_texts(task, tuple(providers)), getattr(method, "samples", None)
     if not texts:
@@ -62,9 +62,9 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Extrapolate the calls of each kind: the larger rehearsal's, plus `times` their excess over the smaller one's.
+    """Extrapolate the calls of each kind: those of the larger rehearsal plus `times` the excess over the smaller one.
 
-    Tokens per call stay as in the larger rehearsal.
+    The number of tokens per call is that of the larger rehearsal.
     """
     for kind, use in larger.items():
         calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
@@ -90,7 +90,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """Return a query for abstracts that asks each party for a fraction `share` of its texts; leave others as is."""
+    """Return a query for abstracts with each party's number of texts multiplied by `share`; leave others unchanged."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
@@ -106,19 +106,19 @@ def forecast(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Any]:
-    """Estimate calls, tokens and cost of the language models, for each and in total, if no text is lost.
+    """Estimate calls, tokens and cost of the language models, for each model and in total, if no text is lost.
 
     Args:
-        method: The method to rehearse, once.
+        method: The method to rehearse.
         task: The public description of the data.
         plan: The plan of its queries.
         providers: Language models, keyed by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Number of dimensions of the encoder's vectors.
-        records: Expected number of all records; None: enough that noise does not change the requested lengths.
+        records: Expected total number of records; None: so many that noise does not change the requested lengths.
 
     Returns:
-        The figures in the form for JSON, and `texts`, the largest number of texts that the run requests. A model's
+        The figures in the form for JSON, with `texts`, the maximum number of texts that the run requests. A model's
         `cost` is None if its price is unknown, and the total is the sum of the known costs.
     """
     models = {}

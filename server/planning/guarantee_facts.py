@@ -41,9 +41,9 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """Make `privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
+    """Return the content of `privacy.json`: the plan's guarantee, its assumptions and limits, and the part spent.
 
-    Texts that are made only from an earlier run's released numbers have the guarantee of those numbers.
+    Texts made only from an earlier run's released numbers have the guarantee of those numbers.
     """
     if earlier is not None:
         return _of_earlier(plan, earlier, simulation=simulation, labels_from_records=labels_from_records)
@@ -94,7 +94,7 @@ def describe(
 
 
 def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
-    """Make the file of a run's released numbers, with the run that asked for them, and its guarantee in a sentence."""
+    """Return the document of a run's released numbers, with the run that asked for them and its guarantee in words."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
     return Released(
         statement=of_numbers(privacy, source.run),
@@ -107,7 +107,7 @@ def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any])
 
 
 def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> Privacy:
-    """Return the facts of the earlier run, which hold for all uses of its answers; this run has spent nothing."""
+    """Return the privacy facts of the earlier run, which cover all uses of its answers; this run has spent nothing."""
     assert not plan.queries
     before = earlier.privacy
     return stated(
@@ -146,11 +146,11 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 
 
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
-    """Return the root mean square errors that noise adds to a sketched density, times the label's records, or None.
+    """Return the root mean square errors that noise adds to a sketched density, times the label's number of records.
 
-    The result is None for any other query. The errors are given as planned and, for comparison, for both mechanisms in
-    their best setting at this query's fraction of epsilon: single features with pure Laplace noise, and paired features
-    with Gaussian noise.
+    The result is None for any other query, or without noise. The errors are those of the plan and, for comparison,
+    those of both mechanisms in their best setting at this query's fraction of epsilon: single features with pure
+    Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:
@@ -166,7 +166,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | Non
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
-    """Return the epsilon of a choice among abstracts, as in the paper and for public candidates, or None."""
+    """Return the epsilon of a choice among abstracts, as claimed in the paper and for public candidates, or None."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return None
@@ -188,13 +188,13 @@ def _mechanisms(plan: Plan) -> str:
 def noise_error(mechanism: str, scale: float, rows: float) -> float:
     """Return the root mean square error that noise adds to a sketched density, times the number of records.
 
-    The error at a point is the mean of noise times feature over the rows. Its variance is the variance of the noise
+    The error at a point is the mean over the rows of noise times feature. Its variance is the variance of the noise
     divided by the number of rows, since the squared features of a point average to 1 for each row: sqrt(2) cos, or a
     cosine and a sine.
 
     Args:
         mechanism: "laplace" or "gaussian".
         scale: Laplace scale or Gaussian sigma, in features.
-        rows: Number of frequencies: the number of features if they are single, half of it if they are paired.
+        rows: Number of frequencies: the number of features if they are single, half that number if they are paired.
     """
     return scale * (math.sqrt(2) if mechanism == "laplace" else 1.0) / math.sqrt(rows)

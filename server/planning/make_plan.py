@@ -22,16 +22,16 @@ _LARGE_DELTA = 1e-3
 
 
 def colluders(secagg: Secagg, parties: int) -> int:
-    """Return the number of parties that are assumed to tell the coordinator their noise, unless the settings give it.
+    """Return the number of parties assumed to reveal their noise to the coordinator, unless the settings specify it.
 
-    If the coordinator is not trusted, it is the number against which the masks hold, as hospitals assume. Otherwise the
-    coordinator follows the protocol, and is assumed to act alone.
+    If the coordinator is not trusted, this is the number against which the masks are secure, as hospitals assume.
+    Otherwise the coordinator is assumed to follow the protocol and to act alone.
     """
     return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """Return a warning if δ exceeds 1 / `number`, the number of records or users; none if that is 0 or unknown."""
+    """Return a warning if δ exceeds 1 / `number`, the number of records or users; no warning if it is 0 or None."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
@@ -52,13 +52,13 @@ def make_plan(
     purpose: str = NOT_STATED,
     recipient: str = NOT_STATED,
 ) -> Plan:
-    """Price and calibrate all queries that `method` may ask, and those of a federated evaluation that gets epsilon.
+    """Price and calibrate all queries of `method`, and that of a federated evaluation if it gets a fraction of epsilon.
 
-    A single party cannot hide among others: it adds all the noise itself, and there are no masks. If the coordinator is
-    not trusted, `roster` is the hex digest of the parties' identities.
+    A single party cannot hide among others, so it adds all of the noise itself, and there are no masks. If the
+    coordinator is not trusted, `roster` is the hex digest of the parties' identities.
 
     Raises:
-        ConfigError, PlanError: Settings contradict each other; the message has the numbers.
+        ConfigError, PlanError: Settings contradict each other; the message contains the numbers.
     """
     parties, delta = membership.parties, target.delta
     if delta > _LARGE_DELTA:
@@ -109,7 +109,7 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Graph:
-    """The plan's figures about masks; the defaults mean no secure aggregation."""
+    """The plan's parameters for masks; the defaults mean no secure aggregation."""
 
     degree: int = 0
     threshold: int = 1

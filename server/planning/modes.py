@@ -1,4 +1,4 @@
-"""Check, before any private query, that the chosen language models support the requests of the method."""
+"""Checks, before any private query, that the chosen language models support the requests of the method."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
 
 
 def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
-    """Return sentences on the models that decline contrast, if the method uses it."""
+    """Return a sentence on each model that declines contrast, if the method uses contrast."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"
         for name, model in providers.items()

@@ -1,7 +1,7 @@
-"""The rehearsal of a run: the method's tools with simulated models and parties.
+"""The rehearsal of a run: the method's tools, with simulated models and parties.
 
 Models write placeholders of the expected length, parties answer at random as if their records also had that length, and
-nothing is sent. The requests of a method to the models are summed by kind.
+nothing is sent. The method's requests to the models are counted by kind.
 """
 
 import itertools
@@ -37,7 +37,7 @@ _SEARCHES = 11  # for each party's ends of the range of lengths
 
 @dataclass(slots=True)
 class Forecast:
-    """Expected use of one model, or of its requests of one kind.
+    """Expected use of one model, or of one kind of its requests.
 
     Attributes:
         calls: Number of requests.
@@ -55,11 +55,11 @@ class Forecast:
 
 
 Kind = tuple[object, ...]
-"""Kind of a request, which decides its prompt's length: its modes, and whether it shows texts."""
+"""Kind of a request, which determines the length of its prompt: its modes, and whether it shows texts."""
 
 
 class Rehearsal:
-    """The `server.method.Tools` of a rehearsal: actors write, and answers are random."""
+    """The `server.method.Tools` of a rehearsal: `Actor` objects write the texts, and answers are random."""
 
     experiment_seed = 0
 
@@ -85,7 +85,7 @@ class Rehearsal:
         self._words = round(np.mean(words))
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
-        """Fill orders with placeholders."""
+        """Fill the orders with placeholders."""
         return generate(
             self.actors,
             orders,
@@ -96,11 +96,11 @@ class Rehearsal:
         )
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
-        """Answer requests with placeholders."""
+        """Answer the requests with placeholders."""
         return write(self.actors, requests)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return random directions: (texts, dimensions) float32, unit norm."""
+        """Return random vectors, (texts, dimensions) float32, unit norm."""
         shape = (len(texts), self._dimensions)
         rows = rng.experiment(0, "rehearsal", len(texts)).normal(size=shape).astype(np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
@@ -110,7 +110,7 @@ class Rehearsal:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Return a simulated answer of the query's kind: counts, lengths, feature sums, choices or encoded texts."""
+        """Return a simulated answer for the query's kind: counts, lengths, feature sums, choices or encoded texts."""
         planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
         spec = planned.spec
         if isinstance(spec, LengthRangeSpec):
@@ -133,7 +133,7 @@ class Rehearsal:
     def _sketch(
         self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Simulate sums of features: equally many records of each label, whose terms cover the vocabulary evenly."""
+        """Simulate sums of features for equal numbers of records per label, whose terms cover the vocabulary evenly."""
         records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
         if spec.prefix:
             drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))
@@ -143,7 +143,7 @@ class Rehearsal:
         return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
-        """Return the lengths of `records` records: evenly spaced, from half to 1.5 times that of a model's texts."""
+        """Return the lengths of `records` records, evenly spaced from half to 1.5 times that of a model's texts."""
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -162,7 +162,7 @@ class Rehearsal:
 
 
 class Actor:
-    """A model that writes distinct placeholders and adds up the expected use of the real one."""
+    """A model that writes distinct placeholders and counts the expected use of the real model."""
 
     remote = False
 
@@ -175,10 +175,10 @@ class Actor:
         self._numbers = itertools.count()
 
     def check(self) -> None:
-        """Do nothing: no request is sent."""
+        """Do nothing, since no request is sent."""
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the real model's estimate of input and output tokens."""
+        """Return the real model's estimate of the numbers of input and output tokens."""
         return self._provider.estimate(request)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:

@@ -16,13 +16,16 @@ from common.queries.votes import VotesSpec
 from server.planning.expected import TERMS, Expected, Setting, expected
 
 HOPELESS = 0.5
-"""Signal to noise below which an answer is noise: of a candidate with the expected votes and one without any, the noise
-ranks more than one pair in three wrongly, Phi(-0.5 / sqrt(2)) = 0.36; and more of the pairs that differ by less."""
+"""Signal-to-noise ratio below which an answer counts as noise: a candidate with the expected votes is ranked below one
+without any with probability above Phi(-0.5 / sqrt(2)) = 0.36, and candidates that differ by less are misranked even
+more often."""
 CLEAR = 3.0
-"""Signal to noise from which an answer is clear: one such pair in 60 is ranked wrongly, Phi(-3 / sqrt(2)) = 0.017."""
+"""Signal-to-noise ratio from which an answer counts as clear: one such pair in 60 is misranked, Phi(-3 / sqrt(2)) =
+0.017."""
 
 _STEP = 1.1
-"""Ratio of the numbers of records that are tried. A signal that falls with more records has a peak wider than that."""
+"""Ratio between successive numbers of records tried. If a signal falls with more records, its peak is wider than this
+ratio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +33,12 @@ class Signal:
     """The expected signal of one planned query.
 
     Attributes:
-        query: Name of the query; for a part of a questionnaire, with the part.
+        query: Name of the query, followed by the name of the part if the signal is that of part of a questionnaire.
         kind: The query's kind.
         expected: Signal and noise; None if there is no estimate.
-        records: M, expected number of records; None if no number is expected.
+        records: M, the expected number of records; None if it is unknown.
         reason: Why there is no estimate; empty if there is one.
-        clear_from: Smallest number of records with which the signal is `CLEAR`; None if no number of records is enough.
+        clear_from: Smallest number of records for which the ratio is at least `CLEAR`; None if no number is enough.
     """
 
     query: str
@@ -71,13 +74,13 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     Args:
         plan: The plan with its noise.
         compared: Number of candidates or similar items, keyed by query (`Method.compared`).
-        records: M, expected number of records, or None: then only `clear_from` is known.
+        records: M, the expected number of records; if None, only `clear_from` is computed.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """Return `signals`, with each questionnaire's signal followed by that of its part that needs the most records."""
+    """Return `signals`, with each questionnaire's signal followed by that of the part that needs the most records."""
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)
@@ -108,7 +111,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, part: str = "") -> int | None:
-    """Return the smallest number of records with a signal of `ratio` times the noise; None if there is none."""
+    """Return the least number of records with a signal of `ratio` times the noise; None if no number is enough."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records, part)
@@ -147,12 +150,12 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float, 
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
-    """Return a sentence about each query with answers that will be noise, keyed by the query's name."""
+    """Return a sentence about each query for which the answers will be mere noise, keyed by the query's name."""
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
-    """Return a sentence on each query whose answers will be noise or weak, or whose signal cannot be estimated."""
+    """Return a sentence on each query for which answers will be noise or weak, or the signal cannot be estimated."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 

@@ -1,7 +1,7 @@
-"""A plan solved backwards: the smallest epsilon, or number of records, at which every answer reaches a signal.
+"""A plan solved backwards: the least epsilon, or number of records, at which every answer reaches a given signal.
 
-The noise of a calibrated plan depends on epsilon alone, and falls as epsilon grows; the signal depends on the records
-alone.
+The noise of a calibrated plan depends only on epsilon, and decreases as epsilon grows; the signal depends only on the
+number of records.
 """
 
 import math
@@ -13,7 +13,7 @@ from common.plan.plan import Plan
 from server.planning.signal import records_for, signals, weakest
 
 LARGEST = 2000
-"""Largest epsilon that is searched, in hundredths. Above 20 the guarantee means nothing: e^20 is half a billion."""
+"""Largest epsilon that is searched, in hundredths. Above 20 the guarantee is meaningless: e^20 is half a billion."""
 _FIRST = 100
 
 
@@ -25,7 +25,7 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
         target: Signal-to-noise ratio to reach, above 0.
 
     Raises:
-        PlanError: An epsilon above 20 would be necessary.
+        PlanError: The signal would need an epsilon above 20.
     """
 
     @cache

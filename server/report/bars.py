@@ -60,11 +60,13 @@ def bars(metrics: Metrics) -> Bars:
         top = max(ends, default=1.0) or 1.0
         return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
     measured = accuracies(metrics)
+    texts = f"{_number(measured.tested)}real texts"
+    what = f"How many of {texts} a classifier labels correctly"
+    if measured.measure != ACCURACY:
+        what = f"How well a classifier finds the labels of {texts} (micro F1)"
     return Bars(
         title="Accuracy" if measured.measure == ACCURACY else "Micro F1",
-        caption=f"{'Share' if measured.measure == ACCURACY else 'Micro F1'} of {_number(measured.tested)}real texts, "
-        "kept for this test by the coordinator, whose labels a classifier finds, by what it was trained on: higher is "
-        "better",
+        caption=f"{what}, by what it was trained on. The coordinator kept these texts for the test. Higher is better",
         shares=True,
         top=1.0,
         rows=tuple(_shares(metrics)),

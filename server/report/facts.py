@@ -14,7 +14,7 @@ from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
-from server.documents.metrics import Metrics
+from server.documents.metrics import Classifier, Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
@@ -24,6 +24,7 @@ from server.guarantee.sides import Guarantee, guarantee, hospitals
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
+from server.report.confusion import Confusion, confusion
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -107,12 +108,12 @@ class Facts:
         if privacy is None:
             return ""
         if privacy.simulation:
-            sentences.append("A simulation: one machine had all hospitals' records.")
-        if self.texts and not self._written_from_records:
-            sentences.append("No language model was shown a private text, as long as the public texts are public.")
+            sentences.append("A trial on one computer, which had all hospitals' records: a simulation.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
-            questions = f"{asked} question{'s' if asked != 1 else ''}"
-            sentences.append(f"The hospitals answered {questions}, with random noise added.")
+            questions = f"{asked} question{'s' if asked != 1 else ''} about their records"
+            sentences.append(f"The hospitals answered {questions}, in numbers with random noise.")
+        if self.texts and not self._written_from_records:
+            sentences.append("The language models saw no private text, only those that the task declares public.")
         return " ".join(sentences)
 
     @property
@@ -151,6 +152,11 @@ class Facts:
         if not self.labelled:
             return LabelTable(records=None, simulation_only=False, rows=())
         return by_label(self.run, self.privacy, self.rounds, self.metrics, self.texts)
+
+    @property
+    def _confusion(self) -> Confusion:
+        measured = self.metrics.synthetic or Classifier()
+        return confusion(measured.confusion, [row.label for row in self.labels.rows], trained_on=measured.records)
 
     @property
     def share_noise(self) -> float:
@@ -192,6 +198,7 @@ class Facts:
             "config": self.config,
             "weaknesses": self.weaknesses,
             "labels": self.labels,
+            "confusion": self._confusion,
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),

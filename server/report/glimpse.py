@@ -1,35 +1,64 @@
-"""Three texts for a first look: two with usual words, and the one with the rarest."""
+"""Three texts for a first look: two typical ones, and the one with the rarest words."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from server.domain import Candidate
 
 _WORD = re.compile(r"\w+")
 
 
-def glimpse(texts: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return two texts of median rarity, of two labels if there are two, and the text with the rarest words.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glimpsed:
+    """One of the three texts.
 
-    The rarity of a text is the mean of -log p(w) over its words, where p(w) is the proportion of the word among those
-    of all texts. It needs the texts alone, so it costs no privacy.
+    Attributes:
+        text: The text.
+        why: Why it is one of the three; empty if all texts are shown.
+    """
+
+    text: Candidate
+    why: str
+
+
+def glimpse(
+    texts: Sequence[Candidate], nearest: Sequence[tuple[int, int]] = (), tested: int | None = None
+) -> tuple[Glimpsed, ...]:
+    """Return two typical texts, of two labels if there are two, and the text with the rarest words.
+
+    Typical are the texts that are nearest to the most held-out texts or, where this was not measured, texts of median
+    rarity. The rarity of a text is the mean of -log p(w) over its words, where p(w) is the proportion of the word among
+    those of all texts. No private record is needed, so this costs no privacy.
 
     Args:
         texts: The texts of a run.
+        nearest: See `Metrics.nearest_texts`; a number beyond the texts is ignored.
+        tested: Number of the held-out texts.
 
     Returns:
         Three texts, the rarest last; all texts if there are fewer than three.
     """
     if len(texts) < 3:
-        return tuple(texts)
+        return tuple(Glimpsed(text=text, why="") for text in texts)
     words = [_WORD.findall(text.text.casefold()) for text in texts]
     counts = Counter(word for spoken in words for word in spoken)
     total = counts.total()
     cost = {word: math.log(total / count) for word, count in counts.items()}
     rarity = [math.fsum(cost[word] for word in spoken) / max(1, len(spoken)) for spoken in words]
-    *usual, rarest = (texts[at] for at in sorted(range(len(texts)), key=rarity.__getitem__))
-    first, *others = usual[len(usual) // 2 :] + usual[: len(usual) // 2]
-    second = next((text for text in others if text.label != first.label), others[0])
-    return first, second, rarest
+    *usual, rarest = sorted(range(len(texts)), key=rarity.__getitem__)
+    middle, of_all = len(usual) // 2, f"of {tested:,} real test texts, " if tested else "of the real test texts, "
+    typical = dict.fromkeys(usual[middle:] + usual[:middle], "Usual words")
+    chosen = {
+        line: f"Closest to real texts: {of_all}{votes:,} are closer to this one than to any other"
+        for line, votes in nearest
+        if line in typical
+    }
+    first, *others = (chosen | {line: why for line, why in typical.items() if line not in chosen}).items()
+    second = next((one for one in others if texts[one[0]].label != texts[first[0]].label), others[0])
+    return tuple(
+        Glimpsed(text=texts[line], why=why)
+        for line, why in (first, second, (rarest, "The rarest words: look here for names and odd details"))
+    )

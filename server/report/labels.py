@@ -45,11 +45,13 @@ class LabelTable(Document):
         records: "counted" for exact numbers of private records, only in a simulation; "noised" for proportions that the
             method's answers released; None for neither.
         simulation_only: Whether the records are counted.
+        weighed: Whether the texts have different weights.
         rows: The labels.
     """
 
     records: str | None
     simulation_only: bool
+    weighed: bool = False
     rows: tuple[LabelRow, ...]
 
 
@@ -66,7 +68,7 @@ def by_label(
     weights, words = weights_of(texts), _words(texts)
     total = sum(weights.values())
     named = (run and run.labels) or {}
-    recalls = metrics.synthetic.recall_by_label if metrics.synthetic else {}
+    tested = metrics.synthetic.confusion if metrics.synthetic else {}
     rows = tuple(
         LabelRow(
             label=label,
@@ -75,12 +77,14 @@ def by_label(
             words=statistics.median(words[label]) if label in words else None,
             records=None if number is None else round(number * shares.get(label, 0.0)),
             record_share=shares.get(label, 0.0) if shares else None,
-            recall=recalls.get(label),
+            recall=tested[label].get(label, 0) / sum(tested[label].values()) if label in tested else None,
         )
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )
     source = ("counted" if exact else "noised") if shares else None
-    return LabelTable(records=source, simulation_only=exact, rows=rows)
+    return LabelTable(
+        records=source, simulation_only=exact, weighed=len({text.weight for text in texts}) > 1, rows=rows
+    )
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:

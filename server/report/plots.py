@@ -57,6 +57,7 @@ class Series:
         path: SVG path through the points.
         intervals: Confidence interval of each value, None for a missing one; empty without intervals.
         whiskers: SVG path of the intervals.
+        singles: SVG path of the single results behind the values, a dot for each; empty without them.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Series:
     path: str
     intervals: tuple[tuple[float, float] | None, ...] = ()
     whiskers: str = ""
+    singles: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ def lines(
     places: Sequence[float | str],
     values: Mapping[str, Sequence[float | None]],
     intervals: Mapping[str, Sequence[tuple[float, float] | None]] | None = None,
+    singles: Mapping[str, Sequence[Sequence[float]]] | None = None,
     including: Sequence[float] = (0.0,),
     logarithmic: bool = False,
     height: int = _HEIGHT,
@@ -110,6 +113,7 @@ def lines(
         values: A value for each place, keyed by the line's name. A missing value, or 0 on a logarithmic axis, leaves a
             gap.
         intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
+        singles: The results behind each value, such as those of the seeds behind a mean. They are drawn as dots.
         including: Further values that a linear y axis must cover.
         logarithmic: Whether both axes are logarithmic. A line that is twice as steep then grows with the square.
         height: Height of the plot, in units of its view box.
@@ -123,7 +127,8 @@ def lines(
     if not present:
         return None
     ends = [end for line in spans.values() for span in line if span for end in span]
-    reached = [*present, *ends] if logarithmic else [*present, *ends, *including]
+    single = [value for line in (singles or {}).values() for behind in line for value in behind]
+    reached = [*present, *ends, *single] if logarithmic else [*present, *ends, *single, *including]
     ticks = _decades(reached) if logarithmic else steps(min(reached), max(reached))
     apart = min(_APART, 0.7 * (WIDTH - _LEFT - _RIGHT) / len(places) / len(clean)) if ends else 0.0
     edge = 8 + apart * (len(clean) - 1) / 2
@@ -137,6 +142,11 @@ def lines(
         whiskers = "".join(
             f"M{at} {y(span[0])}V{y(span[1])}" for at, span in zip(xs, spans.get(name, ()), strict=False) if span
         )
+        dots = (
+            f"M{at} {y(value)}h0"
+            for at, values in zip(xs, (singles or {}).get(name, ()), strict=False)
+            for value in values
+        )
         series.append(
             Series(
                 name=name,
@@ -145,6 +155,7 @@ def lines(
                 path=_path(spots),
                 intervals=spans.get(name, ()),
                 whiskers=whiskers,
+                singles="".join(dots),
             )
         )
     labels = tuple(map(str, places))

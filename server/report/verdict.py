@@ -27,7 +27,8 @@ class Verdict(Document):
 
     Attributes:
         sentence: The verdict: sentences, the first of which says whether the hospitals' answers help.
-        short: The same without the sentences on all texts and on the references, for pages on which bars show them.
+        short: The same without the advice on a missing guarantee and without all texts and the references, for a page
+            that shows these elsewhere.
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind the verdict.
         simulation_only: Whether the verdict has a figure that was computed from private records.
@@ -55,7 +56,7 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
         first = f"{guarantee.title}, so treat the {'texts' if texts else 'run'} as private data."
     return Verdict(
         sentence=" ".join(filter(None, (first, answer, references, see))),
-        short=" ".join(filter(None, (first, answer, see))),
+        short=" ".join(filter(None, (answer, see))),
         guarantee=guarantee.title,
         accuracy=measured,
         simulation_only=measured.real is not None,

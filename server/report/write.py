@@ -59,7 +59,7 @@ def write_report(run: Path) -> Path:
         labelled=facts.labelled,
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
-        glimpse=glimpse(facts.texts),
+        glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.test_records),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
@@ -108,6 +108,7 @@ def _environment() -> jinja2.Environment:
         "percent": _percent,
         "figure": _figure,
         "whole": _whole,
+        "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
         "md": release.escaped,
         "better": better,
         "duration": show_duration,
@@ -173,7 +174,7 @@ def _percent(share: float | None) -> str:
 
 def _figure(value: float, share: bool) -> str:
     """Return a figure as a verdict writes it: a fraction as a percentage, or a distance as it is."""
-    return _whole(f"{points(value)} %") if share else f"{value:.3g}"
+    return _percent(value) if share else f"{value:.3g}"
 
 
 def _whole(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers in place of `auto` in a method's settings, chosen by the expected signal of the plan."""
+"""Replacement of `auto` in a method's settings by numbers that suit the signal expected under the plan."""
 
 import logging
 import math
@@ -22,21 +22,21 @@ log = logging.getLogger("caucus.planning")
 
 DIRECTIONS = (16, 32, 64, 128)
 _PER_RATIO = 10.0
-"""Directions per unit of signal to noise. On banking10 and mts_notes8, with 100, 300 and 1000 records at epsilon 1, 4
-and infinite, the accuracy of the nearest-mean classifier of the estimates is within .007 of that with the best number
-of directions; a fixed number loses up to .07."""
+"""Number of directions for a signal-to-noise ratio of 1. On banking10 and mts_notes8, with 100, 300 and 1000 records at
+epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is within .007 of the accuracy reached
+with the best number of directions; a fixed number loses up to .07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 
 
 def settled(settings: Settings, task: Task | None = None) -> Settings:
-    """Return the settings with a number for each `auto`. A run stores these, so that it is resumed with the same plan.
+    """Return the settings with a number in place of each `auto`. A run stores these, to resume with the same plan.
 
     Args:
         settings: The settings, which are not changed.
-        task: None builds it, if it is needed.
+        task: The task; if None, it is built when needed.
 
     Raises:
-        ConfigError: A number of rounds depends on an expected number of records, and there is none.
+        ConfigError: A number of rounds depends on the expected number of records, which is not set.
     """
     if not settings.automatic:
         return settings
@@ -51,10 +51,10 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
 
 
 def expected_records(settings: Settings) -> int | None:
-    """Return M, the public guess of the number of all records; in a simulation, by default the number it deals out.
+    """Return M, the public guess of the total number of records; in a simulation, by default the number it deals out.
 
-    None if there is no guess, and a simulation's records are in a file. The file is not read here: the run counts its
-    records.
+    Return None if there is no guess and, in a simulation, the records are in a file. The file is not read here: the run
+    counts its records.
     """
     dealt = None
     if isinstance(settings, SimulationSettings):
@@ -65,20 +65,20 @@ def expected_records(settings: Settings) -> int | None:
 
 
 def directions(ratio: float) -> int:
-    """Choose k, the number of directions of class sums: the one in `DIRECTIONS` nearest to ten times `ratio`.
+    """Choose k, the number of directions of class sums: the value in `DIRECTIONS` that is nearest to ten times `ratio`.
 
     Args:
-        ratio: Signal to noise of a class mean along one direction, which k does not change.
+        ratio: Signal-to-noise ratio of a class mean along one direction; it does not depend on k.
     """
     wanted = math.log2(_PER_RATIO * min(max(ratio, 1e-9), 1e9))
     return min(DIRECTIONS, key=lambda number: abs(math.log2(number) - wanted))
 
 
 def rounds(ratio: Callable[[int], float]) -> int:
-    """Return the largest number of rounds with which the answers are not noise; the smallest one if they always are.
+    """Return the largest number of rounds at which no answer is mere noise, or the smallest if there is no such number.
 
     Args:
-        ratio: Signal to noise of the weakest answer with that number of rounds.
+        ratio: Function that returns the signal-to-noise ratio of the weakest answer for a number of rounds.
     """
     return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
 
@@ -94,7 +94,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """Return the most rounds with which the answers that rounds repeat are not noise; the largest if none repeat."""
+    """Return the most rounds at which no repeated answer is mere noise; the maximum if rounds repeat no answer."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

@@ -1,4 +1,4 @@
-"""Functions that make objects from typed settings: a part such as a model, the method, the privacy plan."""
+"""Functions that build objects from typed settings: a component such as a model, the method, or the privacy plan."""
 
 import inspect
 import typing
@@ -25,16 +25,16 @@ from server.settings.sections import TARGET, Part, has
 
 
 def build(section: object, *, partial: bool = False) -> Any:
-    """Build the object that a section of settings describes, with all parts inside it.
+    """Build the object that a section of settings describes, including all nested objects.
 
     Args:
-        section: Settings of one of our classes, or a part.
-        partial: Whether a part's constructor is returned, with its settings already bound.
+        section: Settings of one of our classes, or a `Part`.
+        partial: Whether to return a part's constructor with its settings bound, instead of the object.
 
     Raises:
-        CaucusError: Error of the called object; an InputError names the setting in full.
+        CaucusError: The constructor raised it; an InputError contains the full name of the setting.
         ConfigError: The object does not exist.
-        InstantiationException: Any other error of the called object.
+        InstantiationException: The constructor raised any other error.
     """
     if isinstance(section, Part):
         return _built(section, partial=partial)
@@ -78,10 +78,10 @@ def _built(part: Part, *, partial: bool) -> Any:
 
 
 def _check_kinds(part: Part) -> None:
-    """Compare a part's settings with its constructor's annotations, where these are kinds that YAML has.
+    """Compare a part's settings with its constructor's annotations, for types that YAML can express.
 
     Raises:
-        ConfigError: The setting is wrong; the message names it.
+        ConfigError: A setting is of the wrong type; the message names it.
     """
     try:
         parameters = inspect.signature(get_object(part.settings[TARGET])).parameters
@@ -113,7 +113,7 @@ def method_of(settings: Settings) -> Method[Any]:
 
 
 def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
-    """Return the calibrated plan. The encoder's digest and the roster change none of its figures."""
+    """Return the calibrated plan. Its figures do not depend on the encoder's digest or the roster."""
     privacy, federation, secagg = settings.privacy, settings.federation, settings.secagg
     assumed = colluders(secagg, federation.parties) if federation.colluders is None else federation.colluders
     # Without a roster yet, any digest gives the same figures of the plan.
@@ -151,6 +151,6 @@ def roster_of(settings: Settings) -> Roster | None:
 
 
 def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
-    """Return the plan of settings without `auto`, with no encoder yet, and the method's `compared` numbers."""
+    """Return the plan for settings without `auto`, not yet bound to an encoder, and the method's `compared` numbers."""
     method = method_of(settings)
     return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)

@@ -1,6 +1,6 @@
-"""The settings of a run: composed by Hydra from YAML and overrides, and stored in the run's folder.
+"""Composition of a run's settings from YAML and overrides by Hydra, and their storage in the run's folder.
 
-This module imports Hydra and nothing heavy, so that a misspelt setting is reported in less than a second.
+This module imports no large package except Hydra, so that a misspelt setting is reported in less than a second.
 """
 
 import contextlib
@@ -29,21 +29,21 @@ from server.settings.sections import changed
 from server.settings.tasks import TASKS
 
 FILE = "config.yaml"
-"""File in a run folder with the settings of the run."""
+"""File in a run's folder that contains its settings."""
 SEARCH_PATH = "hydra.searchpath"
-"""Setting that lists folders of configurations in addition to ours; choices may come from them."""
+"""Setting that lists further folders of configurations, which may define choices of their own."""
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
-"""Settings that may change when a run is resumed: numbers, or null."""
+"""Settings that may change when a run is resumed, to a number or null."""
 
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
-"""Sections whose defaults come from a chosen file."""
+"""Sections that take their defaults from a chosen file."""
 NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
 """Keys of a run's settings that have no typed field."""
 
 
 def register() -> None:
-    """Give Hydra the defaults of the schema, as the group `schema` that the files of `configs/` begin with."""
+    """Register the schema's defaults with Hydra as the group `schema`, with which the files of `configs/` begin."""
     store = ConfigStore.instance().store
     for section in (*METHODS, *TASKS, Llm, Rules, Privacy, Secagg):
         store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
@@ -60,10 +60,10 @@ register()
 
 
 def composed(overrides: Sequence[str], config_name: str = "simulation") -> Settings:
-    """Compose settings with overrides: checked, with absolute paths and an identity of the run.
+    """Compose settings with overrides; check them, make their paths absolute, and give the run an identity.
 
     Raises:
-        ConfigError: A setting is misspelt or missing, or its value is of the wrong kind or out of bounds.
+        ConfigError: A setting is misspelt or missing, or its value is of the wrong type or out of bounds.
     """
     return typed(_compose(overrides, config_name))
 
@@ -86,14 +86,14 @@ def typed(config: object) -> Settings:
 
 
 def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
-    """Return a coordinator's stored settings with an operator's overrides, checked as in `composed`.
+    """Return a coordinator's stored settings with an operator's overrides applied, checked as in `composed`.
 
     Args:
         settings: The settings that the run stored.
-        overrides: Choices of a group replace the whole group, others a single value.
+        overrides: An override that names a group replaces the whole group; any other replaces a single value.
 
     Raises:
-        ConfigError: A setting is deleted, or misspelt, or its value is of the wrong kind or out of bounds.
+        ConfigError: An override deletes or misspells a setting, or its value is of the wrong type or out of bounds.
     """
     config = OmegaConf.create(mapping_of(settings))
     parsed = _parsed(overrides)
@@ -135,7 +135,7 @@ def misprint(
 
 
 def simulated(settings: Settings) -> SimulationSettings:
-    """Return the same settings, checked to be those of a simulation.
+    """Return the same settings, after a check that they are the settings of a simulation.
 
     Raises:
         ConfigError: The settings are those of a coordinator.
@@ -146,37 +146,37 @@ def simulated(settings: Settings) -> SimulationSettings:
 
 
 def store(settings: Settings, folder: Path) -> None:
-    """Write `config.yaml`."""
+    """Write the settings to `config.yaml` in this folder."""
     write(mapping_of(settings), folder / FILE)
 
 
 def load(folder: Path) -> Settings:
-    """Read `config.yaml`. A setting that is newer than the run has its default."""
+    """Read the settings from `config.yaml`. A setting that did not exist when the run began gets its default."""
     return settings_of(values(folder / FILE))
 
 
 def write(config: object, path: Path) -> None:
-    """Write a mapping, or a configuration that Hydra composed."""
+    """Write a mapping, or a configuration composed by Hydra, to a YAML file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, OmegaConf.to_yaml(OmegaConf.create(config)).encode())  # type: ignore[call-overload]
 
 
 def values(path: Path) -> dict[str, Any]:
-    """Read settings from a file without checks, as for tables of many runs, or for Hydra's own files."""
+    """Read settings from a file without checks, for tables of many runs or for Hydra's own files."""
     return plain(OmegaConf.load(path))
 
 
 def plain(config: object) -> dict[str, Any]:
-    """Return the configuration that Hydra composed, as plain values."""
+    """Return a configuration composed by Hydra as plain values."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     return container
 
 
 def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
-    """Read `config.yaml` of a simulation to resume, with new caps on spending.
+    """Read `config.yaml` of a simulation that is to be resumed, and apply new caps on spending.
 
     Raises:
-        CheckpointError: There is no such file, or an override names a setting that is not a cap.
+        CheckpointError: The file does not exist, or an override names a setting that is not a cap.
     """
     if not (folder / FILE).is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)

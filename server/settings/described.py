@@ -1,4 +1,4 @@
-"""Settings and methods in a sentence each, from the docstrings that define them, for forms and other pages."""
+"""One-sentence descriptions of settings and methods, taken from their docstrings, for forms and other pages."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def setting_in_a_sentence(schema: type[Any], name: str) -> str:
-    """Return the first sentence of a setting's description, from its class or the nearest parent that describes it."""
+    """Return the first sentence of a setting's description, from its class or the nearest parent that has one."""
     described = re.compile(rf"^ {{8}}{name}: (.+?)(?=^ {{8}}\S|^ {{0,4}}\S|\Z)", re.MULTILINE | re.DOTALL)
     for parent in schema.__mro__:
         if found := described.search(parent.__doc__ or ""):
@@ -18,10 +18,10 @@ def setting_in_a_sentence(schema: type[Any], name: str) -> str:
 
 
 def method_in_a_sentence(schema: type[Any]) -> str:
-    """Return the first sentence of a method's own file or, for a variant of another method, of its settings.
+    """Return the first sentence of a method's own file, or of its settings if it is a variant of another method.
 
     Args:
-        schema: Settings of the method; those of a variant leave `made_by` to the other method's.
+        schema: Settings class of the method; that of a variant inherits `made_by` from the other method.
     """
     own = "made_by" in vars(schema)
     return _of_file(schema.made_by) if own else _line((schema.__doc__ or "").partition("\n\n")[0])
@@ -29,7 +29,7 @@ def method_in_a_sentence(schema: type[Any]) -> str:
 
 @cache
 def _of_file(made_by: str) -> str:
-    """Return the first sentence of a file, which is read and not imported, as it may need large packages."""
+    """Return the first sentence of a file, which is parsed, not imported, as importing it may need large packages."""
     module = find_spec(made_by.rpartition(".")[0])
     if module is None or module.origin is None:
         return ""
@@ -38,5 +38,5 @@ def _of_file(made_by: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line, without the marks of code."""
+    """Return a text as one line, without backticks."""
     return " ".join(text.replace("`", "").split())

@@ -1,4 +1,4 @@
-"""Settings of the evaluation: the small model, and the other figures."""
+"""Settings of the evaluation: the small model, and the groups of further figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ METRICS = (
     "disclosures",
 )
 HEAD = 16
-"""Width of a head of attention in a model with random weights."""
+"""Width of an attention head in a model with random weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,8 @@ class Training(FineTuning):
     """Training of a causal language model for the metrics `language` and `membership`.
 
     Attributes:
-        batch: Texts of a batch.
-        length: Largest number of tokens read of a text, at least 2.
+        batch: Number of texts per batch.
+        length: Maximum number of tokens read from a text, at least 2.
         width: Width of a model with random weights.
         layers: Number of layers of that model.
         vocabulary: Number of tokens in its vocabulary.
@@ -55,30 +55,31 @@ class Training(FineTuning):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSettings:
-    """The small model, whose accuracy on held-out texts is measured, and the groups of other figures.
+    """The small model that is scored on held-out texts, and the groups of other figures.
 
     Attributes:
-        model: "tfidf": logistic regression on TF-IDF; "encoder": the same on the encoder's vectors; "network": three
-            layers over them; "finetuned": a transformer, all of whose weights are trained.
+        model: "tfidf": logistic regression on TF-IDF; "encoder": logistic regression on the encoder's vectors;
+            "network": three layers on the same vectors; "finetuned": a transformer with all weights trained.
         checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
-        device: Device of the training, as torch names it.
+        device: Device for the training, as torch names it.
         domain_adaptation: "none"; or "deep_coral", which adapts the network to `target`
             (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
         epochs: Epochs of the network (None: 50), or the largest number of epochs of fine-tuning (None: 10); at least 1.
-        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
-            keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
+        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, since then the
+            released texts are sequences of keyphrases (DP-KPS, section B.2.2). None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
-        federated: Share of epsilon, up to 0.5, spent on the noised count of the parties' records on which a classifier
-            of the synthetic texts is right (`server/evaluation/federated_count.py`); 0: no such query.
+        federated: Fraction of epsilon, up to 0.5, spent on the noised count of the parties' records that a classifier
+            trained on the synthetic texts labels correctly (`server/evaluation/federated_count.py`); 0: no such query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
-        shadows: Number of shadow models of the attack LIRA.
-        seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
-        embedding: Encoder for the small model alone; None uses the run's. May be an endpoint
+        shadows: Number of shadow models for the attack LIRA.
+        seeds: Number of times a randomised model is trained, for an interval over these runs; 1: an interval over test
+            rows.
+        embedding: Encoder used only by the small model; None uses the run's encoder. It may be an endpoint
             (`server.evaluation.remote_encoder`).
-        own: The user's own metrics, by name; they see only the synthetic texts.
+        own: The user's own metrics, by name; they are passed only the synthetic texts.
     """
 
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"

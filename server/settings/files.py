@@ -1,4 +1,4 @@
-"""Checks of settings that name files, before anything is built: absolute paths, and readable files."""
+"""Checks of settings that contain file names, before anything is built: absolute paths and readable files."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,27 +20,27 @@ FILES = (
     "evaluation.vocabulary",
     "secagg.roster",
 )
-"""Settings that name a file which a run reads."""
+"""Settings that contain the path of a file that a run reads."""
 PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
-"""Settings that name a file. Only a simulation has the first one, of private records."""
+"""Settings that contain a file path. The first one, for private records, exists only in a simulation."""
 PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
     *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_headings", "smollm2_fields")),
 )
-"""Settings that name a model of the catalogue, a file or folder, or a model elsewhere."""
+"""Settings that name a model: its name in the catalogue, a file, a folder, or a model hosted elsewhere."""
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each of these settings that has a value."""
+    """Yield the name and the value of each of these settings that is set."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)
 
 
 def with_absolute_paths(settings: Settings) -> Settings:
-    """Make relative paths absolute, since a run executes, and is resumed, in a different folder."""
+    """Return the settings with absolute paths, since a run executes, and is resumed, in a different folder."""
     for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()
@@ -50,7 +50,7 @@ def with_absolute_paths(settings: Settings) -> Settings:
 
 
 def check_files(settings: Settings) -> None:
-    """Refuse a setting that names a file which cannot be read.
+    """Raise a ConfigError if a setting names a file that cannot be read.
 
     Raises:
         ConfigError: A file cannot be read; the message names the setting and the file.
@@ -60,7 +60,7 @@ def check_files(settings: Settings) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Refuse a setting whose file cannot be read, with the errors of `check_files`."""
+    """Raise the ConfigError of `check_files` if this setting's file cannot be read."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
         raise ConfigError(name, expected="a file that can be read", got=got, where=path, do=on_folder(Path(path)))

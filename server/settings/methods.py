@@ -1,4 +1,4 @@
-"""Settings of the methods that `voting.py` and `seeded.py` lack, and of the baselines; and the list of all methods."""
+"""Settings of the baselines and of methods outside `voting.py` and `seeded.py`, and the list of all methods."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -18,21 +18,21 @@ from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
 DIRECTIONS = 32
-"""Number of directions of a census for which no number of records is expected."""
+"""Number of directions of a census if the expected number of records is unknown."""
 GRID = 1024
-"""Grid units in the radius of a census."""
+"""Number of grid units in the radius of a census."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGenSettings(PromptingSettings):
-    """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of WASP's baseline.
+    """FuseGen, which queries no party, with the paper's symbols; N, T and S are as in the WASP paper's baseline.
 
     Attributes:
-        samples: N, total number of synthetic texts; the paper has 6,000.
-        rounds: T, generation rounds; the first is zero-shot.
-        shots: S, exemplars in a prompt.
-        pool: R, exemplars of each label to draw from, half easy and half ambiguous; at least 2.
-        epochs: Epochs of each small model's training.
+        samples: N, total number of synthetic texts; 6,000 in the paper.
+        rounds: T, number of generation rounds; the first is zero-shot.
+        shots: S, number of exemplars in a prompt.
+        pool: R, size of the pool of exemplars per label, half easy and half ambiguous; at least 2.
+        epochs: Number of epochs for which each small model is trained.
         boosts: Number of adjustments of the texts' weights; 0 leaves them equal, for the ablation.
     """
 
@@ -55,39 +55,40 @@ class FuseGenSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusSettings(PromptingSettings):
-    """Census: the answer to one noised question, on where the records' vectors lie, steers all rounds.
+    """Census: the answer to a single noised query, about where the records' vectors lie, steers all rounds.
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
-        directions: k, directions of the subspace: numbers requested for each label, in addition to its count. `auto`
-            chooses it by the expected number of records (`server/settings/automatic.py`).
-        count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger one
-            takes precision from the means.
-        description: Weight of a label's public description in its centre, relative to its texts of the first round, in
+        directions: k, number of directions of the subspace: coordinates requested for each label, in addition to its
+            count. `auto` chooses k from the expected number of records (`server/settings/automatic.py`).
+        count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
+            amount makes the means less precise.
+        description: Weight of a label's public description in its centre, relative to the label's first-round texts, in
             [0, 1].
-        shots: S, exemplars in a prompt, drawn from 2 S of each label.
-        shrinkage: Shrink the estimates according to their known noise; off for the ablation.
-        model_weighting: Weigh models by the estimates; off for the ablation.
-        steering: Choose exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        need: Labels get texts according to need; off for the ablation: all get the same number.
+        shots: S, number of exemplars in a prompt, drawn from a pool of 2 S per label.
+        shrinkage: Whether to shrink the estimates according to their known noise; off for the ablation.
+        model_weighting: Whether to weight models by the estimates; off for the ablation.
+        steering: Whether to choose exemplars by the estimates; off for the ablation, where all rounds are zero-shot.
+        need: Whether labels get texts according to need; off for the ablation, where all get the same number.
         labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
-            "census": the most probable label only; "requested": the label that was requested, for models that write
-            what they are asked for; or "gate": as "requested", without the texts for which another label is more
-            probable.
-        evidence: Count the requested label as evidence for the probabilities of a text, where the released numbers
-            support that its model writes what is requested; off for the ablation.
-        share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
-        transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
-        questionnaire: Questions about the form of the records' texts in the same answer, whose noise grows with their
-            number: "none"; "questions", about length, person and the like; or "terms", these and common words of the
-            first round's texts. Later rounds then ask for texts of such lengths.
-        best_of: Texts that later rounds order for each one kept, if a questionnaire was answered: those that come near
-            the answers are kept, label by label. 1: no choice.
-        census: `census.json` of a finished run, to be used instead of asking.
-        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
-            where texts have several labels (`task.labels_per_text`). Of texts in sections the question is in which
-            order these follow one another.
-        shown_words: Largest number of words of a text's earlier sections in the prompt for its next one, at least 0.
+            "census": the most probable label only; "requested": the requested label, for models that write what is
+            requested; or "gate": as "requested", without the texts for which another label is more probable.
+        evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
+            indicate that its model writes what is requested; off for the ablation.
+        share_weights: Whether to weight the released texts by the estimated proportions of the labels; off for the
+            ablation.
+        transfer: Maximum number of public texts that are given label probabilities (`transfer.jsonl`), at least 0.
+        questionnaire: Questions about the form of the records' texts, asked in the same query; the noise grows with
+            their number: "none"; "questions", about length, person and the like; or "terms", these and common words of
+            the first round's texts. Later rounds then request texts of matching lengths.
+        best_of: Number of texts that later rounds order for each text kept, if a questionnaire was answered: for each
+            label, the texts that best match the answers are kept. 1: all texts are kept.
+        census: `census.json` of a finished run, to be used instead of a new query.
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; asked only
+            if texts have several labels (`task.labels_per_text`). For texts in sections, the query is about the order
+            of the sections.
+        shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section, at least
+            0.
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
@@ -129,12 +130,12 @@ class CensusSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTextsSettings(SynthesisSettings):
-    """A method with a single query whose answers are the texts themselves.
+    """A method with a single query, to which the parties respond with the texts themselves.
 
     Attributes:
-        longest: Largest number of bytes of a text, at least 4, which every character fits in.
-        rounds: 1: there is one answer.
-        texts_per_request: Has no effect, since the language models of the coordinator write nothing.
+        longest: Maximum number of bytes in a text, at least 4, so that any character fits.
+        rounds: Always 1, since each party answers once.
+        texts_per_request: Has no effect, since the coordinator's language models write nothing.
     """
 
     longest: int = 2048
@@ -151,19 +152,19 @@ class PartyTextsSettings(SynthesisSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpSgdSettings(PartyTextsSettings):
-    """DP-SGD at each party: see `common.queries.texts.FineTunedSpec`, which checks the bounds.
+    """DP-SGD at each party; `common.queries.texts.FineTunedSpec` defines the query and checks the bounds.
 
     Attributes:
-        steps: T, training steps; T times `rate` is the number of epochs.
-        rate: q, the probability with which a record takes part in a step, a public number in [0, 1].
-        batch: Public guess of q times a party's number of records, by which sums of gradients are divided.
+        steps: T, number of training steps; T times `rate` is the number of epochs.
+        rate: q, the probability that a record takes part in a step, a public number in [0, 1].
+        batch: Public guess of q times a party's number of records; sums of gradients are divided by it.
         clip: C, norm at which a record's gradient is clipped.
-        resolution: B, whole numbers in C; B² must be 14 times the weights that are trained.
+        resolution: B, number of grid units in C; B² must be at least 14 times the number of trained weights.
         learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower one.
-        lora: Rank of adapters that are trained in place of the weights; 0 trains all weights.
-        max_tokens: Largest number of tokens of a record that count, and of a text, including those of its label.
-        temperature: Temperature of sampling.
-        top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
+        lora: Rank of the adapters that are trained instead of the weights; 0 trains all weights.
+        max_tokens: Maximum number of tokens used from a record, or written for a text, including those of the label.
+        temperature: Sampling temperature.
+        top_p: Sampling draws from the likeliest tokens with this total probability; 1: from all tokens.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_sgd.DpSgd"
@@ -186,7 +187,7 @@ class DpSgdSettings(PartyTextsSettings):
         self.spec(texts=1, max_records=1)
 
     def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
-        """Return the specification of the query, with this number of texts per party; bounds are checked there."""
+        """Return the query's specification, for this number of texts per party; the specification checks its bounds."""
         training = {field.name: getattr(self, field.name) for field in fields(FineTunedSpec) if has(self, field.name)}
         return FineTunedSpec(texts=texts, max_records=max_records, **training)
 
@@ -196,7 +197,7 @@ class RuptaSettings(PartyTextsSettings):
     """RUPTA, which releases at most as many texts (`samples`) as there are records.
 
     Attributes:
-        rewritings: Largest number of rounds of rewriting a record, 1 to 256.
+        rewritings: Maximum number of times a record is rewritten, 1 to 256.
     """
 
     made_by: ClassVar[str] = "server.methods.rupta.Rupta"
@@ -211,18 +212,19 @@ class RuptaSettings(PartyTextsSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlyPrivateSettings(MethodSettings):
-    """The small model trained on the private records alone; a baseline that no coordinator can run."""
+    """The small model trained only on the private records; a baseline that no coordinator can run."""
 
     name: str = "only_private"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateExemplarsSettings(PromptingSettings):
-    """Texts from prompts that show private records themselves; a baseline that no coordinator can run.
+    """Texts from prompts that contain private records; a baseline that no coordinator can run.
 
     Attributes:
-        texts: Whether texts are written; otherwise the exemplars alone are the training data.
-        exemplars: Exemplars of each label, at least 1, drawn from all private records; a prompt shows half of them.
+        texts: Whether texts are written; otherwise the exemplars themselves are the training data.
+        exemplars: Number of exemplars per label, at least 1, drawn from all private records; a prompt shows half of
+            them.
     """
 
     name: str = "private_exemplars"

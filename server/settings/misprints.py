@@ -1,6 +1,6 @@
-"""Hydra's errors about settings that it cannot compose, in one line that we write: the fault, and the likely intention.
+"""Translation of Hydra's errors about settings into one line that states the fault and the likely intention.
 
-Hydra advises adding an unknown setting with `+`, but then no code would read it; here it is reported as a misprint.
+Hydra advises adding an unknown setting with `+`, but no code would read that setting; this module reports a misprint.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,28 +20,28 @@ from server.failure import WRONG_SETTINGS
 from server.settings.sections import TARGET
 
 NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
-"""Errors of Hydra for settings that cannot be composed."""
+"""Errors that Hydra raises for settings that it cannot compose."""
 
 CONFIGS = "configs"
-"""The package that has all settings."""
+"""Package that contains all configuration files."""
 
 NEEDED = ("method", "task", "embedding")
-"""Groups without which there is no run."""
+"""Groups for which a run needs a choice."""
 
 
 def explained(
     error: Exception, known: Collection[str] = (), overrides: Sequence[Override] = (), *, sweep: bool = False
 ) -> ConfigError:
-    """Translate a Hydra error into one line about the setting that is wrong.
+    """Translate a Hydra error into a one-line error about the setting that is wrong.
 
-    If Hydra's error has fields that name the setting, they are used. Most of its errors have only a sentence, which is
-    not parsed. Instead, the overrides are compared with the settings again, which finds the same fault.
+    If Hydra's error has fields that name the setting, they are used. Most of its errors have only a message, which is
+    not parsed; instead, the overrides are compared with the known settings again to find the fault.
 
     Args:
         error: An error of a class in `NOT_COMPOSED`.
         known: Full names of all settings.
-        overrides: Overrides that were composed.
-        sweep: Whether several values of a setting are several runs.
+        overrides: The overrides that Hydra failed to compose.
+        sweep: Whether an override may have several values, one per run.
     """
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
@@ -68,7 +68,7 @@ def explained(
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
-    """Yield what is wrong with an override, if anything is."""
+    """Yield an error for each fault found in an override."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
         value = str(override.input_line).partition("=")[2]
@@ -88,12 +88,12 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
 
 
 def no_choice(group: str) -> ConfigError:
-    """Make the error about a group without a choice."""
+    """Return the error for a group without a choice."""
     return ConfigError(group, expected=f"one of {', '.join(_choices(group))}", got="none", do=f"Add {group}=CHOICE")
 
 
 def is_group(name: str) -> bool:
-    """Return whether this is the name of a group of settings, one of whose files the value chooses."""
+    """Return whether this is the name of a group of settings, for which a value selects one of the group's files."""
     return (files(CONFIGS) / name.partition("@")[0]).is_dir()
 
 
@@ -118,7 +118,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
 
 
 def _choices(group: str) -> dict[str, set[str]]:
-    """Return the choices of a group with the names of the settings of each; empty if it is not a group."""
+    """Return the choices of a group, each with the names of its settings; an empty mapping if it is not a group."""
     folder = files(CONFIGS) / group
     names = sorted(path.name for path in folder.iterdir() if path.is_file()) if group and is_group(group) else []
     loaded = {name.removesuffix(".yaml"): OmegaConf.create((folder / name).read_text("utf-8")) for name in names}
@@ -137,7 +137,7 @@ def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
 
 
 def _quoting(override: str) -> str:
-    """Return advice for an override that cannot be parsed: lists and mappings have no quotes, texts have two."""
+    """Return advice on an override that cannot be parsed: lists and mappings are not quoted, texts are quoted twice."""
     name, _, value = override.rpartition("=")
     if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
         return "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole and none around names"

@@ -1,4 +1,4 @@
-"""All objects that the settings of a run name, built and checked together before anything private is touched."""
+"""All objects that the settings of a run describe, built and checked together before any private data is accessed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,20 +30,19 @@ from server.vector_cache import Remembered
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The objects that a configuration names (`build_parts`).
+    """The objects that a run's settings describe, as built by `build_parts`.
 
     Attributes:
         source: The task: public description, public texts, held-out texts.
         method: The method to run.
         plan: The agreed privacy plan.
-        roster: The parties' identities, if the plan names their digest.
-        encoder: The encoder that the parties also use.
-        providers: Language models by name.
+        roster: The parties' identities, if the plan contains their digest.
+        encoder: The encoder, which the parties use as well.
+        providers: Language models, keyed by name.
         cleaner: Rules that clean the models' texts.
-        spending: Account of payments for remote models.
+        spending: Record of payments for remote models.
         evaluation: The small model that measures the quality of the texts.
-        earlier: The run whose released numbers are used instead of asking; None if the method asks the queries of the
-            plan itself.
+        earlier: The run whose released numbers replace the queries; None if the method asks the plan's queries itself.
     """
 
     source: Source
@@ -59,15 +58,15 @@ class Parts:
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the texts: the plan's, or that of the numbers of an earlier run."""
+        """Epsilon of the texts: the plan's epsilon, or that of the earlier run if its numbers are used."""
         return self.plan.epsilon if self.earlier is None else self.earlier.epsilon
 
 
 def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
-    """Build and check everything that the settings name, before anything private is touched.
+    """Build and check everything that the settings describe, before any private data is accessed.
 
     Args:
-        settings: The settings, which may have `auto`.
+        settings: The settings, which may contain `auto`.
         folder: Folder of caches and accounts, created if missing; None stores nothing on disk.
     """
     settings = settled(settings)
@@ -123,10 +122,10 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
 
 
 def _check_structure(method: Method[Any], task: Task) -> None:
-    """Refuse structured texts for a method whose texts parties' own models write, since these read no schema.
+    """Raise a ConfigError if structured texts are to be written by the parties' own models, which read no schema.
 
     Raises:
-        ConfigError: The method is refused; the message names it.
+        ConfigError: The method does not support structured texts; the message names it.
     """
     if task.structure and isinstance(method, PartyTexts):
         raise ConfigError(
@@ -138,10 +137,10 @@ def _check_structure(method: Method[Any], task: Task) -> None:
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:
-    """Refuse more directions than the encoder has dimensions, before texts are paid for.
+    """Raise a ConfigError if the plan has more directions than the encoder has dimensions, before texts are paid for.
 
     Raises:
-        ConfigError: The numbers do not fit; the message has both.
+        ConfigError: There are too many directions; the message has both numbers.
     """
     for query in plan.queries:
         if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
@@ -153,10 +152,11 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
-    """Refuse an earlier run's numbers if they belong to another encoder, or if this run would ask the parties as well.
+    """Raise a ConfigError if an earlier run's numbers cannot be used with this encoder and this plan.
 
     Raises:
-        ConfigError: The setting is wrong; the message names it.
+        ConfigError: The numbers belong to another encoder, or this run would query the parties as well; the message
+            names the setting.
     """
     if encoder.digest != earlier.encoder:
         raise ConfigError(

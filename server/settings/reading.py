@@ -1,7 +1,7 @@
 """Conversion of a mapping, composed by Hydra or stored in YAML, into typed settings, and back.
 
-Names and kinds are checked here for all sections, bounds by the classes themselves. An error names the setting
-in full, what was expected and what came instead.
+Names and types are checked here for all sections; each class checks its own bounds. An error states the full name of
+the setting, what was expected, and the value found.
 """
 
 import contextlib
@@ -22,7 +22,8 @@ from server.settings.tasks import TASKS
 AUTO = "auto"
 FEWEST_ROUNDS = 2
 AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
-"""Settings of a method that are whole numbers or `auto`, each with its number until `automatic.settled` chooses one."""
+"""Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
+chooses one."""
 
 S = TypeVar("S")
 
@@ -30,12 +31,12 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Return the typed settings of a mapping. Settings of a simulation are recognised by their engine.
+    """Return typed settings from a mapping. The settings of a simulation are recognised by their engine.
 
-    A run without an identity gets one. Missing settings have their defaults.
+    A run without an identity is given one. Missing settings get their defaults.
 
     Raises:
-        ConfigError: A setting is misspelt, or its value is of the wrong kind or out of bounds.
+        ConfigError: A setting is misspelt, or its value is of the wrong type or out of bounds.
     """
     schema = SimulationSettings if "engine" in values else Settings
     schema_names = _hints(schema).keys() - {"automatic", "others"}
@@ -61,7 +62,7 @@ def mapping_of(settings: Settings) -> dict[str, Any]:
 
 
 def defaults(schema: type[Any]) -> dict[str, Any]:
-    """Return the defaults of a section, as `configs/` would state them; ??? for a setting without a default."""
+    """Return the defaults of a section, as `configs/` would state them, with ??? for a setting without a default."""
     values = {TARGET: schema.made_by} if getattr(schema, "made_by", "") else {}
     for field in fields(schema):
         made = field.default_factory() if field.default_factory is not MISSING else field.default
@@ -74,7 +75,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
 
     Args:
         schema: Class of the section.
-        values: Values of its settings by name, which may include `_target_`.
+        values: Values of its settings, keyed by name; `_target_` may be among them.
         section: Full name of the section; empty at the top.
 
     Raises:
@@ -99,7 +100,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
 
 
 def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
-    """Return a part's error with the full name of the setting, of which the part knows only the short one."""
+    """Return a part's error with the full name of the setting; the part itself knows only the short name."""
     if not section or error.what not in names:
         return error
     what = f"{section}.{error.what}"
@@ -107,10 +108,10 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
 
 
 def of_kind(name: str, value: object, hint: Any) -> Any:
-    """Return the value, checked to be of the kind in a field's annotation.
+    """Return the value, checked and converted according to a field's annotation.
 
     Raises:
-        ConfigError: The value is of the wrong kind.
+        ConfigError: The value is of the wrong type.
     """
     options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     if value is None and NoneType in options:
@@ -132,10 +133,10 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
 
 
 def number(name: str, value: object, *, null: bool = False) -> float:
-    """Return the value as a float. Infinity may be spelled in any way; NaN is refused, since it passes any bound.
+    """Return the value as a float. Infinity may be spelled in any way; NaN is an error, since it passes any bound.
 
     Raises:
-        ConfigError: The value is not a number, or nan; the message names the setting.
+        ConfigError: The value is not a number, or is NaN; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))
@@ -145,7 +146,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
 
 
 def full(section: str, name: str) -> str:
-    """Return the full name of a setting."""
+    """Return the full name of a setting, such as "privacy.epsilon"."""
     return f"{section}.{name}" if section else name
 
 
@@ -155,7 +156,7 @@ def shown(value: object) -> str:
 
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
-    """Return the typed settings of one of our methods or tasks, or else a `Part` of the user's own class."""
+    """Return the typed settings of one of our methods or tasks, or a `Part` for the user's own class."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:
@@ -202,10 +203,10 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
     tuple: _list,
     Mapping: _mapping,
 }
-"""Functions that check and convert the values of types other than numbers, texts and truth values."""
+"""Functions that check and convert values, keyed by type, for types other than numbers, strings and booleans."""
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:
-    """Return the annotations of the fields of a section, by name."""
+    """Return the annotations of a section's fields, keyed by name."""
     hints = get_type_hints(schema)
     return {field.name: hints[field.name] for field in fields(schema)}

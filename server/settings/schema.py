@@ -1,9 +1,10 @@
-"""All settings of a run, each with its kind, unit, bounds and default; four sections have separate pages.
+"""All settings of a run, each with its type, unit, bounds and default.
 
-`voting.py`, `seeded.py` and `methods.py` have the methods, `tasks.py` the tasks, `evaluation.py` the evaluation.
+The settings of the methods are in `voting.py`, `seeded.py` and `methods.py`, those of the tasks in `tasks.py`, and
+those of the evaluation in `evaluation.py`.
 
-Kinds and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. Defaults are stated only
-here: `compose.py` gives them to Hydra, and a file in `configs/` states deviations from them.
+Types and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. Defaults are defined only
+here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
 """
 
 import math
@@ -19,7 +20,8 @@ from server.settings.sections import MethodSettings, Part, TaskSettings, given
 
 TRACKING = ("tensorboard",)
 MOST_CANARIES = 100
-"""Number of subjects that a canary can have (`simulations/private_evaluation/canaries.py`)."""
+"""Number of distinct canary subjects, hence the maximum number of canaries
+(`simulations/private_evaluation/canaries.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +31,10 @@ class Privacy:
     Attributes:
         epsilon: ε of all answers together, above 0; inf adds no noise at all, for experiments only.
         delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight"; or "paper", sigma by the papers' formula, for comparison: its true ε is printed as well.
+        calibration: "tight"; or "paper", sigma according to the papers' formula, for comparison; its true ε is printed
+            as well.
         unit: "sample", one record; or "user", all records of one user (column `user`, else the party).
-        max_records: m, at least 1: records of one user that count; further records are ignored.
+        max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
     """
 
     epsilon: float = 4.0
@@ -67,21 +70,25 @@ class Hospital:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Federation:
-    """The parties of a run, and the protocol's waits and retries.
+    """The parties of a run, and the protocol's timeouts and retries.
 
     Attributes:
-        parties: L, number of parties, at least 1.
-        hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
-        max_records: Public bound on the number of records of a party; in a deployment, the roster's bound; None: 2^20.
-        max_dropouts: Parties that may be missing from a round, fewer than all; each increases the noise.
-        max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
-            loss of a party between its answer and the agreement on who has answered.
-        colluders: Parties assumed to tell the coordinator their noise, fewer than all; each increases the noise. None:
-            with secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
-        expected_records: M, at least 1, a public guess of the number of all records: `plan` compares their signal with
-            the noise. None: unknown, or in a simulation the number of records that it deals out.
-        timeout: Seconds to wait for replies and for nodes to connect, at least 0.
-        retries: Retries of a failed query, at least 0, with the same bytes and at no privacy cost, before the run ends.
+        parties: L, the number of parties, at least 1.
+        hospitals: In a deployment, the parties' names from the roster, in order of their numbers; None: "party 0" and
+            so on.
+        max_records: Public bound on the number of records per party; in a deployment, the roster's bound; None: 2^20.
+        max_dropouts: Number of parties that may be missing from a round, fewer than all; each increases the noise.
+        max_attempts: Maximum number of attempts at each query, at least 1, all charged to the budget: with 2, and
+            secagg=malicious, a run survives the loss of a party between its answer and the agreement on who has
+            answered.
+        colluders: Number of parties assumed to reveal their noise to the coordinator, fewer than all; each increases
+            the noise. None: with secagg=malicious the number that `secagg.corrupt` implies, as hospitals assume;
+            otherwise 0.
+        expected_records: M, at least 1, a public guess of the total number of records, from which `plan` computes the
+            expected signal. None: unknown, or in a simulation the number of records that it deals out.
+        timeout: Maximum number of seconds to wait for replies and for nodes to connect, at least 0.
+        retries: Number of times a failed query is sent again before the run ends, at least 0, with the same bytes and
+            at no privacy cost.
     """
 
     parties: int = 3
@@ -107,17 +114,18 @@ class Federation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedFederation(Federation):
-    """Simulated parties, among whom private records are dealt out.
+    """Simulated parties, to which private records are dealt out.
 
     Attributes:
-        records: M, total number of private records, at least 1; None takes all.
-        partition: "natural", which keeps each hospital's own records or, without hospitals, is Dirichlet; "dirichlet";
-            or "iid".
-        alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
-        canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
+        records: M, total number of private records, at least 1; None uses all.
+        partition: "natural", which keeps each hospital's own records or, if the data name no hospitals, equals
+            "dirichlet"; "dirichlet"; or "iid".
+        alpha: Concentration of the Dirichlet distribution, above 0; the smaller it is, the more unevenly records are
+            dealt out.
+        canaries: Number of records with a unique code and subject, at most 100, each added with probability 1/2;
             evaluation.metrics=[canaries] looks for them.
-        canary_form: "subject": one sentence for all; "beginning": half of a held-out text, and an unlikely end.
-        canary_times: Number of times that an added canary is a record, at least 1.
+        canary_form: "subject": one sentence for all; "beginning": half of a held-out text with an unlikely ending.
+        canary_times: Number of copies of an added canary among the records, at least 1.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             them. None: no party.
     """
@@ -147,16 +155,17 @@ class Secagg:
 
     Attributes:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
-            "none": the coordinator sees each party's answer, and each party adds the whole noise.
+            "none": the coordinator sees each party's answer, and each party adds the full noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
-        threshold: Parties that recover a lost mask key on the full graph, at least 1; None: the smallest number that is
-            safe.
+        threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; None: the smallest
+            safe number.
         full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; above that it is sparse
             and random.
-        corrupt: Share of parties, rounded up, that pool what they see with the coordinator, in [0, 1].
-        dropped: Share of parties that drop out of a sparse graph, in [0, 1].
-        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits; at least 1.
-        correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits; at least 1.
+        corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
+        dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
+        security_bits: On a sparse graph, a mask can be removed with probability below 2^-security_bits; at least 1.
+        correctness_bits: On a sparse graph, too few shares survive with probability below 2^-correctness_bits; at least
+            1.
     """
 
     mode: str = "semi_honest"
@@ -176,13 +185,13 @@ class Secagg:
 
     @property
     def secure(self) -> bool:
-        """Whether there is secure aggregation."""
+        """Whether secure aggregation is used."""
         return self.mode != "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Rules for repairing or dropping the models' texts; `rounds.jsonl` has the counts.
+    """Rules for repairing or dropping the models' texts; `rounds.jsonl` counts how often each is applied.
 
     Attributes:
         fences: Remove Markdown fences.
@@ -191,9 +200,9 @@ class Rules:
         numbering: Remove a number or bullet before the text.
         quotes: Remove quotation marks around the whole text.
         loops: Cut a text where it begins to repeat the same words, three times or more in a row, after the first time.
-        echoes: Drop a text that is a piece of the prompt.
-        copies: Drop a text that the prompt showed, regardless of case and punctuation.
-        duplicates: Drop an exact duplicate of a text that the run already has.
+        echoes: Drop a text that is part of the prompt.
+        copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
+        duplicates: Drop an exact duplicate of an earlier text of the run.
         foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
             are counted in any case.
     """
@@ -211,20 +220,21 @@ class Rules:
 
     @classmethod
     def none(cls) -> "Rules":
-        """Return the rules with all of them off."""
+        """Return rules that are all switched off."""
         return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Llm:
-    """The language models, and caps on their cost.
+    """The language models, and caps on their use.
 
     Attributes:
-        use: Names of the models to use, at least one; None: all (K).
-        clean: Rules that clean the texts, as in `configs/llm/clean`; None: the models write bare texts.
-        max_cost: Cap on money for all models of the run together, in the currency of the prices, above 0; None: no cap.
-        max_tokens: Cap on tokens, read and written, of all models of the run together, above 0; None: no cap.
-        models: Models by name.
+        use: Names of the K models to use, at least one; None: all.
+        clean: Rules that clean the texts, as in `configs/llm/clean`; None: no cleaning, for models that write nothing
+            but the text.
+        max_cost: Cap on the total cost of all models of the run, in the currency of the prices, above 0; None: no cap.
+        max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None: no cap.
+        models: Settings of the models, keyed by name.
     """
 
     use: tuple[str, ...] | None = None
@@ -246,24 +256,24 @@ class Settings:
 
     Attributes:
         run: Identity of the run, unique among all runs of these parties; random by default.
-        purpose: Purpose of the texts: part of the plan, shown to the hospitals before they approve it.
-        recipient: Recipient of the texts: also part of the plan, and shown.
+        purpose: Purpose of the texts; it is part of the plan and is shown to the hospitals before they approve it.
+        recipient: Recipient of the texts; it is part of the plan and is shown to the hospitals, too.
         embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
             they are not stored.
         reply_cache: File that stores the models' replies, which runs may share; None: in the run folder.
-        experiment_seed: Seed of prompts, sampling and built-in models, at least 0; never of noise or keys.
-        tracking: "tensorboard" writes figures of each round to RUN/tensorboard, and needs the extra `tracking`.
+        experiment_seed: Seed for prompts, sampling and built-in models, at least 0; never used for noise or keys.
+        tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the extra `tracking`.
         method: Settings of the method.
         task: Settings of the task.
         llm: Settings of the language models.
-        embedding: The encoder that coordinator and parties use.
+        embedding: The encoder that the coordinator and the parties use.
         privacy: The guarantee.
         secagg: Secure aggregation.
         federation: The parties.
         evaluation: The evaluation.
-        automatic: The method's settings that are `auto`; until a number is chosen they have the value for an unknown
-            number of records.
-        others: Further settings at the top, to which the user's settings may refer as ${NAME}.
+        automatic: Names of the method's settings that are `auto`; until a number is chosen, each has the value for an
+            unknown number of records.
+        others: Further top-level settings, to which the user's settings may refer as ${NAME}.
     """
 
     run: str
@@ -293,17 +303,18 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationSettings(Settings):
-    """All settings of a whole federation on one machine.
+    """All settings of a simulation of a whole federation on one machine.
 
     Attributes:
-        row: Row of a sweep's table: chosen by an experiment, or named by its overrides; None outside a sweep.
-        engine: "local": in this process; "flower": Flower's simulation engine on Ray.
-        client: Content of the client.yaml of all simulated parties (`client.settings`).
+        row: Name of this run's row in a sweep's table, set by an experiment or derived from the overrides; None outside
+            a sweep.
+        engine: "local": this process; "flower": Flower's simulation engine on Ray.
+        client: Content of client.yaml, the same for all simulated parties (`client.settings`).
         labels_from_records: Whether the labels were taken from private records, without noise.
-        overrides: Overrides that the run of a sweep was started with.
+        overrides: Overrides with which this run of a sweep was started.
         experiment: The experiment's table.
         refuse_disclosures: Whether the run ends as "refused" unless evaluation.metrics=[disclosures] finds nothing. Its
-            files stay; the exit code is 1.
+            files are kept; the exit code is 1.
     """
 
     federation: SimulatedFederation = field(default_factory=SimulatedFederation)

@@ -1,4 +1,4 @@
-"""Functions for a section of settings: one setting by name, a copy with another value, and its YAML form."""
+"""Functions that look up a setting in a section by name, copy a section with changes, and convert it for YAML."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -7,18 +7,18 @@ from typing import Any, ClassVar, TypeVar
 from common import validate
 
 TARGET = "_target_"
-"""Hydra's key for the class or function that makes a part."""
+"""Hydra's key for the class or function that builds a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Settings of an object that Hydra makes from a `_target_`: an encoder, a language model, or a user's own object.
+    """Settings of an object that Hydra builds from a `_target_`: an encoder, a language model, or a user's own object.
 
     The signature of the `_target_` is the schema of the settings (`build.py`).
 
     Attributes:
         place: Full name of the section, such as "llm.models.small".
-        settings: `_target_`, and the arguments.
+        settings: `_target_` and its arguments.
     """
 
     place: str
@@ -26,7 +26,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Name of the part, or an empty text."""
+        """Name of the part, or an empty string."""
         return str(self.settings.get("name", ""))
 
     @property
@@ -40,13 +40,13 @@ class MethodSettings:
     """Settings of one of our methods.
 
     Attributes:
-        name: Name in the plan and the run folder.
+        name: Name of the method in the plan and in run folders.
     """
 
     made_by: ClassVar[str] = ""
     place: ClassVar[str] = "method"
     auto_by_default: ClassVar[tuple[str, ...]] = ()
-    """Settings that are `auto` unless a number is given: their default is taken where nothing else is known."""
+    """Settings that are `auto` unless a number is given; their default applies where no number can be chosen."""
 
     name: str
 
@@ -70,9 +70,9 @@ class PromptingSettings(SynthesisSettings):
     """Settings of a method whose texts the coordinator's language models write.
 
     Attributes:
-        texts_per_request: Texts that one prompt asks for, at least 1.
-        temperature: Temperature of the language models, in [0, 2].
-        words: Length of a text to ask for, at least 1; None leaves it open.
+        texts_per_request: Number of texts that one prompt requests, at least 1.
+        temperature: Sampling temperature of the language models, in [0, 2].
+        words: Requested length of a text in words, at least 1; None leaves it open.
     """
 
     texts_per_request: int = 1
@@ -86,7 +86,7 @@ class PromptingSettings(SynthesisSettings):
 
 
 def check_label_sets_share(share: float) -> None:
-    """Refuse a share of epsilon for label sets that leaves nothing for it or for the other questions."""
+    """Raise a ConfigError if a fraction of epsilon for label sets leaves too little for these or for other queries."""
     validate.in_range(0.01, 0.99, section="method", label_sets_share=share)
 
 
@@ -96,7 +96,7 @@ class FineTuning:
 
     Attributes:
         start: Model to start from: a folder, or a name in the local cache; None: random weights.
-        epochs: Passes over the texts, at least 1.
+        epochs: Number of passes over the texts, at least 1.
         learning_rate: Learning rate of AdamW; None: 4e-4 from a checkpoint, as in the papers, 4e-3 from random weights.
         weight_decay: Weight decay of AdamW, at least 0.
         device: Device, as torch names it.
@@ -126,7 +126,7 @@ S = TypeVar("S")
 
 
 def given(**values: float | None) -> dict[str, Any]:
-    """Return the values that are not None, for checks of bounds, which do not apply to an absent value."""
+    """Return the values that are not None, as only these have bounds to check."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -140,7 +140,7 @@ def has(section: object, name: str) -> bool:
 
 
 def setting(section: object, name: str) -> Any:
-    """Return the value of a setting, such as "task.labels" of all settings; None if the section has no such setting."""
+    """Return the value of a setting, such as "task.labels" of all settings; None if there is no such setting."""
     first, _, rest = name.partition(".")
     if not has(section, first):
         return None
@@ -151,7 +151,7 @@ def setting(section: object, name: str) -> Any:
 
 
 def changed(section: S, values: Mapping[str, Any]) -> S:
-    """Return a copy of a section with other values of the named settings, such as {"privacy.epsilon": 4.0}."""
+    """Return a copy of a section with new values for the named settings, such as {"privacy.epsilon": 4.0}."""
     for name, value in values.items():
         first, _, rest = name.partition(".")
         inner = changed(setting(section, first), {rest: value}) if rest else value
@@ -165,7 +165,7 @@ def changed(section: S, values: Mapping[str, Any]) -> S:
 
 
 def as_mapping(value: Any) -> Any:
-    """Return the same section as lists and mappings, in the form for YAML and Hydra."""
+    """Return a section as lists and mappings, in the form for YAML and Hydra."""
     if isinstance(value, Part):
         return as_mapping(value.settings)
     if isinstance(value, Mapping):

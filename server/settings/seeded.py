@@ -1,4 +1,4 @@
-"""Settings of the methods whose texts start from keyphrases (DP-KPS) or abstracts (RPSG) chosen by private records."""
+"""Settings of the methods that write texts from keyphrases (DP-KPS) or abstracts (RPSG) chosen by private records."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -14,37 +14,40 @@ MECHANISMS = {
     "histogram": ("laplace", "gaussian"),
     "seed_unproven": AbstractedSeedsSpec.mechanisms,
 }
-"""Mechanisms of RPSG's query for each kind of candidates, the default first."""
+"""Mechanisms for RPSG's query, keyed by kind of candidates; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpKpsSettings(PromptingSettings):
-    """DP-KPS, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
+    """DP-KPS, with the paper's symbols and defaults; defaults that the paper does not state are ours.
 
     Attributes:
-        samples: N, total number of synthetic texts, N/C of each label; the paper has 1,000 of each label.
+        samples: N, total number of synthetic texts, N/C per label; the paper has 1,000 per label.
         vocabulary: A `.txt` of public terms, one per line.
-        first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
-        kept_terms: |V'|, terms with the highest noised counts.
-        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper has
-            epsilon 1 or 5 for it, and 5 or 10 for the densities.
-        mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
-            less noise.
-        features: I, number of features of each sketch. With Laplace noise and M records of a label, about epsilon M / 2
-            or fewer.
-        grid: B, grid units in 1 for each sketch; None: as fine as the noise's table allows, at most 256.
+        first_terms: k, number of terms of a record that count in the histogram, and in the sketch over single phrases.
+        kept_terms: |V'|, number of terms kept, those with the highest noised counts.
+        vocabulary_share: Fraction of epsilon spent on the histogram; the sketches share the rest equally. The paper
+            spends epsilon 1 or 5 on the histogram, and 5 or 10 on the densities.
+        mechanism: "laplace", as in the paper: pure DP and single features; "gaussian": (epsilon, delta)-DP and paired
+            features, with far less noise.
+        features: I, number of features of each sketch. With Laplace noise and M records per label, use at most about
+            epsilon M / 2.
+        grid: B, number of grid units in 1 for each sketch; None: as fine as the table of the noise allows, at most 256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
             encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out from
             a background of exp(-2).
-        sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
-        ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
-        length: K, phrases in a sequence, at most `kept_terms`.
-        few_shot: A file of texts from the recipient of the data; each prompt shows all of them, with their own phrases.
-            They do not belong to the parties, are not protected, and must not be test texts. None: no such texts.
-        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
-            phrases, and nothing is asked.
-        rounds: 1: no later round asks anything.
-        texts_per_request: Texts of a prompt of "only_llm"; a sequence has one prompt and one text.
+        sequence: "independent"; or "iterative": each phrase is drawn given the phrases before it, which needs very many
+            records.
+        ensemble: Ensemble for iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉ sketches.
+        length: K, number of phrases in a sequence, at most `kept_terms`.
+        few_shot: File of texts that the recipient of the data provides; each prompt shows all of them, with their own
+            phrases. They do not belong to the parties, are not protected, and must not be test texts. None: no such
+            texts.
+        ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts contain the label and no
+            phrases, and no query is asked.
+        rounds: Always 1, since no later round would ask a query.
+        texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one
+            prompt and one text.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
@@ -88,14 +91,15 @@ class DpKpsSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefinementSettings(FineTuning):
-    """Refinement of RPSG's texts, as in Table 7 of the paper; its rows are those of experiment/rpsg_table1.yaml.
+    """Refinement of RPSG's texts, as in Table 7 of the paper, whose rows are in experiment/rpsg_table1.yaml.
 
-    The other settings are those of the surrogate's training, which the paper starts from BERT-small.
+    The inherited settings are for the training of the surrogate, which the paper starts from BERT-small.
 
     Attributes:
-        similarity: Share of the texts to keep, those least similar to the variants they rephrase, in (0, 1]; 1: all.
-        nll: Share of these to keep, those that the surrogate finds least likely, in (0, 1]; 1: all, without a
-            surrogate.
+        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase, in (0, 1]; 1:
+            all.
+        nll: Fraction of the remaining texts to keep, those least likely under the surrogate, in (0, 1]; 1: all, without
+            a surrogate.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
@@ -112,36 +116,38 @@ class RefinementSettings(FineTuning):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpsgSettings(PromptingSettings):
-    """RPSG: a synthetic text for each of some seeds that records choose among public abstracts.
+    """RPSG: records choose seeds among public abstracts, and a synthetic text is written for each seed.
 
-    At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N are left after the refinement.
+    At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N remain after the refinement.
 
     Attributes:
-        samples: N, texts that are released.
+        samples: N, number of texts released.
         candidates: "pool": each record's own choice leaves its party, pure ε; "histogram": choices are summed over the
-            parties and noised, far more accurate; "seed_unproven": the paper's way, with NO guarantee (ε = ∞): texts
-            made from records leave their party.
-        pool: Abstracts that the models write, evenly over labels and models, at least 2.
+            parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee (ε = ∞):
+            texts made from records leave their party.
+        pool: Number of abstracts that the models write, evenly over labels and models, at least 2.
         abstract_words: Requested length of an abstract in words; None leaves it open.
-        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and with
-            "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
-            the others at random, which is worse than fewer choices, each of which serves for several texts.
+        choices: Number of seeds that each party chooses, or releases, a public number; None: `samples` over all
+            parties, and with "seed_unproven" one for each text written at first. A party with fewer records than
+            choices makes the remaining choices at random, which is worse than fewer choices that each serve for several
+            texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
             "histogram": "laplace", pure ε, or "gaussian"; None: the first.
-        nearest: With "pool": number of abstracts that a record counts as equally good, with all others equally bad. 0:
-            graded by cosine, which is far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        top: With "histogram": votes of a record, halved from one to the next.
-        threshold: With "histogram": noised votes that an abstract must exceed; about the noise's scale.
-        fine: With "histogram": grid units in a vote.
+        nearest: With "pool": number of abstracts that a record rates as equally good, while all others are equally bad.
+            0: ratings are cosines, which is far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
+        top: With "histogram": number of votes per record; each has half the weight of the one before.
+        threshold: With "histogram": number of noised votes that an abstract must exceed, about the scale of the noise.
+        fine: With "histogram": number of grid units in a vote.
         smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower the
             threshold then.
-        abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; the party decides in
-            client.yaml how they are made).
-        longest: With "seed_unproven": bytes of a released abstract.
-        refinement: Choice of the texts to keep.
-        texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
-        words: Length of a variant to ask for; None leaves it open.
-        rounds: 2: the first writes the variants, the second rephrases and refines them.
+        abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4; the party sets in
+            client.yaml how they are written).
+        longest: With "seed_unproven": maximum number of bytes in a released abstract.
+        refinement: Settings of the choice of texts to keep.
+        texts_per_request: Number of abstracts of the pool that one prompt requests; each seed has one prompt and one
+            text.
+        words: Requested length of a variant in words; None leaves it open.
+        rounds: Always 2: the first round writes the variants, and the second rephrases and refines them.
     """
 
     made_by: ClassVar[str] = "server.methods.rpsg.Rpsg"

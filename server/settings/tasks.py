@@ -13,14 +13,14 @@ from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
 
 NOTES_LANGUAGES = ("english", "german", "french")
-"""Languages that the demo notes have a grammar for."""
+"""Languages in which the demo notes can be generated."""
 
 
 def check_labels_per_text(number: int, labels: object) -> None:
-    """Refuse a number of labels of a text that is out of range, or above 1 where texts have none.
+    """Raise a ConfigError if a number of labels per text is out of range, or above 1 in a task without labels.
 
     Raises:
-        ConfigError: It is refused.
+        ConfigError: The number is not allowed.
     """
     validate.integers_in(1, MOST_LABELS, labels_per_text=number)
     if number > 1 and labels == NO_LABELS:
@@ -29,12 +29,12 @@ def check_labels_per_text(number: int, labels: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings(TaskSettings):
-    """Settings that all demo tasks have in common.
+    """Settings common to all demo tasks.
 
     Attributes:
-        records_per_party: Private texts of each hospital, at least 0.
-        test_records: Held-out texts, from all hospitals' styles; 0: no accuracy is measured.
-        corpus_seed: Experiment seed of the corpus, at least 0.
+        records_per_party: Number of private texts per hospital, at least 0.
+        test_records: Number of held-out texts, in the styles of all hospitals; 0: no accuracy is measured.
+        corpus_seed: Seed from which the corpus is generated, at least 0.
         labels: None for the corpus's own labels, or "unlabelled" for texts without labels.
     """
 
@@ -56,9 +56,9 @@ class DemoNotesSettings(DemoSettings):
 
     Attributes:
         records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
-        public_notes: Notes of other wards and guideline-like prose, at least 1.
+        public_notes: Number of public texts, at least 1: notes from other wards and guideline-like prose.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
-        labels_per_text: Largest number of diagnoses of a note, at most 4; above 1, a patient may have several.
+        labels_per_text: Maximum number of diagnoses per note, at most 4; above 1, a patient may have several.
         spans: Whether the models mark findings, measurements and treatments in their notes (`server/tasks/SPANS.md`).
     """
 
@@ -78,11 +78,11 @@ class DemoNotesSettings(DemoSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoMessagesSettings(DemoSettings):
-    """Invented messages to a hospital's six desks, one or two sentences each, which small real models can write.
+    """Invented messages to a hospital's six desks, each of one or two sentences, which small real models can write.
 
     Attributes:
         records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
-        public_messages: Messages to other places, such as a library or a garage, at least 1.
+        public_messages: Number of public messages, at least 1, to other organisations, such as a library or a garage.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoMessages"
@@ -96,13 +96,13 @@ class DemoMessagesSettings(DemoSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoLettersSettings(DemoSettings):
-    """Invented discharge letters of 300 to 1,500 words in sections; hospitals differ in their order.
+    """Invented discharge letters of 300 to 1,500 words in sections, whose order differs between hospitals.
 
     Attributes:
         records_per_party, test_records, corpus_seed: See `DemoSettings`.
-        labels: Always None: the labels are the headings.
-        public_notes: Letters of other wards, at least 1.
-        sections_per_text: Largest number of sections of a letter that count and are written, from 1 to 7.
+        labels: Always None, since the headings are the labels.
+        public_notes: Number of public letters, from other wards, at least 1.
+        sections_per_text: Maximum number of sections per letter, both counted in records and written, from 1 to 7.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoLetters"
@@ -127,26 +127,27 @@ class LabelledFilesSettings(TaskSettings):
     Attributes:
         name: Short name of the task, which may be part of a file name.
         kind: Kind of text, in the words of prompts, such as "discharge letter".
-        labels: Public description of each label, or "unlabelled" for texts without labels, whose files need no such
+        labels: Public description of each label, or "unlabelled" for texts without labels, whose files need no label
             column; None takes the labels from the training file, in a simulation only.
-        train: Private records, which a simulation deals out to the parties; a coordinator needs none.
+        train: Private records, which a simulation deals out to the parties; a coordinator has none.
         test: Held-out texts, or None.
-        public_text: File with one text per line, from which models may learn or show examples; or a file with a `text`
-            column and, for the models that show examples, one of topics, `topic` or `label`.
-        attributes: Public properties of a text; a zero-shot prompt names one, drawn at random.
+        public_text: File with one text per line, from which models may learn or take examples; or a file with a `text`
+            column and, for models that take examples, a column of topics, `topic` or `label`.
+        attributes: Public properties of a text, of which a zero-shot prompt mentions one at random.
         wording: Words for the texts in prompts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
-            is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
+            is the plural of `kind`; None: formed by English rules, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
-        language: Language of the texts, which decides what looks like personal information: "english", "german",
+        language: Language of the texts, which determines what is detected as personal information: "english", "german",
             "french", "spanish" or "italian".
-        labels_per_text: Largest number of labels of a text, from 1 to 64. Above 1, files may have `labels` in place of
-            `label`; of a record with more labels, the first ones count (`server/tasks/SEVERAL_LABELS.md`).
+        labels_per_text: Maximum number of labels per text, from 1 to 64. Above 1, files may have `labels` in place of
+            `label`; if a record has more labels, only the first ones count (`server/tasks/SEVERAL_LABELS.md`).
         spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
-            medicine}`; `test` and `public_text` may have such spans in JSON Lines (`server/tasks/SPANS.md`).
+            medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/SPANS.md`).
         sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
             labels (`server/tasks/SECTIONS.md`).
-        sections_per_text: Largest number of sections of a text that count and are written; None: of all headings.
+        sections_per_text: Maximum number of sections per text, both counted in records and written; None: the number of
+            headings.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"

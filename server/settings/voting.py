@@ -1,4 +1,4 @@
-"""Settings of the methods whose parties vote on texts, and of how these methods vary texts."""
+"""Settings of the methods in which parties vote on texts, and of the variation of texts in these methods."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -19,9 +19,9 @@ class Variation:
 
     Attributes:
         kind: "paraphrase" or "fill_in".
-        mask: Share of the words that a fill-in replaces, in (0, 1].
-        length_spread: Standard deviation of a variation's wanted length, as a share of its parent's length in words, in
-            [0, 1]; None asks for no length.
+        mask: Fraction of the words that a fill-in replaces, in (0, 1].
+        length_spread: Standard deviation of a variation's requested length, as a fraction of its parent's length in
+            words, in [0, 1]; None requests no length.
     """
 
     kind: str = "paraphrase"
@@ -40,17 +40,19 @@ class WaspSettings(PromptingSettings):
     """WASP, with the paper's symbols and defaults.
 
     Attributes:
-        samples: N, total number of synthetic texts, at least one per round; the paper has 6,000.
-        rounds: T, generation rounds, at least 2; T - 1 private queries.
-        top: Q, votes of one record in each direction, at most 20.
-        shots: S, exemplars in a prompt, and size of each pool, at least 2.
-        contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
-        weighting: Weigh models by votes; off for the ablation.
-        look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own embedding.
-        smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
+        samples: N, total number of synthetic texts, at least one per round; 6,000 in the paper.
+        rounds: T, number of generation rounds, at least 2, with T - 1 private queries.
+        top: Q, number of nearest and of furthest votes per record, at most 20.
+        shots: S, number of exemplars in a prompt and size of each pool, at least 2.
+        contrast: Whether to use bad exemplars as well as good ones, and furthest votes to find them; off for the
+            ablation.
+        weighting: Whether to weight models by votes; off for the ablation.
+        look_ahead: k, number of paraphrases; their mean embedding represents a candidate in votes (Aug-PE). 0: its own
+            embedding does.
+        smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
-            where texts have several labels (`task.labels_per_text`).
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; asked only
+            if texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
@@ -85,27 +87,30 @@ class WaspSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPeSettings(PromptingSettings):
-    """Aug-PE and, with a vocabulary, Aug-PE+; with the papers' terms and defaults.
+    """Aug-PE and, with a vocabulary, Aug-PE+, with the papers' terms and defaults.
 
     Attributes:
-        samples: N, total number of synthetic texts, and size of the population.
-        rounds: T, each with a private query.
+        samples: N, total number of synthetic texts, which is also the size of the population.
+        rounds: T, number of rounds, each with a private query.
         select: Choice of survivors: "rank", those with the most votes; "sample", draws in proportion to votes above the
             threshold.
-        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
-        look_ahead: k, variations whose mean embedding stands for a text in votes; 0: the text's own embedding.
+        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
+            a note says so.
+        expansion: L, at least 2: one in L texts of the next population is a survivor; the others are variations.
+        look_ahead: k, number of variations; their mean embedding represents a text in votes. 0: the text's own
+            embedding does.
         variation: Kind and length of the variations.
-        words: Length of a first text to ask for; None leaves it open.
-        fine: Grid units in a vote: lower it if sums grow too large; raise it for many parties, whose shares of noise
-            must not be too small for integers.
-        smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
+        words: Requested length of an initial text in words; None leaves it open.
+        fine: Number of grid units in a vote: lower it if sums grow too large; raise it for many parties, since integers
+            cannot represent noise shares that are too small.
+        smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
         vocabulary: Aug-PE+: a `.txt` of public terms, one per line.
-        first_terms: k, terms of a record that count in the vocabulary.
-        kept_terms: |V'|, terms with the highest noised counts that first texts are made of, at least `terms`.
-        terms: Number of random terms in a first prompt.
-        vocabulary_share: Share of epsilon spent on the vocabulary, between 0 and 1; the votes have the rest.
+        first_terms: k, number of terms of a record that count in the vocabulary.
+        kept_terms: |V'|, number of terms kept for the initial prompts, those with the highest noised counts, at least
+            `terms`.
+        terms: Number of random terms in an initial prompt.
+        vocabulary_share: Fraction of epsilon spent on the vocabulary, between 0 and 1; the votes get the rest.
     """
 
     made_by: ClassVar[str] = "server.methods.aug_pe.AugPe"
@@ -150,18 +155,20 @@ class AugPePlusSettings(AugPeSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreTextSettings(PromptingSettings):
-    """PrE-Text: seeds evolve by votes, and texts are then written from them.
+    """PrE-Text: seeds evolve by votes, and the released texts are then written from the seeds.
 
     Attributes:
         samples: N, total number of synthetic texts, written in the last phase.
-        seeds: Size of the population that evolves; None: a fifth of N, at most 400, at least `shots` for each label. A
-            seed costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
-        rounds: T, each with a private query.
-        threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        look_ahead: k, variations whose mean embedding stands for a candidate in votes; 0: the candidate's own.
-        shots: Seeds in a prompt of the last phase.
+        seeds: Size of the population that evolves; None: a fifth of N, at most 400, at least `shots` per label. A seed
+            costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
+        rounds: T, number of rounds, each with a private query.
+        threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
+            a note says so.
+        look_ahead: k, number of variations; their mean embedding represents a candidate in votes. 0: its own embedding
+            does.
+        shots: Number of seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
-        words: Length of a first or last text to ask for; None leaves it open.
+        words: Requested length in words of an initial or a released text; None leaves it open.
         fine: As in Aug-PE.
         smoothing: As in Aug-PE.
     """
@@ -189,41 +196,44 @@ class PreTextSettings(PromptingSettings):
 class DpgaSettings(SynthesisSettings):
     """DPGA-TextSyn, with the paper's defaults except for `tau`.
 
-    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in total. The
-    shares are of epsilon; the votes for texts have the rest: 0.5, less if `tau` is None, more if an ablation leaves out
-    a query. The paper's delta is 1/(M ln M), where M, the number of private records, is itself private: set
-    privacy.delta to it only if M is published anyway.
+    The first population has `initial` times N texts, and each generation writes 4 N: with T = 10, 41 N texts in total.
+    The shares are fractions of epsilon; the votes for texts get the rest: 0.5, less if `tau` is None, more if an
+    ablation leaves out a query. The paper's delta is 1/(M ln M), where M, the number of private records, is itself
+    private: set privacy.delta to it only if M is published anyway.
 
     Attributes:
-        samples: N, elites of a generation, and the synthetic texts in the end.
-        rounds: T, generations, each with a private query.
-        initial: Texts of the first population, as a multiple of N, at least 1.
-        rewritten: Rewritten elites in each generation, as a multiple of N.
-        filled: Elites with a share of their words replaced, as a multiple of N.
-        crossed: Crossovers of two elites of one label, as a multiple of N.
-        fresh: New texts from the metadata, as a multiple of N.
-        mask: Share of the words that are replaced, in (0, 1].
-        subsample: q, probability with which a record takes part in the votes, in (0, 1]; 1: all do.
-        redraw: A separate subsample for each generation, which is charged accordingly; otherwise one for all.
-        length: Whether to ask for lengths; off for the ablation.
+        samples: N, number of elites in a generation, and of synthetic texts released.
+        rounds: T, number of generations, each with a private query.
+        initial: Number of texts in the first population, as a multiple of N, at least 1.
+        rewritten: Number of rewritten elites in each generation, as a multiple of N.
+        filled: Number of elites with a fraction of their words replaced, as a multiple of N.
+        crossed: Number of crossovers of two elites of one label, as a multiple of N.
+        fresh: Number of new texts written from the metadata, as a multiple of N.
+        mask: Fraction of the words that are replaced, in (0, 1].
+        subsample: q, probability that a record takes part in the votes, in (0, 1]; 1: all records do.
+        redraw: Whether to draw a separate subsample for each generation, which is charged accordingly; otherwise one
+            serves all.
+        length: Whether to query the lengths of records; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
-            truth, the better.
+            actual range of lengths, the better.
         bins: Number of bins of the length histogram.
-        keywords: Keywords of each label, listed by the models and voted on; 0 for the ablation.
+        keywords: Number of keywords per label, listed by the models and voted on; 0 for the ablation.
         keyword_temperature: Temperature of the language models when they list keywords, in [0, 2].
         softmax: Number of additional votes that make a keyword e times as likely.
         suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
-        tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None is the paper's
-            way: it asks for the mean similarity of private records, which drops most texts that records voted for.
-        tau_step: Step by which the threshold grows until there are N elites; 0: it does not grow, and there may be
-            fewer.
-        buckets: Buckets of the query for that similarity: a public guess of the number of one party's records.
-        label_share: Share of epsilon for the label histogram; in a task without labels it goes to the votes.
-        length_range_share: Share for the length range.
-        length_share: Share for the length histogram.
-        keyword_share: Share for the votes on keywords.
-        similarity_share: Share for the mean similarity; the paper does not charge it.
-        temperature: Temperature of the language models, in [0, 2].
+        tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None follows the
+            paper: it queries the mean similarity of private records, a threshold that drops most texts that records
+            voted for.
+        tau_step: Step by which the threshold grows until there are N elites; 0: it stays, and there may be fewer
+            elites.
+        buckets: Number of buckets in the query for the mean similarity: a public guess of the number of records of one
+            party.
+        label_share: Fraction of epsilon for the label histogram; in a task without labels, the votes get it.
+        length_range_share: Fraction for the length range.
+        length_share: Fraction for the length histogram.
+        keyword_share: Fraction for the votes on keywords.
+        similarity_share: Fraction for the mean similarity, which the paper does not charge.
+        temperature: Sampling temperature of the language models, in [0, 2].
         fine: As in Aug-PE.
         smoothing: As in Aug-PE.
     """

@@ -1,9 +1,9 @@
-"""The demo of long texts: invented discharge letters in sections, with the findings of the demo notes.
+"""Demo data with long texts: invented discharge letters in sections, with the findings of the demo notes.
 
 The letters describe no real patient. A letter has six or seven of seven sections and 300 to 1,500 words. Hospitals
-differ in wording, in the order of their sections, in which of them they leave out, and in how much they say about each
-finding. The public text is other wards' letters: the same headings in another order, other complaints, and often one of
-the same conditions.
+differ in wording, in the order of sections, in the sections that they leave out, and in how much they write about each
+finding. The public texts are letters from other wards, with the same headings in another order, other complaints, and
+often one of the same conditions.
 """
 
 from functools import lru_cache
@@ -25,7 +25,7 @@ HEADINGS = {
     "Treatment": "what the patient was given on the ward: treatment, dose, plan, pharmacist, well tolerated",
     "Recommendations": "please see the patient: tablets go on for weeks, blood test, outpatient clinic, physiotherapy",
 }
-"""The headings, with their public descriptions."""
+"""The headings, each with its public description."""
 TASK = Task(
     name="demo_letters",
     kind="discharge letter",
@@ -98,20 +98,20 @@ _LEADS = {
 
 
 def private_letters(hospital: int, count: int, experiment_seed: int) -> list[Record]:
-    """Write `count` letters of one hospital, numbered from 0."""
+    """Return `count` letters from one hospital; hospitals are numbered from 0."""
     rng = experiment(experiment_seed, "private letters", hospital)
     return [_letter(rng, hospital % 3) for _ in range(count)]
 
 
 def held_out_letters(count: int, experiment_seed: int) -> list[Record]:
-    """Write `count` letters for testing, each in the manner of one of three hospitals, drawn at random."""
+    """Return `count` letters for testing, each in the style of one of three hospitals, drawn at random."""
     rng = experiment(experiment_seed, "held-out letters")
     return [_letter(rng, int(rng.integers(3))) for _ in range(count)]
 
 
 @lru_cache(maxsize=2)  # a run reads them several times
 def public_sections(count: int, experiment_seed: int) -> tuple[Example, ...]:
-    """Write `count` letters of other wards, and return their sections, each with its heading as the topic."""
+    """Return the sections of `count` letters from other wards, each section with its heading as the topic."""
     rng = experiment(experiment_seed, "public letters")
     letters = (_parts(rng, 3) for _ in range(count))
     return tuple(Example(text=body, topic=heading) for letter in letters for heading, body in letter)
@@ -123,7 +123,7 @@ def _letter(rng: np.random.Generator, hospital: int) -> Record:
 
 
 def _parts(rng: np.random.Generator, hospital: int) -> list[tuple[str, str]]:
-    """Write the sections of a letter in the hospital's order."""
+    """Return the sections of a letter as (heading, text) pairs, in the hospital's order."""
     elsewhere = hospital == len(_ORDERS) - 1
     column = int(rng.integers(len(ENGLISH.labels) + elsewhere))  # the last one: none of the four conditions
     complaint = str(rng.choice(np.array(ENGLISH.ward_complaints))) if elsewhere else ENGLISH.complaint
@@ -160,7 +160,7 @@ def _sentences(rng: np.random.Generator, heading: str, phrase: str, hospital: in
 
 
 def _some(rng: np.random.Generator, ways: tuple[str, ...], hospital: int) -> list[str]:
-    """Return some of these sentences in random order; a hospital that says more gets more of them."""
+    """Return some of these sentences in random order; a hospital that writes more uses more of them."""
     number = max(1, round(_MENTIONED[hospital] * len(ways)))
     return [_filled(rng, (ways[place],)) for place in rng.permutation(len(ways))[:number]]
 

@@ -1,4 +1,4 @@
-"""Public description of a task, from its configuration."""
+"""Construction of a task's public description from its configuration."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def task_from(settings: Mapping[str, Any]) -> Task:
-    """Check a task's settings and make a `Task` from them.
+    """Check a task's settings, and return the `Task` made from them.
 
     Args:
-        settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
-            least two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
+        settings: `name`, which must be valid in a file name; `kind`, the kind of text; `labels`, a mapping of at least
+            two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
             `wording`, a mapping with the fields of `Wording`, `structure`, a mapping for `Structure.of`, `language`,
             `labels_per_text`, `spans`, a mapping of types to public descriptions, and in place of labels `sections`, a
             mapping of headings to public descriptions, with `sections_per_text`. The default description of a label, a

@@ -1,6 +1,6 @@
-"""The tables of a grammar of demo notes, which each language fills in; `demo_notes` generates the notes from them.
+"""The tables of a grammar of demo notes, which each language provides; `demo_notes` generates the notes from them.
 
-The findings, their sections and their frequencies are the same in all languages, and are listed in this module alone.
+The findings, their sections and their frequencies are the same in all languages, and are listed only in this module.
 Sections are H, the history; B, the background; E, the examination; T, the tests; P, the plan. There are three ways of
 writing: plain, clipped and formal.
 """
@@ -64,27 +64,27 @@ Three = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """What a language says in demo notes.
+    """The words and sentences of demo notes in one language.
 
-    Of a pair of texts on a patient, the first is about a man and the second about a woman. A tuple of three has one
+    In a pair of texts about a patient, the first is about a man and the second about a woman. A tuple of three has one
     entry for each way of writing.
 
     Attributes:
         task: Public description of the notes; its labels are in the order of the frequencies.
-        finding_ways: Lines of a finding's name and, in each way of writing, "present | absent"; the history and the
-            background in plain writing are verbs with all that follows, everything else can stand after a colon.
-        ward_ways: Lines of a section and the three ways to write what other wards write about.
+        finding_ways: Lines with a finding's name and, for each way of writing, "present | absent". In plain writing,
+            phrases for the history and the background begin with a verb; all other phrases can follow a colon.
+        ward_ways: Lines with a section and, for each way of writing, a phrase from other wards' notes.
         complaint: Complaint of the hospitals' patients.
         ward_complaints: Complaints on other wards.
         openings: Pairs of first sentences with {age}, {complaint} and {days}.
-        measurements: What was measured: {rate}, {saturation}, {pressure} and {heat}.
+        measurements: The measured values, with {rate}, {saturation}, {pressure} and {heat}.
         subjects: A pronoun and a noun, for a man and for a woman, with capital letters.
         leads: For each section and way, two beginnings of a section in running text, with {She}, {she} and {Patient}.
         heads: For each way, the headings of the five sections.
-        conditions: The labels' conditions, in the words of a sentence.
+        conditions: The labels' conditions, worded for use in a sentence.
         usual: For each way, three sentences about a finding {0} and a condition {1} that often has it.
-        unusual: The same where the condition hardly ever has it.
-        conjunction: Word between the last two of a list, with its white space.
+        unusual: The same, for a condition that hardly ever has the finding.
+        conjunction: Word between the last two items of a list, with its white space.
         marks: Colon after a heading, and separator of a block's items, with their white space.
         decimal_sign: The decimal sign.
     """
@@ -113,7 +113,7 @@ class Grammar:
 
     @cached_property
     def findings(self) -> tuple[tuple[str, tuple[int, ...], tuple[list[str], ...]], ...]:
-        """Section, frequencies, and the texts "present" and "absent" in each way of writing, of each finding."""
+        """For each finding: section, frequencies, and the texts "present" and "absent" in each way of writing."""
         ways = {name: texts for name, *texts in _lines(self.finding_ways)}
         return tuple(
             (section, percents, tuple(way.split(" | ") for way in ways[name]))
@@ -122,10 +122,10 @@ class Grammar:
 
     @cached_property
     def elsewhere(self) -> tuple[tuple[str, ...], ...]:
-        """Section, and the three ways of writing, of what other wards write about."""
+        """For each subject of other wards' notes: its section and the three ways of writing it."""
         return tuple(map(tuple, _lines(self.ward_ways)))
 
 
 def _lines(table: str) -> list[list[str]]:
-    """Split a table into lines, and these into parts."""
+    """Return the lines of a table, each split into its parts."""
     return [[part.strip() for part in line.split(" / ")] for line in table.strip().splitlines()]

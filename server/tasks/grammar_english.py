@@ -1,4 +1,4 @@
-"""Demo notes in English: the words of an emergency department's notes on breathlessness. They describe no real patient."""
+"""Words for demo notes in English: emergency notes on breathlessness, which describe no real patient."""
 
 # ruff: noqa: E501 — a finding is one line of the table
 from server.domain import Task, Wording

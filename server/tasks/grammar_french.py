@@ -1,4 +1,4 @@
-"""Demo notes in French: the words of a service d'urgences on breathlessness. The notes describe no real patient."""
+"""Words for demo notes in French: notes of a service d'urgences on breathlessness, which describe no real patient."""
 
 # ruff: noqa: E501 — a finding is one line of the table
 from server.domain import Task, Wording

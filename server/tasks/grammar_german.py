@@ -1,4 +1,4 @@
-"""Demo notes in German: the words of a Notaufnahme's notes on breathlessness. They describe no real patient."""
+"""Words for demo notes in German: notes of a Notaufnahme on breathlessness, which describe no real patient."""
 
 # ruff: noqa: E501 — a finding is one line of the table
 from server.domain import Task, Wording

@@ -1,6 +1,6 @@
 """Sources of a task: its public description, public texts, and held-out texts for evaluation.
 
-Private records are not here: a party reads its own file (`client/records.py`), and a simulation deals them out
+Private records are not here: a party reads its own file (`client/records.py`), and a simulation distributes them
 (`simulations/federation/parties.py`).
 """
 
@@ -23,7 +23,7 @@ from server.tasks.span_files import read_examples, read_spans, read_types
 
 
 class Source(Protocol):
-    """Source of the data of one task."""
+    """Source of a task's data."""
 
     def task(self) -> Task:
         """Return the public description of the data."""
@@ -42,12 +42,12 @@ class Source(Protocol):
 
 
 def _as_set(task: Task, labels: str | None) -> Task:
-    """Return a demo's task, without labels if that is set."""
+    """Return a demo's task, without labels if `labels` is set."""
     return task if labels is None else task.without_labels()
 
 
 def _records(records: list[Record], labels: str | None) -> list[Record]:
-    """Return a demo's records, without labels if that is set."""
+    """Return a demo's records, without labels if `labels` is set."""
     return records if labels is None else [replace(record, label=UNLABELLED) for record in records]
 
 
@@ -81,7 +81,7 @@ class DemoNotes(DemoNotesSettings):
         return demo_notes.test_spans(self.test_records, self.corpus_seed, self.language, self.labels_per_text)
 
     def private(self, hospital: int, count: int) -> list[Record]:
-        """Return `count` private notes of one hospital; hospitals are numbered from 0."""
+        """Return `count` private notes from one hospital; hospitals are numbered from 0."""
         diagnoses = self.labels_per_text
         notes = demo_notes.private_notes(hospital, count, self.corpus_seed, self.language, diagnoses)
         return _records(notes, self.labels)
@@ -108,7 +108,7 @@ class DemoMessages(DemoMessagesSettings):
         return _records(demo_messages.held_out_messages(self.test_records, self.corpus_seed), self.labels)
 
     def held_out_spans(self) -> list[Example]:
-        """Return no text: the messages have no spans."""
+        """Return an empty list, since the messages have no spans."""
         return []
 
     def private(self, hospital: int, count: int) -> list[Record]:
@@ -125,7 +125,7 @@ class DemoLetters(DemoLettersSettings):
         return replace(demo_letters.TASK, labels_per_text=self.sections_per_text)
 
     def public_texts(self) -> list[str]:
-        """Return texts from which the built-in models may learn: sections."""
+        """Return the sections from which the built-in models may learn."""
         return [example.text for example in self.public_examples()]
 
     def public_examples(self) -> list[Example]:
@@ -137,24 +137,24 @@ class DemoLetters(DemoLettersSettings):
         return demo_letters.held_out_letters(self.test_records, self.corpus_seed)
 
     def held_out_spans(self) -> list[Example]:
-        """Return no text: the letters have no spans."""
+        """Return an empty list, since the letters have no spans."""
         return []
 
     def private(self, hospital: int, count: int) -> list[Record]:
-        """Return `count` private letters of one hospital; hospitals are numbered from 0."""
+        """Return `count` private letters from one hospital; hospitals are numbered from 0."""
         return demo_letters.private_letters(hospital, count, self.corpus_seed)
 
 
 Demo = DemoNotes | DemoMessages | DemoLetters
-"""A source whose private texts are those of one hospital or another."""
+"""A source that can generate private texts for any hospital."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFiles(LabelledFilesSettings):
-    """Files with the columns `text,label`, or `text` alone (CSV, JSON Lines or Parquet); or FHIR."""
+    """Files with the columns `text,label`, or `text` alone (CSV, JSON Lines or Parquet), or FHIR files."""
 
     def __post_init__(self) -> None:
-        """Raise `ConfigError` if the public text is the private records: prompts show public text word for word."""
+        """Raise `ConfigError` if the public texts are the private records, since prompts quote public texts."""
         LabelledFilesSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
             raise ConfigError(
@@ -229,7 +229,7 @@ class LabelledFiles(LabelledFilesSettings):
         return self._in_sections(examples) if self.sections else examples
 
     def _in_sections(self, examples: list[Example]) -> list[Example]:
-        """Return the sections of public texts, each with its heading as the topic; a text without any stays whole."""
+        """Return the sections of public texts, with their headings as topics; a text without sections stays whole."""
         parts = []
         for example in examples:
             found = sections(example.text, self.sections)
@@ -239,30 +239,30 @@ class LabelledFiles(LabelledFilesSettings):
         return parts
 
     def held_out(self) -> list[Record]:
-        """Return the records of the file of test texts; none if `test` is not set."""
+        """Return the records from the file of test texts; none if `test` is not set."""
         if not self.test:
             return []
         with named_by("task.test"):
             return self.read(self.test)
 
     def held_out_spans(self) -> list[Example]:
-        """Return the rows of the file of test texts that have spans; none if `test` is not set."""
+        """Return the rows with spans from the file of test texts; none if `test` is not set."""
         if not self.test:
             return []
         with named_by("task.test"):
             return read_examples(self.test, self.spans or ())
 
     def read(self, path: str) -> list[Record]:
-        """Return the records of a labelled file of this task; texts in sections need no labels.
+        """Return the records of a labelled file for this task; texts in sections need no labels.
 
         Raises:
-            DataError: The file is wrong, or a text has none of the task's headings; the message has its place.
+            DataError: The file is invalid, or a text has none of the task's headings; the message states where.
         """
         labels = [UNLABELLED] if self.sections else list(self.task().labels)
         return self.checked(read_records(path, labels, show_names=True), path)
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
-        """Return the records of a file of this task.
+        """Return the records of a file for this task, after checking their structure.
 
         Raises:
             DataError: A text does not have the task's structure.
@@ -274,7 +274,7 @@ class LabelledFiles(LabelledFilesSettings):
         return records
 
     def _reading(self) -> Callable[[str], str]:
-        """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
+        """Return a function that extracts the text field of a public text, or an unstructured text unchanged."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str
 
 
@@ -282,7 +282,8 @@ def check_sections(records: Sequence[Record], task: Task, path: object) -> None:
     """Raise `DataError` if a text has none of the task's headings.
 
     Raises:
-        DataError: A text has none of the headings; the message has the number of its record, and no word of it.
+        DataError: A text has none of the headings; the message contains the number of its record, but no word of the
+            text.
     """
     for number, record in enumerate(records, start=1):
         if not sections(record.text, task.labels):
@@ -291,7 +292,7 @@ def check_sections(records: Sequence[Record], task: Task, path: object) -> None:
 
 
 def unmarked_types(source: Source) -> str | None:
-    """Return a warning about planned types of spans that no public text marks; None if there are none."""
+    """Return a warning about planned types of spans that no public text marks; None if all types are marked."""
     types = source.task().spans
     examples = source.public_examples() if types else []
     marked = {span.type for example in examples for span in example.spans or ()}

@@ -1,9 +1,9 @@
-"""Reads texts with spans from JSON Lines.
+"""Reading of texts with spans from JSON Lines.
 
     {"text": "took aspirin", "spans": [{"start": 5, "end": 12, "type": "drug"}]}
 
-Such files are public texts or held-out ones. No hospital's file has spans: its records are embedded as they are. Files
-in other formats, and rows without the field, have no spans.
+Such files contain public or held-out texts. A hospital's file has no spans, since its records are embedded as they are.
+Files in other formats, and rows without the field `spans`, have no spans.
 """
 
 import json
@@ -26,26 +26,26 @@ def read_spans(path: str | Path, types: Collection[str]) -> list[Spans | None]:
 
     Args:
         path: The file.
-        types: The planned types. Spans of other types are left out: a corpus may have more than the task wants.
+        types: The planned types. Spans of other types are left out: a corpus may have more types than the task uses.
 
     Returns:
-        One entry for each row, in the file's order, or None for a row without the field. The list is empty for another
-        format.
+        One entry for each row, in the file's order, which is None for a row without the field. The list is empty for
+        other formats.
 
     Raises:
-        DataError: Spans are malformed, or do not fit their text; the message has path and line, the number of the
-            first wrong span, counted from 1, and what is wrong with it, and no text.
+        DataError: Spans are malformed, or do not fit their text; the message contains the path, the line, the number of
+            the first wrong span (counted from 1) and the problem, but no text.
     """
     return [_spans(row, types, where=where) for where, row in _rows(path)]
 
 
 def read_types(path: str | Path) -> set[str]:
-    """Return all types of a file's spans, planned or not; errors are as in `read_spans`."""
+    """Return all types of spans in a file, planned or not; errors are the same as in `read_spans`."""
     return {span.type for where, row in _rows(path) for _, span in _numbered(row.get("spans") or [], where=where)}
 
 
 def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
-    """Return the texts of a file that have spans; none if there are no types.
+    """Return the texts of a file that have spans; an empty list if `types` is empty.
 
     Raises:
         DataError: As in `read_spans`, or the file cannot be read.
@@ -57,7 +57,7 @@ def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
 
 
 def _rows(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a JSON Lines file, each with its place; yield none of another format."""
+    """Yield the rows of a JSON Lines file, each with its location; yield nothing for other formats."""
     file = Path(path)
     if file.suffix.lower() != ".jsonl":
         return
@@ -77,7 +77,7 @@ def _spans(row: dict[str, Any], types: Collection[str], *, where: str) -> Spans 
 
 
 def _numbered(given: object, *, where: str) -> list[tuple[int, Span]]:
-    """Return the spans of a row with their numbers, from 1."""
+    """Return the spans of a row, each with its number, counted from 1."""
     if not isinstance(given, list):
         raise _wrong("no list", where)
     numbered = []

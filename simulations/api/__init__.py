@@ -1,1 +1,1 @@
-"""Simulations from Python: the functions, the tables that they take, and the result that they return."""
+"""Simulations from Python: the functions, the tables that they accept, and the result that they return."""

@@ -12,9 +12,9 @@ when the call ends, except after `kill -9`, or a signal outside the main thread.
 records than a run folder of the command, and `resume` needs the same tables again. Files given by their paths are read
 in place, as by the command.
 
-Every error is a `common.errors.CaucusError`, including the error about a setting that Hydra rejects. A call leaves the
-working directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and
-the logger "caucus" passes it on to the existing handlers.
+Every error is a `common.errors.CaucusError`, even if Hydra rejects a setting. A call leaves the working directory,
+Hydra's state and the process's logging unchanged: the log is written to `run.log` in the run folder, and the logger
+"caucus" also passes it on to the existing handlers.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_fil
 __all__ = ["Result", "plan", "resume", "simulate"]
 
 Labels = Mapping[str, str | None] | Sequence[str]
-"""Labels with their public descriptions, or the labels alone; or "unlabelled": the texts have none."""
+"""Labels with their public descriptions, or the labels alone; or "unlabelled" if the texts have no labels."""
 
 _IN_MEMORY = "caucus-in-memory-"
 _COLUMNS = {"train": LABELLED, "test": LABELLED, "public_text": PUBLIC}
@@ -75,21 +75,21 @@ def simulate(
         >>> result.texts.head(), result.privacy["epsilon"], result.report
 
     Args:
-        train: Private records, dealt out to the parties; None takes the task of `overrides`, by default the demo's.
-            Records without labels may be plain texts.
-        test: Held-out records, on which the texts are measured.
-        public_text: Public text, from which built-in models learn, and from which prompts show examples.
+        train: Private records, which are dealt out to the parties; None uses the task in `overrides`, by default the
+            demo's. Records without labels may be plain texts.
+        test: Held-out records, on which the texts are evaluated.
+        public_text: Public text, from which built-in models learn and which provides the examples in prompts.
         labels: The task's labels. None takes them from `train`, which only a simulation may do.
         method: Name of a method in `configs/method` or in `config_dir`.
         parties: Number of hospitals.
         epsilon: Total privacy loss, above 0; `math.inf` adds no noise.
         delta: A public constant, well below 1 / (number of records).
-        folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as for the command.
+        folder: The run folder, new or empty; None for `runs/DATE/TIME-METHOD`, as with the command.
         overrides: Further settings, as on the command line; they take precedence over the arguments.
         config_dir: Folder of your own configurations, as with the command's `--config-dir`.
 
     Returns:
-        The complete result. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
+        The complete result. After Ctrl-C, or if a model fails, the run can be continued from its folder (`resume`).
 
     Raises:
         CaucusError: ConfigError or DataError before any private data is queried; other errors if the run fails.
@@ -116,12 +116,12 @@ def resume(
     Args:
         folder: The run folder.
         train: The table that the run was started with, if it was in memory. Other records would break the guarantee.
-        test: The test table of that start, if it was in memory.
-        public_text: The public texts of that start, if they were in memory.
+        test: The test table that the run was started with, if it was in memory.
+        public_text: The public texts that the run was started with, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
 
     Raises:
-        CaucusError: As in `simulate`; a CheckpointError if the folder cannot be resumed.
+        CaucusError: As in `simulate`; it is a CheckpointError if the run cannot be resumed.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
@@ -151,18 +151,18 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Return the queries and the cost of a run with these arguments, before any private record is read.
+    """Return the queries and the cost of a run with these arguments, without reading any private record.
 
-    It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, the total
-    ε and δ, and the expected calls and tokens. Records are not read, so `labels` are needed, and the signal needs a
-    public guess of the number of records: `overrides=["federation.expected_records=300"]`.
+    The content is the same as `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected
+    signal, the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and
+    the signal requires a public guess of the number of records: `overrides=["federation.expected_records=300"]`.
 
     Args:
         train: Not read; accepted so that the arguments can be those of `simulate`.
         test: Not read.
         public_text: As in `simulate`.
         labels: The task's labels.
-        method: As in `simulate`, like the following arguments.
+        method: As in `simulate`.
         parties: Number of hospitals.
         epsilon: Total privacy loss.
         delta: A public constant.
@@ -170,7 +170,7 @@ def plan(
         config_dir: Folder of your own configurations.
 
     Raises:
-        CaucusError: A setting is wrong, or no plan can be made.
+        CaucusError: A setting is invalid, or no plan can be made.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         named = {"train": train, "test": test, "public_text": public_text}
@@ -185,7 +185,7 @@ def plan(
 def _files(
     tables: Mapping[str, Table | Texts | None], folder: Path, *, unread: Sequence[str] = (), labelled: bool = True
 ) -> dict[str, Path]:
-    """Return the paths of the given tables, keyed by name. Write tables in memory to `folder` unless in `unread`."""
+    """Return the paths of the given tables, keyed by name; write tables in memory to `folder` unless in `unread`."""
     columns = _COLUMNS if labelled else {"train": ALONE, "test": ALONE, "public_text": PUBLIC}
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
@@ -263,7 +263,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """Translate an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
+    """Convert an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:
@@ -276,7 +276,7 @@ def _errors_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hydra_of_ours() -> Iterator[None]:
-    """Clear Hydra's global state for our configurations, and restore it afterwards for a program that uses Hydra."""
+    """Clear Hydra's global state for our configurations, and restore it afterwards for programs that use Hydra."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -287,7 +287,7 @@ def _hydra_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
-    """Write the log into the folder's `run.log`. Warnings are also shown if the program has no handler for them."""
+    """Write the log to `run.log` in the folder; warnings are also shown if the program has no handler for them."""
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")

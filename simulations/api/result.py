@@ -1,4 +1,4 @@
-"""Results of a run from its folder, for Python and notebooks."""
+"""The result of a run, loaded from its folder, for Python and notebooks."""
 
 import html
 import json
@@ -32,7 +32,7 @@ _HEIGHT = 800
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a run, an HTML page that a notebook displays.
+    """The report of a run: an HTML page that a notebook displays.
 
     Attributes:
         path: Path of `report.html`.
@@ -41,7 +41,7 @@ class Report:
     path: Path
 
     def _repr_html_(self) -> str:
-        """Return the page in a separate frame, whose script cannot reach the notebook."""
+        """Return the page in a separate frame, so that its script cannot access the notebook."""
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -49,17 +49,17 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a run: the content of its run folder at the time when it was loaded.
+    """The result of a run: the content of its run folder at the time of loading.
 
     Attributes:
         folder: The run folder.
-        status: "complete"; "partial" for a run that can be resumed, whose last figures are missing; "refused" for a
-            complete run whose texts disclose private records, or could not be tested for that.
+        status: "complete"; "partial" for a run that can be resumed and lacks its last figures; "refused" for a complete
+            run with texts that disclose private records, or that could not be tested for that.
         texts: The synthetic texts, with the columns text, label, model, round (from 1; 0 before any vote) and weight.
             Methods that estimate labels add the column `probabilities.LABEL` for each label; a task with types of spans
             adds `spans`, a list of mappings, and one with sections has `sections` in place of labels.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
-        privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
+        privacy: `privacy.json`: the guarantee, what was spent, and what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
         report: The HTML report of the run; a notebook displays it.
     """
@@ -74,7 +74,7 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Result":
-        """Return the result of the run in this folder, however the run was started.
+        """Return the result of the run in this folder, no matter how the run was started.
 
         Raises:
             CheckpointError: The folder is not a run folder.
@@ -98,10 +98,10 @@ class Result:
 
     @property
     def classifier(self) -> TextClassifier:
-        """The classifier made of the numbers that a census released; it has scikit-learn's `predict` and `score`.
+        """The classifier made from the statistics that a census released; it has scikit-learn's `predict` and `score`.
 
         Raises:
-            ConfigError: The method's released numbers are not a classifier, or the run is partial.
+            ConfigError: The method's released statistics do not form a classifier, or the run is partial.
         """
         return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load(self.folder).embedding))
 

@@ -1,7 +1,7 @@
-"""The texts of a run as files: callers give texts in memory (a data frame, a list of records) or as the path of a file.
+"""Files with the texts of a run; callers pass texts in memory (a data frame, a list of records) or a file's path.
 
-Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show column
-names only if all of them look like names, since a file without a header has its first record there.
+Errors name an invalid row by its position in the table, counted from 0 as in Python, and never quote it. They show
+column names only if all of them look like names, since in a file without a header the first record is in their place.
 """
 
 import json
@@ -19,23 +19,24 @@ from common.file_diagnosis import joined, label_columns, look_like_names
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
-"""Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
-pairs (text, label) or as `Record`; or the path of a file as in `task.train`. Texts with several labels have `labels`, a
-list, in place of `label`. Without labels, `text` is enough, and rows may be texts."""
+"""Labelled texts: a data frame with the columns `text` and `label`, and optionally `user`; rows as mappings with these
+keys, as pairs (text, label) or as `Record`; or the path of a file as in `task.train`. Texts with several labels have
+`labels`, a list, in place of `label`. Without labels, `text` is enough, and rows may be plain texts."""
 
 Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
-"""Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
+"""Public texts: a data frame with the column `text`, optionally `topic` or `label`; rows as mappings or texts; or a
+path."""
 
 
 class Columns(NamedTuple):
-    """Required and optional columns of a kind of table; optional columns are used if the table has them."""
+    """Required and optional columns of a type of table; optional columns are used if the table has them."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
 
 
 LABELLED, ALONE = Columns(("text", "label"), ("user",)), Columns(("text",), ("user",))
-"""Records with and without labels."""
+"""Columns of records with labels, and of records without."""
 PUBLIC = Columns(("text",), ("topic", "label"))
 
 
@@ -49,7 +50,7 @@ def as_file(name: str, table: object, columns: Columns, folder: Path) -> Path:
         folder: An existing folder that is closed to other accounts.
 
     Raises:
-        DataError: A row is wrong; the message has the position of the first wrong row.
+        DataError: A row is invalid; the message contains the position of the first invalid row.
     """
     if is_path(table):
         return Path(table).resolve()
@@ -143,7 +144,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Return a phrase with the column names, or with their number unless all of them look like names."""
+    """Return a phrase with the column names if all of them look like names, otherwise with their number."""
     if not names:
         return "no column"
     if not look_like_names(names):

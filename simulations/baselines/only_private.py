@@ -1,7 +1,7 @@
 """OnlyPrivate: the small model trained on all private records together, at ε = ∞ (WASP, section 5.1, baselines).
 
-It is an upper bound for synthetic texts. It needs all records in one place, so it exists only in a simulation
-(`simulations/baselines/unprotected.py`).
+Its accuracy is an upper bound for synthetic texts. This baseline needs all records in one place, so it exists only in a
+simulation (`simulations/baselines/unprotected.py`).
 """
 
 import logging
@@ -31,10 +31,10 @@ NOT_COVERED = "The private records: nothing about them is protected."
 
 
 def only_private(settings: SimulationSettings, folder: Path) -> None:
-    """Write the run folder of a run that trains on the records, without queries or releases.
+    """Write the run folder of a run that trains on the records themselves, without queries or releases.
 
     Raises:
-        ConfigError: There are no held-out texts to measure on.
+        ConfigError: There are no held-out texts for the evaluation.
     """
     started = time.monotonic()
     source, private, held_out = unprotected.records_of(settings)
@@ -53,7 +53,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
 
 
 def check_labels(task: Task) -> None:
-    """Reject a task without labels, since only a classifier of the records is measured.
+    """Raise a ConfigError if a task has no labels, since only a classifier of the records is measured.
 
     Raises:
         ConfigError: The task has no labels.

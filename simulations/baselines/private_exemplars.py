@@ -1,9 +1,10 @@
-"""Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
+"""Private exemplars: texts from prompts that show private records, and these records as training data, at ε = ∞.
 
-It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes are
-expected between this baseline and a run without votes. A prompt has as many records as a prompt of WASP has texts. With
-`method.texts=false` no text is written, and the exemplars alone train the small model. It exists only in a simulation
-(`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
+This baseline shows the benefit of exemplars without any protection: the results of methods that choose synthetic
+exemplars by private votes are expected between this baseline and a run without votes. A prompt contains the same number
+of records as a prompt of WASP contains texts. With `method.texts=false` no text is written, and the small model is
+trained on the exemplars alone. The baseline exists only in a simulation (`simulations/baselines/unprotected.py`), and
+only language models on this machine see the records.
 """
 
 import time
@@ -46,11 +47,11 @@ NOT_COVERED = "The private records that prompts showed: nothing about them is pr
 
 
 def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
-    """Write the run folder of a run whose prompts show private records.
+    """Write the run folder of a run with prompts that show private records.
 
     Raises:
-        ConfigError: A setting is out of range, there are no held-out texts to measure on, or a record would be sent to
-            another machine.
+        ConfigError: A setting is out of range, there are no held-out texts for the evaluation, or a record would be
+            sent to another machine.
         ProviderError: A language model fails.
     """
     started = time.monotonic()
@@ -79,7 +80,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw `count` records of each label at random, or all if there are fewer; return their texts, keyed by label."""
+    """Return the texts of `count` random records of each label, or of all if there are fewer, keyed by label."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]
@@ -100,7 +101,7 @@ def _written(
     shown: Mapping[str, Sequence[str]],
     held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
-    """Write the texts; return them as a state of the run, and their figures. Neither is protected."""
+    """Write the texts; return them as a state of the run, and the figures on them. Neither is protected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(

@@ -1,7 +1,7 @@
 """The run folder of a baseline that uses private records without any protection; it exists only in a simulation.
 
-The configuration of such a method names no class (`_target_`) that a coordinator could build, and `server/app.py`
-rejects it. The first sentence of its `privacy.json` says that epsilon is infinite, and why.
+The configuration of such a method names no class (`_target_`) that a coordinator could instantiate, and `server/app.py`
+rejects it. The first sentence in its `privacy.json` states that epsilon is infinite, and why.
 """
 
 import math
@@ -30,7 +30,8 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
-        ConfigError: There are no held-out texts to measure on, or the task has several labels a text or types of spans.
+        ConfigError: There are no held-out texts for the evaluation, or the task has several labels per text or types of
+            spans.
     """
     source: Source = build(settings.task)
     name, task = f"method {settings.method.name}", source.task()
@@ -56,7 +57,7 @@ def write(
     """Write the run folder and its report.
 
     Args:
-        settings: Settings of the run, with the name of the baseline as that of its method.
+        settings: Settings of the run; the name of the method is that of the baseline.
         folder: The run folder.
         task: Description of the texts.
         state: The run's texts and rounds, if any.

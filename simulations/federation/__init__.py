@@ -1,1 +1,1 @@
-"""The parties of a simulation: the dealing of records to them, and the delivery of messages."""
+"""The parties of a simulation: how records are dealt to them, and how messages are delivered."""

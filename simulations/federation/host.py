@@ -2,8 +2,8 @@
 
 python -m simulations.federation.host RUN_FOLDER SOCKET [OVERRIDE ...]
 
-With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this process
-automatically; for `flwr run` start it by hand (simulations/README.md).
+If there are overrides, the process first stores the configuration of the run in the folder. `engine=flower` starts it
+automatically; for `flwr run`, start it by hand (simulations/README.md).
 """
 
 import logging
@@ -17,7 +17,7 @@ from simulations.federation.parties import parties, prepared
 
 
 def main() -> None:
-    """Serve the parties until SIGTERM or SIGINT. Print the line "ready" when they accept requests."""
+    """Serve the parties until SIGTERM or SIGINT; print the line "ready" when they accept requests."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
         store(prepared(simulated(composed(overrides)), folder), folder)

@@ -1,7 +1,7 @@
 """Warnings about the data of a simulation, logged once, before its parties are built.
 
-A simulation has all records in one place and may count them; the warnings are only for its own log. The coordinator of
-a deployment sees no record, and cannot give such warnings.
+A simulation has all records in one place and may count them; the warnings are only for its own log. In a deployment the
+coordinator sees no records and cannot give such warnings.
 """
 
 import logging
@@ -22,15 +22,15 @@ from simulations.federation import parties
 log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
-"""End of a warning that tells something about the private records without noise."""
+"""Suffix of a warning that reveals something about the private records without noise."""
 _MOST_SHARED = 0.1
-"""Largest share of the private texts that may also be public texts; above it the run is refused."""
+"""Largest fraction of the private texts that may also be public texts; above it the run is refused."""
 _SHOWN = 5
-"""Largest number of labels that a warning names."""
+"""Largest number of labels that are named in a warning."""
 
 
 def check(settings: SimulationSettings) -> None:
-    """Warn about data that make a result worse or misleading, and reject public text that contains private records.
+    """Warn about data that make a result worse or misleading; raise an error if public text contains private records.
 
     Raises:
         ConfigError: More than a tenth of the private texts are in the public text (models learn from public text, and

@@ -1,9 +1,9 @@
-"""Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
+"""Flower's Grid within one process: the same apps with real serialisation, but without Ray or sockets.
 
-Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here works on
-the wire. A bulk array for several nodes is converted once, since with a thousand parties, copies would take most of a
-round. `workers` is the number of threads that serve nodes. A test can script faults: a fault sees each message and may
-drop, alter or repeat it.
+Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here also
+works over a network. A bulk array for several nodes is converted only once, since with a thousand parties, copying
+would take most of the time of a round. `workers` is the number of threads that serve nodes. A test can script faults: a
+fault sees each message and may drop, alter or repeat it.
 """
 
 import uuid
@@ -28,10 +28,10 @@ from server.flower.in_process import (
 )
 
 Fault = Callable[[int, Message], Iterable[Message]]
-"""Function from (partition, message) to the messages that arrive instead: none, one or several."""
+"""Function that maps (partition, message) to the messages that arrive in its place: none, one or several."""
 
 BULK = "bulk"
-"""Name of the record of arrays in a message with a large bulk array (`common/parcels.py`)."""
+"""Name of the array record in a message that contains a large bulk array (`common/parcels.py`)."""
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
@@ -40,7 +40,7 @@ def deliver(_: int, message: Message) -> Iterable[Message]:
 
 
 class LocalGrid(Grid):
-    """A Grid with one node for each party. Pushing a message to a node runs the node's client app.
+    """A Grid with one node per party; a message that is pushed to a node runs the node's client app.
 
     Args:
         client_app: The ClientApp of every node.
@@ -50,8 +50,8 @@ class LocalGrid(Grid):
         workers: Number of messages that are delivered concurrently.
 
     Attributes:
-        bytes_sent: Serialised bytes to all parties so far, to within eight bytes per message.
-        bytes_received: Serialised bytes from all parties so far.
+        bytes_sent: Number of serialised bytes sent to all parties so far, to within eight bytes per message.
+        bytes_received: Number of serialised bytes received from all parties so far.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class LocalGrid(Grid):
     def create_message(
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
-        """Create a message, as Flower's `Grid` does."""
+        """Return a new message, as Flower's `Grid` does."""
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the node ids, from 1; 0 is not a node."""
+        """Return the node IDs, which start at 1; 0 is not a node."""
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Deliver each message at once, and store its reply for `pull_messages`; return the ids of the messages."""
+        """Deliver each message at once, and store its reply for `pull_messages`; return the IDs of the messages."""
         bulk = _SharedBulk()
         with ThreadPoolExecutor(self._workers) as threads:
             delivered = list(threads.map(lambda message: self._deliver(message, bulk), messages))
@@ -110,12 +110,12 @@ class LocalGrid(Grid):
         return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Deliver the messages and return the replies. In one process there is nothing to wait for."""
+        """Deliver the messages and return the replies, without waiting, as all nodes are in this process."""
         del timeout
         return self.pull_messages(self.push_messages(messages))
 
     def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
-        """Deliver a message; return its id, the last reply or None, the bytes sent and the bytes received."""
+        """Deliver a message; return its ID, the last reply or None, the bytes sent and the bytes received."""
         message_id = uuid.uuid4().hex
         set_id(message, message_id)
         partition = message.metadata.dst_node_id - 1
@@ -143,7 +143,7 @@ class LocalGrid(Grid):
 
 
 class _SharedBulk:
-    """Transport of messages that serialises a bulk array once if consecutive messages contain the same array."""
+    """Transport of messages; a bulk array is serialised once if consecutive messages contain the same array."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -151,7 +151,7 @@ class _SharedBulk:
         self._arrived, self._size = ArrayRecord(), 0
 
     def transported(self, message: Message) -> tuple[Message, int]:
-        """Return the message as it arrives, and its number of bytes."""
+        """Return the message as it arrives, and its size in bytes."""
         content = message.content
         if BULK not in content:
             data = message_bytes(message)

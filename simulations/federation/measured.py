@@ -1,4 +1,4 @@
-"""The input of a simulation's figures: the released texts, and all records, dealt out according to its settings."""
+"""The input for a simulation's figures: the released texts, and all records as its settings deal them out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """Return the input of a simulated run's figures: these texts, and the records as the run's settings deal them out.
+    """Return the input for a simulated run's figures: these texts, and the records as the settings deal them out.
 
-    The run's guarantee is not in its settings; `promised` adds it.
+    The settings do not contain the run's guarantee; `promised` adds it.
     """
     source: Source = build(settings.task)
     encoder: Encoder = build(settings.embedding)
@@ -45,6 +45,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """Return the input with the ε and δ of a run folder. ε is 0 if no query was asked, and infinite without a proof."""
+    """Return the input with the ε and δ of a run folder; ε is 0 if no query was asked, infinite without a proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -1,4 +1,4 @@
-"""Deal private records to simulated parties and build their services, with the same code that a hospital runs."""
+"""Deals private records to simulated parties and builds their services, with the code that a hospital runs."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """Return the settings with labels; take missing labels from the training file, which only a simulation may do."""
+    """Return the settings with labels, by default those of the training file, which only a simulation may read."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels") or setting(settings, "task.sections"):
         return settings
@@ -59,7 +59,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """Return the settings with a roster; if `secagg=malicious` lacks one, write it and the identities to `folder`."""
+    """Return the settings with a roster; if `secagg=malicious` lacks one, write a roster and identities to `folder`."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
 
 
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
-    """Return one service for each simulated party, with its own records, limits and ledger."""
+    """Return the service of each simulated party, keyed by number, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
     task = build(settings.task).task()
     headings = tuple(task.labels) if task.sectioned else ()
@@ -117,11 +117,12 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """Deal the private records to the parties, as configured, with a planted site's style and planted canaries.
+    """Deal the private records to the parties as configured, with the style and the canaries that are planted.
 
     Raises:
-        ConfigError: There are no private records, or fewer than the settings ask for.
-        DataError: A file has a wrong row; or canaries are to begin like held-out texts, and a label has no such text.
+        ConfigError: There are no private records, or fewer than the settings require.
+        DataError: A file has an invalid row; or canaries are to begin like held-out texts, and a label has no such
+            text.
     """
     source: Source = build(settings.task)
     task, why = source.task(), "as neither a planted record nor its style has sections"
@@ -139,7 +140,7 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
 
 
 def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
-    """Return all canaries, inserted or not.
+    """Return all canaries, whether or not they are inserted.
 
     Raises:
         DataError: Canaries are to begin like held-out texts, and a label has no such text.
@@ -170,7 +171,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move all records of a user to the first party that has one, since a user at several parties is protected less."""
+    """Move all records of each user to the first party that has one, as a user at several is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

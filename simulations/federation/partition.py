@@ -1,7 +1,7 @@
-"""Split one data set over parties, for simulations.
+"""Splits one data set among parties, for simulations.
 
-Every record goes to exactly one party. With more parties than records, or a small alpha, parties may end up empty; this
-is a valid result and not an error, since some hospitals have no matching record.
+Every record is assigned to exactly one party. If there are more parties than records, or alpha is small, some parties
+may be empty. This is a valid result and not an error, since some hospitals have no matching records.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
     Args:
         labels: Label of each record.
         parties: Number of parties, at least 1.
-        alpha: Concentration, above 0. If alpha is small, few parties have a class; if it is large, all parties are
+        alpha: Concentration, above 0. If it is small, each class is at few parties; if it is large, all parties are
             similar.
-        rng: Generator of the proportions and of the assignment of records.
+        rng: Generator for the proportions and for the assignment of records.
 
     Returns:
-        For each party the indices of its records, ascending.
+        The indices of each party's records, ascending.
 
     Raises:
         ConfigError: `parties` or `alpha` is out of range.
@@ -49,15 +49,15 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
 
 
 def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Deal shuffled records one by one, so that sizes differ by at most 1.
+    """Deal shuffled records one by one, so that the sizes of the parties differ by at most 1.
 
     Args:
         records: Number of records.
         parties: Number of parties, at least 1.
-        rng: Generator of the shuffle.
+        rng: Generator for the shuffle.
 
     Returns:
-        For each party the indices of its records, ascending.
+        The indices of each party's records, ascending.
 
     Raises:
         ConfigError: `parties` is out of range.
@@ -68,7 +68,7 @@ def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np
 
 
 def subsample(records: Sequence[T], size: int, rng: np.random.Generator) -> list[T]:
-    """Draw `size` different records, uniformly at random, in their original order.
+    """Return `size` different records, drawn uniformly at random, in their original order.
 
     Raises:
         ConfigError: There are fewer records than `size`.

@@ -1,4 +1,4 @@
-"""Values that the parties of one process compute once for all of them."""
+"""Values that are the same for all parties of one process and are computed once for all of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,12 +7,11 @@ from common.compute import Arguments, Compute, Result
 
 
 class Shared(Compute):
-    """A cache of the last value of each function, for every party that needs the same value.
+    """A cache of each function's last value, for all parties that need the same value.
 
-    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so an
-    unchecked value never skips a check. A function that raised is called again. The parties get one question after
-    another, so that one value of each function is enough. Threads that need a value at the same time may each compute
-    it.
+    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so no value
+    escapes a check. A function that raised an error is called again. The parties get one question after another, so one
+    value per function is enough. Threads that need a value at the same time may each compute it.
     """
 
     def __init__(self) -> None:

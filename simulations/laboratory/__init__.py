@@ -1,1 +1,1 @@
-"""The project's own measurements: benchmarks, results, audit, nodes, peers. It is not part of the installed package."""
+"""The project's own measurements: benchmarks, results, audit, nodes, peers. They are not in the installed package."""

@@ -1,12 +1,12 @@
-"""Addresses with spans, from the training data of usaddress: a public corpus for `task.spans`, as JSON Lines.
+"""Addresses with annotated spans, from the training data of usaddress: a public corpus for `task.spans`, as JSON Lines.
 
     pip download usaddress==0.5.16 --no-deps --no-binary usaddress
     python -m simulations.laboratory.addresses training/labeled.xml FOLDER
 
 usaddress (https://github.com/datamade/usaddress, MIT licence) has 1,513 addresses of the United States, each word
 labelled by hand, in `training/labeled.xml` of its source distribution. This module writes `public.jsonl`, `train.jsonl`
-and `test.jsonl`, which have a fifth, a half and the rest of the addresses, in an order that does not change.
-Neighbouring words of one part of the address are one span, without the comma after it.
+and `test.jsonl`, which contain a fifth, a half and the rest of the addresses, in a fixed order. Neighbouring words with
+the same type form one span, without the comma after it.
 """
 
 import argparse
@@ -29,13 +29,13 @@ TYPES = {
     "zip": ("ZipCode",),
     "name": ("Recipient", "BuildingName", "LandmarkName"),
 }
-"""Beginnings of the labels of usaddress that make up each type; all other labels are left out."""
+"""For each type, the prefixes of the usaddress labels that it comprises; all other labels are left out."""
 _PARTS = {"public": 0.2, "train": 0.7, "test": 1.0}
 _AFTER = ",;."
 
 
 def rows(xml: str) -> list[dict[str, Any]]:
-    """Return the addresses of a file as rows with `text` and `spans`, each text once.
+    """Return the addresses in a file as rows with `text` and `spans`, with each text only once.
 
     Raises:
         DataError: The file is not XML, or has no addresses.
@@ -85,7 +85,7 @@ def _type(label: str) -> str | None:
 
 
 def main() -> None:
-    """Convert the file that the command line names."""
+    """Convert the file that is named on the command line."""
     parser = argparse.ArgumentParser(description="Write usaddress's labelled addresses as JSON Lines with spans.")
     parser.add_argument("file", type=Path, help="training/labeled.xml")
     parser.add_argument("folder", type=Path, help="where to write; created if missing")

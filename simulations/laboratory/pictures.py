@@ -1,4 +1,4 @@
-"""Pictures of READMEs: the report's plots in rows, as one SVG file for light and dark pages."""
+"""Pictures for READMEs: the report's plots in rows, as one SVG file for light and dark pages."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,13 +6,13 @@ from server.report.plots import WIDTH, Lines, lines
 from server.report.write import render
 
 _HEAD, _LINE, _GAP = 26, 19, 14
-"""Heights in pixels: of a plot's title, of a line of the legend or the note, and of the gap below the legend."""
+"""Heights in pixels: of a plot's title, of a line in the legend or the note, and of the gap below the legend."""
 _COLUMNS = 4
-"""Columns of a legend, each wide enough for a name of 28 letters."""
+"""Number of columns of a legend, each wide enough for a name of 28 letters."""
 
 
 _BY_EPSILON = 320
-"""Height of a plot against epsilon, in pixels."""
+"""Height, in pixels, of a plot against epsilon."""
 Span = tuple[float, float]
 
 
@@ -28,12 +28,12 @@ def by_epsilon(
     """Return a plot of lines against epsilon; at least one of the lines must have a value.
 
     Args:
-        key: Identifier, unique in the picture.
+        key: Identifier of the plot, unique in the picture.
         title: Title of the plot.
         epsilons: Values of epsilon, in the order of the plot; "inf" is shown as ∞.
         values: Values of each line, one per epsilon, keyed by the line's name; None for a missing value.
         intervals: Intervals of these values, in the same form.
-        including: Values that the vertical axis covers, so that the plots of a row have the same axis.
+        including: Values that the vertical axis must cover, so that the plots of a row have the same axis.
     """
     plot = lines(
         key,
@@ -51,12 +51,12 @@ def by_epsilon(
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:
-    """Draw a picture as SVG.
+    """Return a picture as SVG.
 
     Args:
-        title: Title for screen readers, which also get every value.
+        title: Title for screen readers, which can also read every value.
         rows: Rows of at most two plots; the plots of a row have the same lines.
-        note: Text below them.
+        note: Text below the plots.
     """
     placed, top = [], 0
     for plots in rows:

@@ -1,9 +1,9 @@
-"""Picture of a sweep over epsilon: the accuracy of each row's texts, and of a census's released numbers alone.
+"""Picture of a sweep over epsilon: the accuracy of each row's texts, and of a census's released statistics alone.
 
     python -m simulations.laboratory.sweep_picture SWEEP_FOLDER FILE.svg --note TEXT
 
-A row of the sweep is called "NAME epsilon VALUE"; one without an epsilon is a horizontal line. The sweep needs
-`evaluation.metrics=[utility_encoder] evaluation.model=tfidf`, which measure the accuracies of the two plots.
+Each row of the sweep is called "NAME epsilon VALUE"; a row without an epsilon becomes a horizontal line. The sweep
+needs `evaluation.metrics=[utility_encoder] evaluation.model=tfidf`, which measure the accuracies in the two plots.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from simulations.laboratory.pictures import Span, by_epsilon, picture
 from simulations.sweeps.runs import runs_of
 
 FIGURES = {"on the encoder's vectors": "utility encoder: accuracy", "on TF-IDF": "synthetic: accuracy"}
-"""Name of the figure that each plot shows, by the title's words for the features of its classifier."""
+"""Name of the figure that each plot shows, keyed by the words for the classifier's features in the plot's title."""
 _NUMBERS = "released classifier: accuracy"  # shown beside the texts on the encoder's vectors
 _EPSILON = " epsilon "
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def draw(sweep: Path, *, note: str) -> str:
-    """Return the picture as SVG; a bar is one standard deviation over the seeds in either direction.
+    """Return the picture as SVG; a bar extends one standard deviation over the seeds in either direction.
 
     Raises:
         CheckpointError: The folder has no run with an accuracy and an epsilon.

@@ -1,1 +1,1 @@
-"""Comparison of the synthetic texts with the private records, without noise: in simulations only."""
+"""Comparison of the synthetic texts with the private records, without noise, which is only possible in simulations."""

@@ -1,16 +1,16 @@
-"""Membership inference and other attacks, which measure how much synthetic texts reveal about private records.
+"""Membership inference and other attacks that measure how much synthetic texts reveal about private records.
 
-Attacks and distances use private records without any query, so they are only for simulations.
+Attacks and distances access private records without a query, so they are only for simulations.
 
-A membership attack decides whether a record was among those from which the texts were made. A language model is trained
-on the synthetic texts; members are records of the parties, and non-members are a random part of the same source that no
-party had, so that no difference of time or style separates them (RPSG, appendix E). Scores of a record x, higher for a
-member:
+A membership attack decides whether a record was among the records from which the texts were made. A language model is
+trained on the synthetic texts; members are records of the parties, and non-members are a random part of the same source
+that no party had, so that no difference of time or style separates them (RPSG, appendix E). Scores of a record x,
+higher for a member:
 
     PPL    -nll(x), the likelihood of the record under the model (Carlini et al. 2021)
     REFER  nll_reference(x) / nll(x): relative to a model that was trained on other texts of the source (ibid.)
     LIRA   mean of nll_shadow(x) - nll(x): a likelihood ratio of Gaussians of one variance, offline, because there are
-           too few shadow models for a variance of each record (Carlini et al. 2022, sections IV.C and V.B); each
+           too few shadow models for a variance per record (Carlini et al. 2022, sections IV.C and V.B); each
            shadow model is trained on a random half of the other texts
 
 Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for certainty.
@@ -37,14 +37,14 @@ DEFINITION = (
     "model trained on other held-out texts, LIRA (offline, one variance) by the mean difference from shadow models "
     "trained on halves of those. 0.5 is guessing. Intervals by DeLong."
 )
-"""Definition of the attacks' figures, for reports."""
+"""Definition of the attacks' figures, shown in reports."""
 
 NEAREST = (
     "Cosine distance of each real text to its nearest synthetic text: medians for the hospitals' records and for "
     "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
     "nearest 5 % of held-out texts (0.05 where nothing leaks)."
 )
-"""Definition of the distances, for reports."""
+"""Definition of the distances, shown in reports."""
 
 _ROWS = 1024
 
@@ -58,7 +58,7 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Performance of one attack in separating members from non-members.
+    """How well one attack separates members from non-members.
 
     Attributes:
         auc: Area under its ROC curve, 0 to 1.
@@ -71,12 +71,12 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
-    """Cosine distances, 0 to 2, of real texts to the nearest synthetic ones.
+    """Cosine distances, from 0 to 2, between real texts and the nearest synthetic texts.
 
     Attributes:
         members: Median distance of a record to the nearest synthetic text.
         others: Median distance of a held-out text to the nearest synthetic text.
-        closer: Fraction of records whose distance is below the 5 % quantile of that of held-out texts.
+        closer: Fraction of records with a distance below the 5 % quantile of the distances of held-out texts.
         rows: Number of members, and of others.
     """
 
@@ -106,13 +106,13 @@ def attacks(
     """Run the attacks PPL, REFER and LIRA on the synthetic texts.
 
     Args:
-        synthetic: At least one text; the training texts of the attacked model.
+        synthetic: Training texts of the attacked model; at least one.
         members: At least two records of the parties.
-        others: At least two texts of the same source that no party had.
-        reference: At least two more such texts, to train reference and shadow models.
+        others: At least two texts from the same source that no party had.
+        reference: At least two more such texts, on which reference and shadow models are trained.
         shadows: Number of shadow models, each trained on a half of `reference`.
         seed: Experiment seed.
-        training: Settings of the training of all models.
+        training: Training settings for all models.
 
     Raises:
         DataError: There are too few texts.
@@ -160,8 +160,8 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
         alternatives: Texts of the same form that were not inserted; more of them give a finer scale.
 
     Returns:
-        From 0, if the canary is the least likely candidate, to log2(len(alternatives) + 1), if it is the most likely.
-        Ties count against the canary. The mean is about 1.44 if nothing was learned.
+        A value from 0, if the canary is the least likely candidate, to log2(len(alternatives) + 1), if it is the most
+        likely. In a tie the canary counts as the less likely candidate. The mean is about 1.44 if nothing was learned.
 
     Raises:
         DataError: There is no alternative.
@@ -177,7 +177,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
     """Return the distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
 
     Raises:
-        DataError: Shapes do not fit, a set is empty, or a value is not finite.
+        DataError: The shapes do not match, a set is empty, or a value is not finite.
     """
     comparable("distances to the nearest text", synthetic, members, others, least=1)
     near_members, near_others = _distances(members, synthetic), _distances(others, synthetic)
@@ -190,7 +190,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the cosine distance of each row of `from_` to its nearest row of `to`, (n,)."""
+    """Return the cosine distance between each row of `from_` and the nearest row of `to`, (n,)."""
     pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
     # Set to 0: rounding would otherwise give duplicates a positive distance.
     return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

@@ -1,13 +1,13 @@
 """Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
-All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of
-that record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of
-all others, even for methods that show no record to a language model. Each canary is inserted on the toss of a coin; a
-membership attack compares the inserted canaries with those left out.
+All canaries have the same form; each has a random code and a unique subject. A text can contain the code only because
+of that record. No other record is about the subject, so the votes and coordinates of the canary differ from those of
+all other records, even for methods that show no record to a language model. A coin toss decides whether each canary is
+inserted; a membership attack compares the inserted canaries with those left out.
 
 Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end
-unexpectedly, in a subject and a code. A model learns such a record, whereas a record that is unlikely throughout may
-leave no trace (arXiv 2502.14921).
+unexpectedly, in a subject and a code. A model learns such a record, whereas a record in which every word is unlikely
+may leave no trace (arXiv 2502.14921).
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _SUBJECTS = (
     "skateboards, geysers"
 )
 SUBJECTS = tuple(_SUBJECTS.split(", "))
-"""Subjects of the canaries, one for each, so that there are at most as many canaries."""
+"""Subjects of the canaries, one for each canary, so their number is the largest number of canaries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class Canary:
 
     Attributes:
         label: The record's label.
-        subject: Subject, which no other record has.
+        subject: The canary's subject, which no other record has.
         code: Nine random digits, in groups of three.
-        inside: Whether it is inserted.
-        beginning: Words before subject and code; None: the canary has the form `FORM`.
+        inside: Whether the canary is inserted.
+        beginning: Words before subject and code; None if the canary has the form `FORM`.
     """
 
     label: str
@@ -66,7 +66,7 @@ class Canary:
         return Record(self._text(self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:
-        """Return copies of the canary's text, with `ALTERNATIVES` random codes in place of its own."""
+        """Return copies of the canary's text, with `ALTERNATIVES` random codes in place of its code."""
         return [self._text(code) for code in _codes(experiment_seed, "alternatives")]
 
     def _text(self, code: str) -> str:
@@ -78,18 +78,19 @@ class Canary:
 def canaries(
     count: int, labels: Sequence[str], experiment_seed: int, *, held_out: Sequence[Record] | None = None
 ) -> list[Canary]:
-    """Make `count` canaries, cycling through the labels. Independent fair coin tosses decide which are inserted.
+    """Return `count` canaries, cycling through the labels; independent fair coin tosses decide which are inserted.
 
-    The settings bound their number by `MOST_CANARIES`, the number of subjects.
+    The settings limit `count` to `MOST_CANARIES`, the number of subjects.
 
     Args:
         count: Number of canaries.
         labels: Labels of the task.
         experiment_seed: Seed of the experiment.
-        held_out: Texts whose first halves are the beginnings of the canaries of their label; None: the form `FORM`.
+        held_out: Texts whose first halves become the beginnings of the canaries of their label; None for the form
+            `FORM`.
 
     Raises:
-        DataError: A label has no held-out text of two words.
+        DataError: A label has no held-out text of two or more words.
     """
     generator = rng.experiment(experiment_seed, "tossed canaries")
     subjects = generator.permutation(SUBJECTS)[:count].tolist()
@@ -103,7 +104,7 @@ def canaries(
 
 
 def _beginnings(label: str, held_out: Sequence[Record]) -> list[str]:
-    """Return the first half of the words of each text of a label that has at least two words."""
+    """Return the first half of the words of each text with this label that has at least two words."""
     words = [record.text.split() for record in held_out if record.label == label]
     if not (whole := [text for text in words if len(text) > 1]):
         raise DataError("canaries", expected=f"held-out texts of {label}", got="none", do="Name a file as task.test")

@@ -1,17 +1,17 @@
-"""Membership of canaries: how well the released texts reveal the inserted canaries, and the ε that follows from that.
+"""Membership of canaries: how well the released texts reveal which canaries were inserted, and what ε this implies.
 
-Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
-The score of a canary is 1 if its code is in a released text, plus a measure of how closely its label's texts approach
-it: the mean cosine to the `NEAREST` nearest of them, minus the mean cosine to the same number of the texts to compare
-with (`change.py`). Even methods that show no record to a model can affect the second part, since a canary votes for
-texts near to it.
+A coin toss decided whether each canary was inserted; the attacker knows everything but the results of these tosses. The
+score of a canary has two terms. The first is 1 if the canary's code is in a released text. The second measures how
+close the texts of its label are to it: the mean cosine to the `NEAREST` nearest of them, minus the mean cosine to the
+same number of reference texts (`change.py`). Even methods that show no record to a model can affect the second term,
+since a canary votes for texts near to it.
 
 A lower bound on ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
 is at most binomial with probability e^ε / (1 + e^ε), except for δ (`_probability`). The bound is the largest ε at which
-as many right guesses have a probability of at most 5 % for any attack: a weak attack makes the bound small, never
-false. Even a strong attack cannot make the bound large: 50 right guesses of 50, for 100 canaries, show no more than
-2.8.
+this number of right guesses or more has a probability of at most 5 % for any attack. A weak attack makes the bound
+small, but never false. Even a strong attack cannot make the bound large: if 50 of 50 guesses are right, for 100
+canaries, it is only 2.8.
 """
 
 import math
@@ -30,7 +30,7 @@ from simulations.private_evaluation.change import Labelled
 NEAREST = 4
 FALSE_POSITIVES = {"tpr": 0.05, "tpr_1": 0.01}
 FEWEST = 8
-"""Minimum number of canaries; with it, the attacker makes two guesses of each kind."""
+"""Smallest number of canaries; with it, the attacker makes two guesses of each kind."""
 
 DEFINITION = (
     "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "
@@ -41,20 +41,20 @@ DEFINITION = (
     "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
     "promises, for the whole group if a canary is inserted several times."
 )
-"""Definition of the figures, for reports."""
+"""Definition of the figures, shown in reports."""
 
 
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """Return the scores of the canaries, (canaries,); a higher score means that a canary was more likely inserted.
+    """Return the scores of the canaries, (canaries,); the higher the score, the more likely the canary was inserted.
 
     Args:
         canaries: All canaries, inserted or not.
-        vectors: (canaries, d) vectors of their texts.
+        vectors: (canaries, d) vectors of the canaries' texts.
         texts: The released texts.
-        before: Texts to compare with, which no private answer has steered.
-        after: Texts that the private answers may have steered.
+        before: Reference texts, which no private answer has influenced.
+        after: Texts that the private answers may have influenced.
     """
     quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]
     nearer = [
@@ -67,14 +67,14 @@ def scores(
 def figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float, times: int = 1
 ) -> dict[str, Figure]:
-    """Return the figures of `DEFINITION`: auc, true-positive rates, a lower bound on epsilon, the stated epsilon.
+    """Return the figures of `DEFINITION`: AUC, true-positive rates, a lower bound on epsilon, the stated epsilon.
 
     Args:
         scored: (canaries,) scores.
-        inside: (canaries,) whether each was inserted, by independent tosses.
+        inside: (canaries,) whether each canary was inserted, by independent coin tosses.
         epsilon: Epsilon of the stated guarantee, for one record.
         delta: Delta of the stated guarantee.
-        times: Number of records for each inserted canary; the guarantee for such a group is weaker.
+        times: Number of records per inserted canary; the guarantee for such a group is weaker.
 
     Raises:
         DataError: There are fewer canaries than `FEWEST`, or fewer than two were inserted or left out.
@@ -109,7 +109,7 @@ def figures(
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return the (ε, δ) of a group of k = `size` records: (k ε, min(1, k δ e^((k - 1) ε))).
+    """Return the (ε, δ) for a group of k = `size` records: (k ε, min(1, k δ e^((k - 1) ε))).
 
     If ε is infinite, δ is returned unchanged.
     """
@@ -120,13 +120,13 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 
 
 def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """Guess "in" for the highest quarter, "out" for the lowest; return the numbers of right and of all guesses."""
+    """Guess "in" for the highest quarter, "out" for the lowest; return the numbers of right guesses and of all."""
     order, quarter = np.argsort(scored, kind="stable"), len(scored) // 4
     return int((~inside[order[:quarter]]).sum() + inside[order[-quarter:]].sum()), 2 * quarter
 
 
 def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float = 1 - intervals.LEVEL) -> float:
-    """Return the largest ε that this number of right guesses rejects; 0 if it rejects none.
+    """Return the largest ε that this number of right guesses rejects; 0 if it rejects no ε.
 
     Args:
         right: Number of right guesses.
@@ -147,12 +147,12 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
     """Return a bound on the probability of `right` or more right guesses under (ε, δ)-DP.
 
-    Fix all earlier coin tosses. A canary's coin is x = in or out, and the output y has the density p_x(y). A guess g at
-    y is right with probability p_g / (p_in + p_out). This exceeds e^ε / (1 + e^ε) only because of the part of p_g above
-    e^ε p_other, whose integral over y is at most δ by (ε, δ)-DP. So a guess is right because of that part with
-    probability at most δ; the paper's bound 2 δ, which is larger, is used here. Let F be the number of guesses that are
-    right for that reason; its expectation is at most 2 δ m for m canaries (`of`). The number of other right guesses has
-    at most the upper tail f(v) = P[B >= v] of a binomial variable B. However F depends on that number,
+    Fix all earlier coin tosses. A canary's coin is x = in or out, and the output y has the density p_x(y). Given y, a
+    guess g is right with probability p_g / (p_in + p_out). This exceeds e^ε / (1 + e^ε) only because of the part of p_g
+    above e^ε p_other, whose integral over y is at most δ by (ε, δ)-DP. So a guess is right because of that part with
+    probability at most δ; the paper's larger bound 2 δ is used here. Let F be the number of guesses that are right for
+    that reason; its expectation is at most 2 δ m for m canaries (`of`). The number of other right guesses has at most
+    the upper tail f(v) = P[B >= v] of a binomial variable B. No matter how F depends on that number,
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
     """
@@ -163,5 +163,5 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
 
 
 def _nearness(vector: NDArray[np.float32], texts: NDArray[np.float32]) -> float:
-    """Return the mean cosine of the vector with its `NEAREST` nearest texts; 0 if there are no texts."""
+    """Return the mean cosine between the vector and its `NEAREST` nearest texts; 0 if there are no texts."""
     return float(np.sort(texts @ vector)[-NEAREST:].mean()) if len(texts) else 0.0

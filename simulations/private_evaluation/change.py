@@ -1,8 +1,8 @@
-"""Change of a run's texts: the evidence for attacks on methods that show no record to a model.
+"""Change of a run's texts, which is the evidence for attacks on methods that show no record to a model.
 
-The private answers of a run steer only its later texts. The first round's texts show how its language models write
-unsteered, so an attacker compares the later ones with these. A method with one round has no such texts; an attacker
-then has other real texts of the same source, which no party had.
+The private answers of a run influence only its later texts. The first round's texts show how its language models write
+without this influence, so an attacker compares the later texts with them. A method with one round has no such texts;
+the attacker then uses other real texts from the same source, which no party had.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ DEFINITION = (
     "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
     "released ones if these are of one round."
 )
-"""Definition of the change, for reports."""
+"""Definition of the change, shown in reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +27,14 @@ class Labelled:
 
     Attributes:
         vectors: (n, d) vectors of norm 1.
-        labels: (n,) labels of the texts.
+        labels: (n,) label of each text.
     """
 
     vectors: NDArray[np.float32]
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """Return the vectors of one label, (m, d)."""
+        """Return the vectors of the texts with this label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 
@@ -45,10 +45,10 @@ def before_and_after(
     held_out: Sequence[Record],
     held_out_vectors: NDArray[np.float32],
 ) -> tuple[Labelled, Labelled]:
-    """Return the texts to compare with, and the texts that the private answers may have steered.
+    """Return the reference texts, and the texts that the private answers may have influenced.
 
-    The texts to compare with are those of the first round, and the others are those of all later rounds. If all texts
-    are of one round, all may have been steered, and they are compared with the held-out texts.
+    The reference texts are those of the first round, and the others are those of all later rounds. If all texts are
+    from one round, all may have been influenced, and the held-out texts are the reference.
     """
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])

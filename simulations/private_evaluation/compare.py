@@ -1,8 +1,8 @@
-"""Figures and a map of the private records, which a simulation adds to a finished run folder.
+"""Figures on the private records, and a map of them, which a simulation adds to a finished run folder.
 
-They have no noise, are marked "simulation_only" and must not leave the machine. `metrics.json` gets the scores of the
-same small model trained on the private records, the proportions of their labels and the groups of `of_records`.
-`map_private.json` gets the coordinates of the records.
+They contain no noise, are marked "simulation_only" and must not leave the machine. Added to `metrics.json` are the
+scores of the same small model trained on the private records, the proportions of the records' labels, and the groups
+from `of_records`. The coordinates of the records are written to `map_private.json`.
 """
 
 import logging
@@ -27,11 +27,11 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Maximum number of records on the map; of more records, a regular sample is shown."""
+"""Largest number of records on the map; if there are more, a regular sample is shown."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
+    """Add the comparison to `metrics.json`, write `map_private.json`, and rewrite the report."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
     single = measured.labelled and not measured.several
@@ -67,7 +67,7 @@ def real_private(
 
 
 def _several_labels(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return the figures of a model trained on records with several labels each; empty without test texts."""
+    """Return the figures of a model trained on records with several labels each; empty if there are no test texts."""
     if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
         return {}
     about = {"definition": multilabel.DEFINITION, "trained_on": len(measured.private), "simulation_only": True}
@@ -85,9 +85,12 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 
 def _map(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map."""
+    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map.
+
+    There are none for texts in sections, because the map is of whole texts and `measured` has the records' sections.
+    """
     plane = projection.Projection.of(TextMap.load(folder))
-    if plane is None:
+    if plane is None or measured.in_sections:
         return
     sample = projection.evenly(measured.private, MOST_MAPPED)
     places = plane.place(measured.embedded([record.text for record in sample]))

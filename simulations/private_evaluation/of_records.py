@@ -1,4 +1,4 @@
-"""Groups of figures that compare the synthetic texts with private records. They are marked as for simulations only."""
+"""Groups of figures that compare the synthetic texts with private records; they are marked as for simulations only."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,25 +30,26 @@ from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled, before_and_after
 
 FEWEST = 20
-"""Minimum number of members, of others, and of reference texts for a membership attack."""
+"""Smallest number of members, of others, and of reference texts for a membership attack."""
 EXPOSED = 20
-"""Maximum number of canaries whose exposure is measured, since each needs the likelihoods of all its alternatives."""
+"""Largest number of canaries for which the exposure is measured, since each needs the likelihoods of all its
+alternatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredWithRecords(Measured):
-    """Input of the figures, with private records.
+    """Input for the figures, including private records.
 
     Attributes:
         private: The records of all parties.
         sites: Index of the party of each record.
-        canaries: All canaries; the inserted ones are among the records.
+        canaries: All canaries; the inserted canaries are among the records.
         canary_times: Number of times that an inserted canary is among the records.
         style_site: Index of the party whose records have a planted style; None if there is none.
-        epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
+        epsilon: Epsilon of the run's guarantee; infinite if there is no guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.
-        whole_records: Texts of the records; texts of structured records contain all of their fields.
+        whole_records: Complete texts of the records, which contain all fields of structured records.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -68,12 +69,12 @@ class MeasuredWithRecords(Measured):
 
     @cached_property
     def change(self) -> tuple[Labelled, Labelled]:
-        """Texts to compare with, and texts that the private answers may have steered (`before_and_after`)."""
+        """The reference texts, and the texts that the private answers may have influenced (`before_and_after`)."""
         return before_and_after(self.candidates, self.vectors, self.test, self.test_vectors)
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return the groups of figures from private records that `evaluation.metrics` names, keyed by group name."""
+    """Return the groups of figures from private records that are named in `evaluation.metrics`, keyed by group name."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -93,7 +94,10 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the small model trained on as many private records as synthetic texts, or on all if there are fewer."""
+    """Return figures for the small model, trained on the same number of private records as of texts.
+
+    If there are fewer records, it is trained on all of them.
+    """
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
@@ -110,7 +114,10 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the fidelity of as many private records as texts, since the figures' bias depends on the sample size."""
+    """Return the fidelity of a sample of private records that is as large as the set of texts.
+
+    The sizes are equal because the figures' bias depends on the sample size.
+    """
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)
@@ -156,7 +163,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Measure whether canaries' codes are in texts, whether a model of the texts prefers them, and their membership."""
+    """Return figures on canaries: whether codes are in texts, whether a model of the texts prefers them, membership."""
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

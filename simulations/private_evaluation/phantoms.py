@@ -1,8 +1,9 @@
-"""Disclosures of records compared with those of phantoms, test texts that no party has (arXiv 2606.16952).
+"""Disclosures of records compared with those of phantoms: test texts that no party has (arXiv 2606.16952).
 
-A hospital's own `caucus-party audit` uses the same features and tests; `client/disclosures/learning.py` says what is
-tested. Test texts stand for the control records. The test of "no learning" is exact if they are a random part of the
-same source, as with `task=csv` and a random split; otherwise a difference of source is taken for a disclosure.
+A hospital's own `caucus-party audit` uses the same features and tests; `client/disclosures/learning.py` explains what
+is tested. Test texts take the place of the control records. The test of "no learning" is exact if they are a random
+sample of the same source, as with `task=csv` and a random split; otherwise a difference between the sources is mistaken
+for a disclosure.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from client.disclosures import features, learning
 from server.metrics import intervals
 
 NAMES = tuple(feature.replace(" ", "_") for feature in features.FEATURES)
-"""Names of the figures, one for each feature, in the order of the features."""
+"""Names of the figures, one for each feature, in the same order as the features."""
 
 DEFINITION = (
     "Shares of the parties' records, and of as few or as many test texts (control), that the synthetic texts disclose: "
@@ -26,7 +27,7 @@ DEFINITION = (
     "this, false alarms of all together being 5 % at most (Holm). It needs test texts from the same source; what no "
     "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )
-"""Definition of the figures, for reports."""
+"""Definition of the figures, shown in reports."""
 
 
 def figures(
@@ -37,8 +38,8 @@ def figures(
 ) -> dict[str, Any]:
     """Return the figures, keyed by name: each feature's two fractions and p-value, and how many features reject.
 
-    `note` has the smallest number of disclosed records that can be found. `features` names the features that reject, if
-    any.
+    `note` contains the smallest number of disclosed records that can be detected. `features` lists the features that
+    reject, if any.
 
     Args:
         records: Texts of the parties' records.
@@ -47,7 +48,7 @@ def figures(
         embedded: Function that returns the vectors of texts, (texts, dim).
 
     Raises:
-        DataError: Too few records or test texts are left after the removal of those whose text occurs more than once.
+        DataError: Too few records or test texts are left after removing those with a text that occurs more than once.
     """
     kept, kept_control = learning.pooled(records, control)
     pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]

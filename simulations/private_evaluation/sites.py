@@ -1,19 +1,19 @@
-"""Site inference: whether the released texts reveal the hospital from which a record, or a style, came.
+"""Site inference: whether the released texts reveal the hospital from which a record or a style came.
 
-The released texts name no hospital, so that an attacker needs knowledge from elsewhere. Here this knowledge is the
-strongest of its kind: a random half of each hospital's records, with its name. There are two attacks.
+The released texts name no hospital, so an attacker needs other knowledge. Here this knowledge is the strongest of its
+kind: a random half of each hospital's records, with the hospital's name. There are two attacks.
 
 Attack on a record: from which hospital does a held-back record come? The attacker fits a classifier of hospitals to the
 known records, labels the released texts with it, and fits another classifier to both. What the texts reveal is the
-gain: the number of records that the second classifier labels correctly, minus that of the first. The halves are then
-exchanged, so that each record is held back once. Texts that do not depend on records can also give a gain or a loss, as
-any unlabelled text can: compare a gain with that of a run without votes.
+gain: the number of records that the second classifier attributes correctly, minus the number for the first. The halves
+are then exchanged, so that each record is held back once. Texts that do not depend on records can also lead to a gain
+or a loss, as any unlabelled text can, so a gain should be compared with that of a run without votes.
 
 Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
 cosine between a label's change and the hospital's direction, the mean difference of its known records from their
-label's mean. The figure is the proportion of labels for which the right hospital comes first: the one with most records
-of the label, or the one with a planted style. With L labels, a change that does not depend on hospitals finds it for
-about 1 of them.
+label's mean. The figure is the proportion of labels for which the right hospital comes first: the one with the most
+records of the label, or the one with a planted style. With L labels, changes that are unrelated to the hospitals put
+the right hospital first for about 1 label.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
 
 STYLE = "Dictated over the telephone: {}"
-"""Form of all records of the hospital `federation.style_site`, with {} for the text; no other record has it."""
+"""Form of all records of the hospital `federation.style_site`, with {} for the text. No other hospital's records have
+it."""
 
 DEFINITION = (
     "An attacker knows a random half of each hospital's records and names the hospitals of the others, by logistic "
@@ -45,19 +46,19 @@ DEFINITION = (
     "all by the cosine with the mean difference of a hospital's known records from their labels' means; by chance "
     "about 1 / L. Intervals of shares by Clopper and Pearson."
 )
-"""Definition of the figures, for reports."""
+"""Definition of the figures, shown in reports."""
 
 FEWEST = 20
-"""Minimum number of records."""
+"""Smallest number of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteOfRecord:
-    """Whether each record, while it was held back, was attributed to its own hospital.
+    """Whether each record was attributed to its own hospital while it was held back.
 
     Attributes:
-        known_records: (records,) for an attacker with the known records alone.
-        with_texts: (records,) for an attacker with the known records and the released texts.
+        known_records: (records,) bool, for an attacker with the known records alone.
+        with_texts: (records,) bool, for an attacker with the known records and the released texts.
     """
 
     known_records: NDArray[np.bool_]
@@ -67,16 +68,16 @@ class SiteOfRecord:
 def of_records(
     private: Labelled, sites: NDArray[np.int64], released: Labelled, *, experiment_seed: int
 ) -> SiteOfRecord:
-    """Attribute each record to a hospital, once with and once without the released texts.
+    """Return whether each record is attributed to its hospital, with and without the released texts.
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) numbers of their hospitals.
+        sites: (records,) number of each record's hospital.
         released: The released texts.
         experiment_seed: Seed from which the halves are drawn.
 
     Raises:
-        DataError: There are too few records, or fewer than two hospitals have more than one.
+        DataError: There are too few records, or fewer than two hospitals have more than one record.
     """
     half = halves(sites, experiment_seed)
     names = np.unique(np.concatenate([private.labels, released.labels]))
@@ -102,13 +103,13 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """Return for each label with texts before and after the number of the hospital to which its change points.
+    """Return, for each label with texts before and after, the number of the hospital to which its change points.
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) numbers of their hospitals.
-        before: Texts to compare with.
-        after: Texts that the private answers may have steered.
+        sites: (records,) number of each record's hospital.
+        before: Reference texts.
+        after: Texts that the private answers may have influenced.
         experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
 
     Raises:
@@ -141,10 +142,10 @@ def figures(
     """Return the figures of `DEFINITION`; include "planted" only if there is a planted style.
 
     Args:
-        attribution: Success of the attribution of records to their hospitals.
+        attribution: Whether records were attributed to their hospitals.
         pointed: Number of the hospital to which the change of each label points, keyed by label.
         private: The records of all hospitals.
-        sites: (records,) numbers of their hospitals.
+        sites: (records,) number of each record's hospital.
         style_site: Number of the hospital with a planted style; None if there is none.
     """
     rows, labels = len(sites), len(pointed)
@@ -167,16 +168,16 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """Return for each label the hospital with most of its records, the first in a tie; -1 if no hospital has any."""
+    """Return, for each label, the hospital with the most records, the first in a tie; -1 if no hospital has any."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 
 
 def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
-    """Return whether each record is held back, (records,): a random half of each hospital's records are.
+    """Return whether each record is held back, (records,), as a random half of each hospital's records is.
 
     Raises:
-        DataError: There are too few records, or fewer than two hospitals have more than one.
+        DataError: There are too few records, or fewer than two hospitals have more than one record.
     """
     if len(sites) < FEWEST or (np.bincount(sites) > 1).sum() < 2:
         expected = f"{FEWEST} records, and two hospitals with more than one"
@@ -189,7 +190,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
 
 
 def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Return features of texts, (texts, d + labels): vectors and labels, as the attacker also knows the labels."""
+    """Return the features of texts, (texts, d + labels): vectors and labels, as the attacker also knows the labels."""
     return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
 
 

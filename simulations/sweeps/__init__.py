@@ -1,1 +1,1 @@
-"""Sweeps and experiments: their runs and their tables."""
+"""Sweeps and experiments: how their runs are made, and the tables of their results."""

@@ -1,4 +1,4 @@
-"""Write the table and the page of a sweep again, for instance after a run was resumed, and print the table.
+"""Rewrites the table and the page of a sweep, for instance after a run was resumed, and prints the table.
 
 python -m simulations.sweeps SWEEP_FOLDER
 """

@@ -1,4 +1,4 @@
-"""The runs of a sweep in progress: the settings of each run, and the runs that remain after a stop.
+"""The runs of a sweep in progress: the settings of each run, and which runs remain after the sweep was stopped.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
@@ -29,7 +29,7 @@ from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import rows, run_names
 
 PLANNED = "multirun.yaml"
-"""Name of Hydra's file in the folder of a sweep, with the overrides of the command line."""
+"""Name of Hydra's file in a sweep's folder, which contains the overrides from the command line."""
 
 ROW = "row"
 SEED = "experiment_seed="
@@ -37,12 +37,12 @@ RESUME = "--resume"
 
 
 class SweepCallback(Callback):
-    """Hydra's callback for the start and the end of a sweep."""
+    """Callback that Hydra calls at the start and the end of a sweep."""
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
-        """Make Hydra sweep over the rows of the experiment, if there is one, and keep the sweep's folder in its state.
+        """Make Hydra sweep over the experiment's rows, if there are any, and store the sweep's folder in its state.
 
-        The runs of a parallel sweep would not set that state in this process.
+        The runs of a parallel sweep do not set that state in this process.
         """
         try:
             names = run_names(plain(config).get("experiment"))
@@ -65,7 +65,7 @@ class SweepCallback(Callback):
 
 
 def choices(names: Iterable[str]) -> str:
-    """Return a sweep over rows in Hydra's grammar; a name is one choice, whatever commas and brackets it has."""
+    """Return a sweep over rows in Hydra's grammar; each name is one choice, even if it contains commas or brackets."""
     return ", ".join("'" + name.replace("'", r"\'") + "'" for name in names)
 
 
@@ -79,7 +79,7 @@ def planned(sweep: Path) -> list[list[str]]:
 
 
 def again(sweep: Path) -> list[str]:
-    """Return the arguments of the command that continues a stopped sweep."""
+    """Return the arguments of the command that resumes a stopped sweep."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
     of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
@@ -93,13 +93,13 @@ def again(sweep: Path) -> list[str]:
 
 
 def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the arguments that name a folder of the user's own configurations, if there are any."""
+    """Return the arguments that specify the folder of the user's own configurations; empty if there is none."""
     given = [source["path"] for source in sources if source["provider"] == "command-line"]
     return [part for path in given for part in ("--config-dir", path)]
 
 
 def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
-    """Return the settings of one run of a sweep: the settings of its row, changed by the overrides of the run.
+    """Return the settings of one run of a sweep: those of its row, changed by the overrides of the run.
 
     Raises:
         ConfigError: The experiment has no such row.
@@ -130,12 +130,12 @@ def complete(folder: Path) -> bool:
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
-    """Return the overrides that name the row of a run without an experiment: all except for the seed."""
+    """Return the overrides that name the row of a run without an experiment: all except the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
 def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
-    """Write the reason for a failure into the folder of the run, with its settings if none are there.
+    """Write the reason for a failure into the folder of the run, with the run's settings if they are missing there.
 
     Args:
         settings: Settings of the run's row; if building them failed, the settings that Hydra composed.
@@ -149,7 +149,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
 
 
 def remaining_runs(sweep: Path) -> str:
-    """Return a message with the finished runs of a stopped sweep and the command that makes the remaining ones."""
+    """Return a message with the finished runs of a stopped sweep and the command for the remaining runs."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
@@ -162,5 +162,5 @@ def near(folder: Path) -> Path:
 
 
 def resumption(folder: Path) -> str:
-    """Return a clause with the command that continues the run or the sweep of a folder."""
+    """Return a clause with the command that resumes the run or the sweep in a folder."""
     return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

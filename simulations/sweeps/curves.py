@@ -1,8 +1,9 @@
-"""Table of a figure by round, for each row of a sweep: self-similarity (DPGA-TextSyn, figures 3 and 6), FID, tau.
+"""Table of a figure by round, for each row of a sweep: self-similarity (DPGA-TextSyn, figures 3 and 6), FID or tau.
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-It has means over the runs of a row that reached the round and, for two or more, their 95 % interval (Student's t).
+The table shows means over the runs of a row that reached the round and, for two or more runs, the 95 % interval
+(Student's t).
 """
 
 import argparse
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """Return tuples of a figure's values, one value per run, indexed by row of the sweep and round (from 1).
+    """Return tuples of a figure's values, one value per run, indexed by the sweep's row and the round (from 1).
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
@@ -48,7 +49,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    """Return the mean of the values and its 95 % interval, as text; empty without values."""
+    """Return the mean of the values and its 95 % interval, as text; empty if there are no values."""
     if not values:
         return ""
     interval = over_seeds(values)

@@ -1,4 +1,4 @@
-"""The rows of an experiment (`configs/experiment/`): the overrides of each, and the paper's figures.
+"""The rows of an experiment (`configs/experiment/`): the overrides of each row, and the paper's figures.
 
     rows:
       No votes:
@@ -10,9 +10,9 @@
         against: {no votes: No votes}
 
 `each` repeats a row for each value, which replaces `$epsilon` in the row's texts. `paper` then has one list of the
-paper's figures for each value (null: none). If `each` has several lists of values, they have the same length, and the
-values at the same place belong together. Next to `rows`, `each` repeats the whole table. A row without `set` is not
-run, and has only the paper's figures. `against` is explained in `table.py`.
+paper's figures for each value, or null if there are no figures. If `each` has several lists of values, they must have
+the same length, and values at the same index belong together. Beside `rows`, `each` repeats the whole table. A row
+without `set` is not run, and has only the paper's figures. `against` is explained in `table.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from common.errors import ConfigError
 
 
 def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Return all rows, keyed by name, in the order of the table, with their `set`, `paper` and `against`, if any.
+    """Return all rows in the order of the table, keyed by name, with their `set`, `paper` and `against`, if any.
 
     Raises:
         ConfigError: Two lists of `each` differ in length, or `paper` has a different number of lists of figures.
@@ -57,7 +57,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a list of repetitions, each a dictionary of values; without `each`, a list of one empty dictionary."""
+    """Return a list of repetitions, each a dictionary of values; without `each`, the list has one empty dictionary."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:
@@ -66,7 +66,7 @@ def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _filled(written: Any, values: Mapping[str, Any]) -> Any:
-    """Return `written` with the values in place of `$name` in all of its texts."""
+    """Return `written` with `$name` replaced by the value of that name in all of its texts."""
     if isinstance(written, str):
         return Template(written).safe_substitute(values)
     if isinstance(written, Mapping):

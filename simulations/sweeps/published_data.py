@@ -4,8 +4,8 @@
     python -m simulations.sweeps.published_data pubmed_train.csv train.csv
 
 The published files are CSV with the column `text` and, for OpenReview, `label1` ("Area: ...") and `label2`
-("Recommendation: ..."). The name before the colon is removed from a label. PubMed has no labels: all its texts get the
-same one.
+("Recommendation: ..."). The name and the colon are removed from each label. PubMed has no labels, so all its texts get
+the same label.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from pathlib import Path
 from common.errors import DataError
 
 ONLY_LABEL = "abstract"
-"""Label of all texts of a file without labels."""
+"""Label of all texts in a file without labels."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Convert a published file from the command line."""
+    """Convert the published file that is named on the command line."""
     parser = argparse.ArgumentParser(prog="published", description=__doc__.split("\n", 1)[0])
     parser.add_argument("published", type=Path)
     parser.add_argument("ours", type=Path)
@@ -35,10 +35,11 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
     Args:
         published: The published file.
         ours: The file that is written.
-        label: Name of the column with the label; None: all texts get `ONLY_LABEL`.
+        label: Name of the column with the label; None if all texts are to get `ONLY_LABEL`.
 
     Raises:
-        DataError: A column is missing, or a row has no text or label; the message has file and line, never the content.
+        DataError: A column is missing, or a row has no text or label; the message contains file and line, never the
+            content.
     """
     csv.field_size_limit(2**24)  # abstracts with reviews are longer than the module's default
     with published.open(encoding="utf-8-sig", newline="") as source, ours.open("w", encoding="utf-8", newline="") as to:

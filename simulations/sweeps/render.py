@@ -1,8 +1,8 @@
-"""The table of a sweep in its output formats: text for a terminal, Markdown, JSON, and a page with curves."""
+"""The output formats of a sweep's table: text for a terminal, Markdown, JSON, and a page with curves."""
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,16 +16,16 @@ from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
-"""Name in `Metrics.named` of the gain in accuracy over the same models without the hospitals."""
+"""Name, in `Metrics.named`, of the gain in accuracy over the same models without the hospitals."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""Setting, name of the axis, and title of each plot, by the setting's column in `runs_of`."""
+"""Setting, name of the axis, and title of each plot, keyed by the setting's column in `runs_of`."""
 
 
 def write_table(folder: Path) -> Table:
-    """Print a sweep's table, write it as `table.md`, `table.json` and a page, `report.html`, and return it.
+    """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -39,7 +39,7 @@ def write_table(folder: Path) -> Table:
 
 
 def as_markdown(table: Table) -> str:
-    """Return the table in Markdown, with an explanation of its figures and with the failed runs."""
+    """Return the table in Markdown, with an explanation of its figures and a list of the failed runs."""
     head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Return the heading and rows of the table, as texts."""
+    """Return the heading and the rows of the table, with each cell as text."""
     gains = any(GAIN in row.figures for row in table.rows)
     head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
@@ -120,7 +120,7 @@ def _epsilon(value: float) -> str:
 
 
 def _figure(row: Row, name: str) -> str:
-    """Return the mean of a figure and, for two or more runs that have it, its standard deviation, as text."""
+    """Return the mean of a figure and, if two or more runs have it, its standard deviation, as text."""
     if name not in row.figures:
         return "–"
     return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
@@ -148,7 +148,7 @@ def as_page(folder: Path, table: Table) -> str:
         rows=[asdict(row) for row in table.rows],
         runs=[{"folder": name, **run} for name, run in runs.to_dict(orient="index").items()],
         plots=[plot for plot in (*(_by_setting(table.runs, axis) for axis in _AXES), _by_round(table.rows)) if plot],
-        figures={name: _missing_as_none(values) for name, values in by_row.items()},
+        figures=_by_group({str(name): _missing_as_none(values) for name, values in by_row.items()}),
         marked=frozenset().union(*table.runs["figures_of_records"].dropna()),
         data_sets=list(table.data_sets),
         no_guarantee=NO_GUARANTEE,
@@ -156,28 +156,40 @@ def as_page(folder: Path, table: Table) -> str:
     )
 
 
+def _by_group(figures: Mapping[str, list[float | None]]) -> dict[str, dict[str, list[float | None]]]:
+    """Return the figures of each group, keyed by the group's title: the part of a name before its first colon."""
+    groups: dict[str, dict[str, list[float | None]]] = {}
+    for name, values in figures.items():
+        groups.setdefault(name.partition(": ")[0], {})[name] = values
+    return groups
+
+
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Plot mean accuracies against a setting, with a line for rows that differ only in it; None without lines."""
+    """Return a plot of mean accuracies against a setting; None without lines.
+
+    Rows that differ only in this setting form a line.
+    """
     setting, name, title = _AXES[axis]
     by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
     if means.empty or means.count(axis="columns").max() < 2:
         return None
-    grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"]
-    spans = {place: _interval(list(accuracies)) for place, accuracies in grouped}
+    grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"].agg(list)
     return plots.lines(
         axis,
         title,
-        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
+        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t). "
+        "Small dots: the single runs.",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={str(row): _missing_as_none(line) for row, line in means.iterrows()},
-        intervals={row: [spans.get((row, place)) for place in means.columns] for row in means.index},
+        intervals={row: [_interval(grouped.get((row, place), [])) for place in means.columns] for row in means.index},
+        singles={row: [grouped.get((row, place), []) for place in means.columns] for row in means.index},
     )
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean, limited to [0, 1]; None for one run."""
+    """Return the 95 % interval of the mean, limited to [0, 1]; None if there is only one run."""
     interval = over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 

@@ -1,7 +1,8 @@
-"""Run folders as data frames: a row for each run of a sweep, or for each round of each run.
+"""Run folders as data frames, with a row for each run of a sweep, or for each round of each run.
 
-Only `read_run` and `read_rounds` know the files of a run folder. The runs of a sweep are in the order in which Hydra
-numbers them; each belongs to a row of the sweep's table: a row of the experiment, or else the overrides that vary.
+Only `read_run` and `read_rounds` read the files of a run folder. The runs of a sweep are in the order in which Hydra
+numbers them. Each belongs to a row of the sweep's table, which is a row of the experiment or, without an experiment, a
+combination of the overrides that vary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,17 +41,17 @@ FACTS = {
     "figures": "object",
     "figures_of_records": "object",
 }
-"""Types of the columns of `runs_of`, by name."""
+"""Types of the columns of `runs_of`, keyed by column name."""
 
 BY_ROUND = ("fid", "self_similarity", "tau")
-"""Figures of a round that a table can show."""
+"""Figures for a round that a table can show."""
 
 
 def runs_of(sweep: Path) -> pd.DataFrame:
     """Return all runs of a sweep, including failed ones, indexed by folder name, with the columns `FACTS`.
 
-    `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
-    are those of `read_run`; for a failed run they are missing.
+    `row` is the row of the table, and `seed` the experiment seed, by which runs of different rows are paired. The other
+    columns are those of `read_run`; for a failed run their values are missing.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -68,7 +69,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
 
 
 def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each round of these runs, with the columns `row`, `round` (from 1) and those of `BY_ROUND`."""
+    """Return a frame with a row for each round of these runs and the columns `row`, `round` (from 1) and `BY_ROUND`."""
     rounds = [
         {"row": row, "round": number, **line}
         for name, row in runs["row"].items()
@@ -78,13 +79,13 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Return the facts about a run from its folder. A run without a result has only the reason, as `error`.
+    """Return the facts about a run, read from its folder; for a run without a result, only the reason, as `error`.
 
-    Bytes are means for each party and answer, including the exchange of keys. `accuracy`, 0 to 1, is that of the small
+    Bytes are means per party and answer, including the key exchange. `accuracy`, from 0 to 1, is that of the small
     model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, and `gain` is
-    the difference for equally many texts. `tokens` counts those that all models read or wrote; `seconds` is wall time.
-    `figures` has every measured figure, keyed by its name in the report, and `figures_of_records` has the names of the
-    figures that were computed from private records.
+    the difference for the same number of texts. `tokens` counts the tokens that all models read or wrote; `seconds` is
+    wall-clock time. `figures` contains every measured figure, keyed by its name in the report, and `figures_of_records`
+    contains the names of the figures that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
@@ -113,7 +114,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
-    """Yield the figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
+    """Yield the figures `BY_ROUND` for each round of a run, in order; None if a figure was not measured."""
     lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
     return ({name: line.get(name) for name in BY_ROUND} for line in lines)
 
@@ -123,7 +124,7 @@ def _reports(folder: Path) -> list[RoundReport]:
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Return the name of each run's row: that of the experiment, or the overrides that not all runs share."""
+    """Return the name of each run's row: that of the experiment, or the overrides that are not common to all runs."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [

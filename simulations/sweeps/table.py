@@ -1,9 +1,9 @@
-"""The table of a sweep: each row's figures over its runs, with the paper's figures and differences from other rows.
+"""The table of a sweep: each row's figures over its runs, the paper's figures, and differences from other rows.
 
-An experiment has its rows (`experiments.py`). In any other sweep, a row is a combination of overrides, without the
-experiment seed. `experiment.columns` names figures to show in addition: those of `metrics.json`, such as
-[fidelity.mauve, membership.PPL], without conversion to percent, or `seconds`, the wall time. A sweep without an
-experiment takes `+experiment.columns=[...]`.
+An experiment defines its rows (`experiments.py`). In any other sweep, a row is a combination of overrides, without the
+experiment seed. `experiment.columns` names additional figures to show: figures in `metrics.json`, such as
+[fidelity.mauve, membership.PPL], without conversion to percent, or `seconds`, the wall-clock time. In a sweep without
+an experiment, set `+experiment.columns=[...]`.
 
 A row that names others (`against: {WASP: WASP epsilon 4}`) shows its difference from them in `experiment.difference`, a
 figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with
@@ -30,7 +30,7 @@ class Difference:
 
     Attributes:
         differences: Differences between runs with the same experiment seed, in the order of the seeds.
-        interval: 95 % interval of their mean; None for fewer than two.
+        interval: 95 % interval of their mean; None if there are fewer than two differences.
     """
 
     differences: tuple[float, ...]
@@ -44,7 +44,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Results of one row. A row with the paper's figures alone has no runs.
+    """The results of one row; a row with only the paper's figures has no runs.
 
     Attributes:
         row: Name of the row.
@@ -53,14 +53,14 @@ class Row:
         methods: Names of the runs' methods.
         parties: Numbers of parties in the runs.
         accuracies: Accuracies of the runs with held-out texts, 0 to 1.
-        mean: Mean of the accuracies; None if there are none.
-        deviation: Sample standard deviation of the accuracies; None for fewer than two.
+        mean: Mean of the accuracies; None if there are no accuracies.
+        deviation: Sample standard deviation of the accuracies; None if there are fewer than two.
         epsilons: Distinct values of epsilon of the runs.
         unprotected: Whether any run has no guarantee.
-        traffic: Mean bytes to and from a party for each answer; None if not measured.
+        traffic: Mean bytes to and from a party per answer; None if they were not measured.
         fid: Mean FID by round, over the runs that reached the round.
         tokens: Mean number of tokens read and written by all models.
-        seconds: Mean wall time.
+        seconds: Mean wall-clock time.
         figures: Mean of each figure over the runs that have the figure.
         deviations: Sample standard deviation of each figure that at least two runs have.
         paper: The paper's figures, keyed by data set.
@@ -94,10 +94,10 @@ class Table:
     Attributes:
         title: Title of the table.
         rows: Rows of the table.
-        runs: All runs, including failed ones, as `runs_of` has them.
+        runs: All runs, including failed ones, as returned by `runs_of`.
         traffic: Whether to show the bytes to and from a party.
         columns: Additional figures to show, by name, such as "fidelity: mauve".
-        difference: Name of the figure whose differences from other rows are shown.
+        difference: Name of the figure for which differences from other rows are shown.
     """
 
     title: str
@@ -118,12 +118,12 @@ class Table:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
-        """Return the title, the rows, the number of runs and the failures, for `write_json`."""
+        """Return the title, the rows, the number of runs and the failures as a dictionary for `write_json`."""
         return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 
 def read_table(folder: Path) -> Table:
-    """Return the table of a sweep from its run folders.
+    """Return the table of a sweep, read from its run folders.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """Return a figure of a row's runs, keyed by seed. Omit runs with the same seed, which cannot be paired."""
+    """Return a figure for each of a row's runs, keyed by seed; omit runs with the same seed, which cannot be paired."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
@@ -191,23 +191,23 @@ def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
 
 
 def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
-    """Return mine minus theirs for each key that both have, in the order of the keys."""
+    """Return `mine` minus `theirs` for each key that is in both, in the order of the keys."""
     differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
     return Difference(differences=differences, interval=over_seeds(differences))
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Return the mean of the values that are not missing; None if all are."""
+    """Return the mean of the values that are not missing; None if all values are missing."""
     there = values.dropna()
     return None if there.empty else statistics.fmean(there)
 
 
 def _deviation(values: pd.Series) -> float | None:
-    """Return the sample standard deviation of the values that are not missing; None for fewer than two."""
+    """Return the sample standard deviation of the values that are not missing; None if there are fewer than two."""
     there = values.dropna()
     return None if len(there) < 2 else statistics.stdev(there)
 
 
 def _column(name: str) -> str:
-    """Return the report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
+    """Return the report's name for a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
     return name.replace(".", ": ").replace("_", " ")

@@ -1,1 +1,1 @@
-"""Set-ups that several tests share: tiny models, federations, deployments, servers on loopback, contracts."""
+"""Fixtures that several tests share: tiny models, federations, deployments, servers on loopback, contracts."""

@@ -1,15 +1,15 @@
-"""An adversarial coordinator that breaks every rule, run against real party services. Start a protocol review here.
+"""An adversarial coordinator that breaks every rule, run against real party services. A protocol review can start here.
 
     adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest parties, and two that collude with it
     attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    party 0 is shown another plan
     attack.agree({0: {0, 1, 4, 5}}, otherwise=range(6)).unmask()    party 0 is told another set of survivors
     attack.opened(), attack.lifted(), attack.charges                what the adversary learned, and what it cost
 
-The adversary reaches the services through the wire format alone, and can show each honest party another run. In each of
-these runs the colluding parties follow the protocol, but give it all their keys and shares, and sign whatever helps it.
-What it can decrypt in the end is computed from everything that it received, and compared with the answers in the honest
-parties' own ledgers: `opened` tries the sum over every set of honest parties, and so every individual answer too. After
-a refusal the adversary goes on with the other parties.
+The adversary reaches the services through the wire format alone, and can show each honest party a different run. In
+each of these runs the colluding parties follow the protocol, but disclose all their keys and shares to the adversary,
+and sign whatever helps it. What it can decrypt in the end is computed from everything that it received, and compared
+with the answers in the honest parties' own ledgers: `opened` tries the sum over every set of honest parties, and
+therefore every individual answer too. After a refusal the adversary continues with the other parties.
 """
 
 import itertools
@@ -39,7 +39,7 @@ from tests.support.federations import IDENTITIES, roster, service
 
 @dataclass(frozen=True)
 class Shown:
-    """What one party is shown of the run; `first` replaces the number in its Open, and `envelope` further fields."""
+    """What one party is shown of the run; `first` replaces the number in its Open, `envelope` replaces more fields."""
 
     plan: Plan
     query: Query
@@ -64,7 +64,7 @@ class Shown:
 
 
 class Adversary:
-    """The honest parties' services, which outlive a set-up; `rosters` gives single parties a roster of their own."""
+    """The honest parties' services, which outlive a set-up; `rosters` contains rosters for individual parties."""
 
     def __init__(self, folder, parties, *, corrupt=(), limits=None, private=None, signed=True, rosters=None):
         folder.mkdir(exist_ok=True)
@@ -88,18 +88,18 @@ class Adversary:
         self.replies = defaultdict(list)
 
     def attack(self, shown, others=None, tamper=lambda _party, body: body):
-        """Run a set-up and a question, as far as the services allow; `tamper` changes single messages."""
+        """Run a set-up and a question, as far as the services allow; `tamper` modifies individual messages."""
         return Attack(self, {party: (others or {}).get(party, shown) for party in self.parties}, tamper)
 
     def send(self, party, shown, body):
-        """Return the reply to a request; None for a refusal, whose reason is stored."""
+        """Return the reply to a request; None for a refusal, of which the reason is stored."""
         reply = wire.unpack(self.services[party].handle(shown.parcel(party, body))).body
         self.replies[party].append(reply.reason.name if isinstance(reply, m.Refusal) else type(reply).__name__)
         return None if isinstance(reply, m.Refusal) else reply
 
 
 class Attack:
-    """One set-up with one question; `words` and `survivors` are each honest party's masked answer and survivors."""
+    """One set-up with one question; `words` and `survivors` contain each honest party's masked answer and survivors."""
 
     def __init__(self, adversary, shown, tamper):
         self.adversary, self.shown, self._tamper = adversary, shown, tamper
@@ -131,7 +131,7 @@ class Attack:
         return worlds
 
     def adverts_for(self, party):
-        """Return the keys that a party is shown: the honest ones, and the corrupt parties' keys of its own world."""
+        """Return the keys that a party is shown: of honest parties, and of corrupt parties in this party's world."""
         binding = self.shown[party].setup.binding
         return self.adverts | {party: keys.advert for (party, world), keys in self._corrupt.items() if world == binding}
 
@@ -148,11 +148,11 @@ class Attack:
 
     @property
     def sharers(self):
-        """U2: the parties that shared."""
+        """U2: the parties that have shared."""
         return frozenset(self._sealed)
 
     def transcript(self, party):
-        """Return the hash of the keys that a party was shown, once all are there; None if not valid in its world."""
+        """Return the hash of the keys that a party was shown, once all are there; None if invalid in its world."""
         if party not in self._transcripts:
             shown, adverts, transcript = self.shown[party], self.adverts_for(party), None
             with suppress(CaucusError):
@@ -161,7 +161,7 @@ class Attack:
         return self._transcripts[party]
 
     def binding(self, party):
-        """Return the binding of the party's secrets of this round."""
+        """Return the binding of the party's secrets for this round."""
         return rules.of_round(self.transcript(party), self.shown[party].index)
 
     def asked(self, party):
@@ -185,11 +185,11 @@ class Attack:
                     self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
 
     def agree(self, survivors=None, *, otherwise=None):
-        """Tell each honest party who survived, by default all that shared, and collect the signatures.
+        """Name the survivors to each honest party, by default all parties that shared, and collect the signatures.
 
         Args:
-            survivors: Survivors that a party is told, by party.
-            otherwise: Survivors for all others.
+            survivors: Survivors that are named to a party, keyed by party.
+            otherwise: Survivors that are named to all other parties.
         """
         everybody = frozenset(self.sharers if otherwise is None else otherwise)
         self.survivors = {party: frozenset((survivors or {}).get(party, everybody)) for party in self.words}
@@ -199,7 +199,7 @@ class Attack:
         return self
 
     def unmask(self, survivors=None, *, otherwise=None, asking=None):
-        """Ask honest parties, or those in `asking`, for unmasking shares after agreement on survivors (`agree`)."""
+        """Ask honest parties, or those in `asking`, for unmasking shares, after agreeing on survivors (`agree`)."""
         if not self.survivors:
             self.agree(survivors, otherwise=otherwise)
         for party in self.words if asking is None else asking:
@@ -211,7 +211,7 @@ class Attack:
         return self
 
     def _helpful(self, party):
-        """Return signatures that a party may accept: of all that were told the same, and of the corrupt parties."""
+        """Return signatures that a party may accept: of parties that were shown the same, and of corrupt parties."""
         if not self.shown[party].plan.malicious:
             return {}
         survivors, query = self.survivors[party], self.asked(party)
@@ -221,23 +221,23 @@ class Attack:
         return signed | {other: self.signatures[other] for other in same}
 
     def opened(self):
-        """Return the sets of honest parties whose noised sum the adversary can read."""
+        """Return the sets of honest parties for which the adversary can read the noised sum."""
         able = sorted(self.words)
         groups = (itertools.combinations(able, count) for count in range(1, len(able) + 1))
         return {frozenset(group) for group in itertools.chain(*groups) if self.reads(group)}
 
     def lifted(self):
-        """Return the honest parties whose own noised answer the adversary can read."""
+        """Return the honest parties for which the adversary can read the individual noised answer."""
         return {party for party in self.words if self.reads([party])}
 
     def reads(self, group):
-        """Return whether the adversary can read the noised sum over these honest parties."""
+        """Return whether the adversary can read the noised sum over this group of honest parties."""
         total = self._total(frozenset(group))
         return total is not None and np.array_equal(total, sum(self.answers[party] for party in group))
 
     @cached_property
     def answers(self):
-        """Return the noised answers of the honest parties that sent one, from their ledgers."""
+        """Return the noised answers of the honest parties that sent an answer, read from their ledgers."""
         kept = {}
         for party in self.words:
             shown = self.shown[party]
@@ -280,7 +280,7 @@ class Attack:
         return None
 
     def _recovered(self, owner, shares):
-        """Return a secret of which the adversary has enough shares; None otherwise."""
+        """Return the secret of which the adversary has enough shares; None if it has too few."""
         threshold = self.shown[owner].plan.threshold
         for holders in itertools.combinations(sorted(shares[owner]), threshold):
             parts = {rules.point_of(holder): shares[owner][holder] for holder in holders}
@@ -292,7 +292,7 @@ class Attack:
 
     @property
     def charges(self):
-        """Costs in each honest party's ledger for the run that it was shown, by party."""
+        """The charges in each honest party's ledger for the run that it was shown, keyed by party."""
         return {party: self.adversary.ledgers[party].releases(self.shown[party].run) for party in self.adversary.honest}
 
     def _send(self, party, body):
@@ -300,7 +300,7 @@ class Attack:
 
 
 class _Corrupt:
-    """A corrupt party in one world: it follows the protocol there, and tells what it knows."""
+    """A corrupt party in one world: it follows the protocol there, and discloses everything that it knows."""
 
     def __init__(self, state, advert):
         self.advert, self._state, self._sharing = advert, state, None
@@ -312,7 +312,7 @@ class _Corrupt:
         return sealed
 
     def opened(self, sender, receiver, sealed):
-        """Return what an honest party sealed for it; None if that was in another world."""
+        """Return the plaintext that an honest party sealed for this party; None if it was sealed in another world."""
         if self._sharing is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Tiny records and a query of each kind, for tests of a party's contributions."""
+"""Tiny records, and a query of each kind, for tests of a party's contributions."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
 
 TERMS = ("fever", "chest pain", "pain", "cough", "pain relief drug")
-"""Terms whose words also occur in longer terms."""
+"""Terms with words that also occur in longer terms."""
 
 
 def unit(rows):
@@ -40,7 +40,7 @@ def embedded(texts, labels=None, vectors=None, owners=None):
 
 
 def chosen(records, places):
-    """Return the records with these indices, in their order."""
+    """Return the records with these indices, in the order of the indices."""
     return EmbeddedRecords(
         vectors=records.vectors[places],
         labels=records.labels[places],
@@ -49,7 +49,10 @@ def chosen(records, places):
 
 
 def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
-    """Return a sketch query. Its features are paired if `phases` is None; their number follows from the frequencies."""
+    """Return a sketch query.
+
+    Its features are paired if `phases` is None; their number follows from the frequencies.
+    """
     frequencies = np.asarray(frequencies, np.float32)
     paired = phases is None
     if vectors is None:
@@ -66,7 +69,7 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
 
 
 def sums(basis, centres, radius=1.0, **spec):
-    """Return a query for class sums along the rows of `basis`, with one centre for each label."""
+    """Return a query for class sums along the rows of `basis`, with one centre per label."""
     basis, centres = np.asarray(basis, np.float32), np.asarray(centres, np.float32)
     settings = {"labels": len(centres), "directions": len(basis), "count": 512}
     return class_sums.ClassSums(
@@ -78,9 +81,9 @@ def sums(basis, centres, radius=1.0, **spec):
 
 
 def questionnaire(basis, centres, radius=1.0, *, terms=TERMS, **spec):
-    """Return the query of `sums` with all questions, of weight 20, and with a record's first two terms, of weight 10.
+    """Return the query of `sums` with all questions, of weight 20, and a record's first two terms, of weight 10.
 
-    Without `terms` it has no terms.
+    If `terms` is empty, the query has no terms.
     """
     of_sums = sums(basis, centres, radius)
     settings = dict.fromkeys((question.name for question in QUESTIONS), 20)
@@ -101,7 +104,7 @@ def random_basis(rng, directions, dim):
 
 
 def every_summed_query(rng, dim, candidates=40):
-    """Return one query of each summed kind, for records of three labels whose texts consist of `TERMS`."""
+    """Return one query of each summed kind, for records with three labels and texts that consist of `TERMS`."""
     vectors = random_units(rng, candidates, dim)
     frequencies = rng.standard_normal((6, dim))
     of_terms = random_units(rng, len(TERMS), dim)

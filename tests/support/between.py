@@ -1,6 +1,6 @@
-"""Programs between a hospital and its coordinator: a proxy that passes on or opens TLS, and a listener.
+"""Programs between a hospital and its coordinator: a proxy that forwards or intercepts TLS, and a listener.
 
-Each is a callback of asyncio's streams, served by `standing`.
+Each is a callback for asyncio's streams, served by `standing`.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def standing(listener, serve, tls=None):
 
 
 def listening(heard):
-    """Return a callback that answers each connection with status 200 and appends what it received to `heard`."""
+    """Return a callback that answers each connection with status 200 and appends the received bytes to `heard`."""
 
     async def serve(reader, writer):
         with contextlib.suppress(OSError):
@@ -46,15 +46,15 @@ class Proxy:
     """A proxy for HTTP CONNECT.
 
     Args:
-        login: USER:PASSWORD that it asks for; an empty string: none.
-        only: host:port that it permits; None: all.
+        login: USER:PASSWORD that the proxy requires; an empty string for no login.
+        only: host:port that the proxy permits; None permits all.
         opens: Initial value of the attribute.
 
     Attributes:
-        opens: TLS context of a server, with which it takes the coordinator's place within the tunnel; None: it only
-            passes bytes on.
-        asked: The first line of each request, and the status of its answer.
-        opened: Content of the TLS connections that it opened; empty if TLS was refused.
+        opens: TLS context with which the proxy acts as the coordinator within the tunnel; with None, it only forwards
+            bytes.
+        asked: The first line of each request, and the status of the proxy's answer.
+        opened: Content of the TLS connections that the proxy intercepted; empty if TLS was refused.
     """
 
     def __init__(self, login="", *, only=None, opens=None):
@@ -64,7 +64,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def at(self, host="127.0.0.1", port=0):
-        """Serve at this address; yield the proxy's URL."""
+        """Serve the proxy at this address; yield its URL."""
         with socket.create_server((host, port)) as listener, standing(listener, self.serve):
             yield f"http://{host}:{listener.getsockname()[1]}"
 

@@ -1,10 +1,10 @@
-"""What one unit adds to an answer, against what the query's specification declares."""
+"""What one unit adds to an answer, compared with the bounds that the query's specification declares."""
 
 import numpy as np
 
 
 def norms(change, spec):
-    """Return the l1 and the squared l2 norm of what a unit adds; both are within what is declared."""
+    """Return the l1 and the squared l2 norm of what a unit adds, after checking them against the declared bounds."""
     change = np.abs(change)
     assert np.count_nonzero(change) <= spec.sensitivity.touched
     assert change.max(initial=0) <= spec.max_records * spec.largest
@@ -17,6 +17,6 @@ def norms(change, spec):
 
 
 def assert_reached(found, spec):
-    """Check that the largest of these norms are the declared bounds, so that no bound is loose."""
+    """Check that the largest of these norms equal the declared bounds, so that no bound is loose."""
     assert max(l1 for l1, _ in found) == spec.sensitivity.l1
     assert max(l2 for _, l2 in found) == spec.sensitivity.l2_squared

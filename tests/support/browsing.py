@@ -1,4 +1,4 @@
-"""A browser without a screen for a page: it keeps the cookie, and sends what a real one would send."""
+"""A browser without a screen: it stores the cookie, and sends what a real browser would send."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ HOST = "127.0.0.1:8470"
 
 
 class Clock:
-    """Seconds that a test sets."""
+    """A clock whose time, in seconds, is set by a test."""
 
     now = 0.0
 
@@ -29,7 +29,7 @@ class Clock:
 
 
 class Browser:
-    """One browser and the page of one folder, by default a hospital's."""
+    """A browser for the page of one folder, by default a hospital's."""
 
     def __init__(self, folder, application=application, password=""):
         self.folder = folder
@@ -39,13 +39,13 @@ class Browser:
         self.cookie = ""
 
     def enter(self):
-        """Open the link; the session's cookie is kept."""
+        """Open the link, and store the session's cookie."""
         response = self.ask("GET", self.access.link.removeprefix(self.access.origin))
         self.cookie = response.cookies.get(self.access.cookie_name, "")
         return response
 
     def ask(self, method, path, *, headers=None, form=None, cookie=None, **more):
-        """Send one request; a header that is None is left out."""
+        """Send one request; a header with the value None is omitted."""
         cookies = f"{self.access.cookie_name}={self.cookie if cookie is None else cookie}"
         sent = {"host": HOST, "cookie": cookies}
         if method == "POST":
@@ -64,13 +64,13 @@ class Browser:
         return self.ask("GET", f"{self.access.root}/{path}", **more)
 
     def post(self, path, *, token=None, **fields):
-        """Send a form with the session's own token, or another one."""
+        """Submit a form with the session's own token, or with another token."""
         mine = self.access.form_token(self.cookie) if token is None else token
         return self.ask("POST", f"{self.access.root}/{path}", form={FORM_TOKEN: mine, **fields})
 
 
 def forms(html):
-    """Return the hidden fields of each form of a page but the one that logs out: a dictionary from name to value."""
+    """Return the hidden fields of each form on a page except the logout form, as dictionaries keyed by name."""
     hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
     main = html.partition("<main")[2]
     return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", main, re.DOTALL)]
@@ -78,7 +78,7 @@ def forms(html):
 
 @contextmanager
 def served(folder, program="client.command"):
-    """Run a program's command `page` in a process of its own, and yield the link that it prints."""
+    """Run a program's command `page` in a separate process, and yield the link that it prints."""
     command = [sys.executable, "-m", program, "page", str(folder), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -93,7 +93,7 @@ def served(folder, program="client.command"):
 
 @contextmanager
 def opened_here(folder, application=application):
-    """Serve the page in a thread of this process, which starts at once, and yield the link."""
+    """Serve the page in a thread of this process, which starts immediately, and yield the link."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         access, server = serving(partial(application, folder), f"127.0.0.1:{listening.getsockname()[1]}")
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -1,4 +1,4 @@
-"""A real browser: what `CHROMIUM` names, or a `chromium` on the path; none is downloaded."""
+"""A real browser: the program that `CHROMIUM` names, or `chromium` on the path; it is never downloaded."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ MARKS = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
 ]
-"""Marks of a module whose tests need it."""
+"""Marks of a module with tests that need the browser."""
 ZOOMED = 320
-"""Pixels of a window of 1280 at a zoom of 400 %."""
+"""Width, in CSS pixels, of a window of 1280 pixels at a zoom of 400 %."""
 
 
 @contextmanager
 def started():
-    """Yield the browser, for the tests of a module."""
+    """Yield the browser, started once for the tests of a module."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as here:
         # Chromium's sandbox cannot be had as root, as in a container.
@@ -29,7 +29,7 @@ def started():
 
 @contextmanager
 def visiting(chromium, link):
-    """Yield what opens a page's link as a person does, and watches it: what it asks for, and what it complains of."""
+    """Yield a function that opens a page's link as a person does, and records the page's requests and errors."""
     contexts = []
 
     def entered(**settings):
@@ -51,18 +51,18 @@ def visiting(chromium, link):
 
 
 def unfolded(page):
-    """Open all that a page has folded; its policy lets no script in but a test's own."""
+    """Open everything that a page has folded; the page's policy permits no scripts except the test's own."""
     page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
 
 
 def width(page):
-    """Return the pixels that a page takes across, unfolded."""
+    """Return the width of an unfolded page in pixels."""
     unfolded(page)
     return page.evaluate("() => document.documentElement.scrollWidth")
 
 
 def barriers(page):
-    """Return what the accessibility check finds on a page, unfolded, in words; empty if it passes."""
+    """Return the problems that the accessibility check finds on an unfolded page, as text; empty if it passes."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     unfolded(page)
     found = axe.Axe().run(page)

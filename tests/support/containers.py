@@ -1,8 +1,8 @@
 """The image and the containers of `configs/deployment`, built with buildah and started with podman from compose.yaml.
 
-Images, containers and folders belong to one folder and end with it. Registries of images may be unreachable, so
-debootstrap makes the base, a Debian with the same Python as the Dockerfile's, and this machine's own pip downloads the
-wheels beforehand. The Dockerfile is otherwise unchanged.
+All images and containers are stored in one folder and are removed with it. Image registries may be unreachable, so
+debootstrap makes the base image, a Debian with the same Python as in the Dockerfile, and this machine's pip downloads
+the wheels beforehand. The Dockerfile is otherwise unchanged.
 """
 
 import json
@@ -26,7 +26,7 @@ TOOLS = ("buildah", "podman", "runc", "debootstrap")
 PATIENCE = 1800.0
 BASE = "localhost/base"
 SUBNET, COORDINATOR = "10.211.55.0/24", "10.211.55.2"
-"""Network of the containers, and the coordinator's address, which compose would resolve from its service's name."""
+"""Network of the containers, and the coordinator's address, to which compose would resolve its service's name."""
 OPTIONS = {
     "cap_drop": "cap-drop",
     "environment": "env",
@@ -43,12 +43,12 @@ OPTIONS = {
     "user": "user",
     "volumes": "volume",
 }
-"""Podman's option for each key of compose.yaml."""
+"""Podman's options, keyed by the key in compose.yaml."""
 LASTING = {"ports", "restart"}
 
 
 def missing():
-    """Return why no containers can be started here, or an empty string."""
+    """Return why no containers can be started here; an empty string if they can."""
     if os.geteuid() != 0:
         return "only root builds images and starts containers here"
     absent = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -56,16 +56,16 @@ def missing():
 
 
 def memory(limit):
-    """Return the number of bytes of a limit such as 4g."""
+    """Return a limit such as 4g as a number of bytes."""
     assert limit.endswith("g")
     return int(limit[:-1]) * 2**30
 
 
 class Containers:
-    """Container engine with separate storage, and the compose file's folders.
+    """A container engine with separate storage, and the folders of the compose file.
 
     Args:
-        folder: A new folder for everything: several gigabytes.
+        folder: A new folder for all files, which take several gigabytes.
     """
 
     def __init__(self, folder):
@@ -91,7 +91,7 @@ class Containers:
         }
 
     def call(self, *words, code=0, given=None):
-        """Run one command to its end; return its output and its errors."""
+        """Run one command to its end; return its standard output and its standard error."""
         ended = subprocess.run(
             list(map(str, words)),
             env=self._environment,
@@ -112,7 +112,7 @@ class Containers:
         return self.call("./lay_out.sh", *words, **how)
 
     def make_base(self):
-        """Make an image of Debian with Python; skip the test if its packages cannot be reached."""
+        """Make a Debian image with Python; skip the test if the packages cannot be downloaded."""
         wanted = "--include=python3,python3-venv,python-is-python3,ca-certificates"
         self._or_skip("debootstrap", "--variant=minbase", wanted, "bookworm", self.folder / "base")
         left_out = ("--exclude=./var/cache/apt", "--exclude=./var/lib/apt/lists")  # which no published base has
@@ -120,7 +120,7 @@ class Containers:
         self.podman("import", self.folder / "base.tar", BASE)
 
     def make_wheels(self):
-        """Download all wheels of a coordinator's image, from the lock; skip the test if they cannot be reached."""
+        """Download all wheels for a coordinator's image, as locked; skip the test if they cannot be downloaded."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
         wanted, uv = self.folder / "wanted.txt", Path(sys.executable).with_name("uv")
         lock = ("--constraints", ROOT / "constraints.txt", "--generate-hashes", "--quiet", "--output-file", wanted)
@@ -135,7 +135,7 @@ class Containers:
             pytest.skip(f"{words[0]}: {(ended.stdout + ended.stderr).strip().splitlines()[-1]}")
 
     def build(self, context, dockerfile, image, *arguments):
-        """Build an image as `docker build` does with these arguments, but with our base and our wheels."""
+        """Build an image as `docker build` does with these arguments, but with our base image and our wheels."""
         places = {"wheels": "/wheels", "pip.conf": "/etc/pip.conf", "uv.conf": "/etc/uv/uv.toml"}
         mounts = [f"--volume={self.folder}/{name}:{place}:ro" for name, place in places.items()]
         chosen = [f"--build-arg={argument}" for argument in (f"BASE={BASE}", *arguments)]
@@ -146,7 +146,7 @@ class Containers:
         return int(self.podman("image", "inspect", "--format", "{{.Size}}", image).stdout)
 
     def flags(self, name, *, once=False):
-        """Return podman's options for a service; `once` omits options for long-running services, such as ports."""
+        """Return podman's options for a service; with `once`, omit options for long-running services, such as ports."""
         service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
         health = service.pop("healthcheck")
         assert set(health) == {"test", "start_period"}
@@ -164,7 +164,7 @@ class Containers:
         return words
 
     def step(self, line, *more, code=0):
-        """Run a line that lay_out.sh printed, as `docker compose` would; return its output."""
+        """Run a line printed by lay_out.sh, as `docker compose` would; return its output."""
         words = shlex.split(line)
         given = next(((self.here / word[1:]).read_text() for word in words if word.startswith("<")), None)
         taken = next((self.here / word[1:] for word in words if word.startswith(">")), None)
@@ -199,7 +199,7 @@ class Containers:
         return json.loads(self.podman("inspect", name).stdout)[0]
 
     def healthy(self, name):
-        """Return whether compose's health check succeeds now."""
+        """Return whether compose's health check of the container succeeds now."""
         return self.podman("healthcheck", "run", name, code=None).returncode == 0
 
     def ended(self):

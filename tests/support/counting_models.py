@@ -1,4 +1,4 @@
-"""Models that count the tokens of real models' prompts, and write about the requested number of words."""
+"""Models that count the tokens of the prompts for real models, and write about the requested number of words."""
 
 from server.llm.base import Reply, accepted
 from server.llm.completion import DECLINED, Completion
@@ -10,7 +10,7 @@ WORDS = " ".join(demo_notes.public_text(120, 0)).split()
 
 
 class Chat:
-    """A remote chat model: a token for every four characters of its prompt, and 1.4 for each word that it writes."""
+    """A remote chat model: it counts a token per four characters of its prompt, and 1.4 per word that it writes."""
 
     remote = False
     declines = frozenset()

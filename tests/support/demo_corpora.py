@@ -1,4 +1,4 @@
-"""Accuracy on records of a demo corpus, by a classifier trained on other records of it."""
+"""Accuracy on records of a demo corpus, for a classifier trained on other records of that corpus."""
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""The laboratory's deployment of real processes, extended for tests by other machines, replaced code and kills."""
+"""The laboratory's deployment of real processes, extended for tests with other machines, replaced code and kills."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ SMALL = (
     *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
 )
-"""Settings of `tests.support.runs.SMALL`, so that the same run can be made in process."""
+"""The settings in `tests.support.runs.SMALL`, so that the same run can also be made in process."""
 
 
 def environment(path=()):
-    """Return environment variables for commands; in PYTHONPATH, the folders `path` come before the repository."""
+    """Return environment variables for commands; in PYTHONPATH, the folders in `path` come before the repository."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
@@ -41,10 +41,10 @@ def coordinator(*arguments, within=(), path=(), **how):
 
 @contextlib.contextmanager
 def running(*, prepare=lambda _: None, **how):
-    """Yield a `Deployment` whose hospitals run and answer plans without noise.
+    """Yield a `Deployment` with running hospitals that answer plans without noise.
 
     Args:
-        prepare: Function called with the deployment before its hospitals start.
+        prepare: Function that is called with the deployment before its hospitals start.
     """
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):
@@ -57,19 +57,20 @@ def running(*, prepare=lambda _: None, **how):
 
 
 class Deployment(deployment.Deployment):
-    """A coordinator that serves and n enrolled hospitals.
+    """A running coordinator and enrolled hospitals.
 
     Args:
         folder: A new folder; its path must be short enough for Unix sockets.
         count: Number of hospitals.
-        relay_user: Account of their relays.
+        relay_user: Account under which their relays run.
         records: Number of records of each hospital.
-        private: Records of each hospital; None: this number of the demo's notes.
+        private: Records of each hospital; None for `records` notes from the demo.
         host: The coordinator's address.
         within: Words before a command that run it on the machine of "coordinator" or "hN", such as `ip netns exec
-            NAME`.
-        path: Folders that come before our own code on the Python path of "coordinator" or "hN".
-        halves: Whether each hospital's party service is a separate process, "hN-service", and "hN" only the relay.
+            NAME`; keyed by that name.
+        path: Folders that come before our own code on the Python path, keyed by "coordinator" or "hN".
+        halves: Whether each hospital's party service is a separate process "hN-service", so that "hN" is only the
+            relay.
     """
 
     def __init__(
@@ -111,12 +112,12 @@ class Deployment(deployment.Deployment):
         return self.at(number) / "private" / "ledger.db"
 
     def without_noise(self):
-        """Let the hospitals answer plans without noise."""
+        """Let the hospitals accept plans without noise."""
         for number in range(self.count):
             self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null", corrupt="0.0")
 
     def child(self, key, name):
-        """Return the process ID of one supervised child."""
+        """Return the process ID of one child of a supervisor."""
         folder = self.here if key == "coordinator" else self.folder / key
         notes = [json.loads(path.read_text()) for path in (folder / "run").glob("*.json")]
         (process,) = {children[name]["process"] for children in notes if name in children}

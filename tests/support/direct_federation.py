@@ -1,4 +1,4 @@
-"""A federation whose coordinator asks real party services without Flower."""
+"""A federation in which the coordinator calls real party services directly, without Flower."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Encoder:
 
 
 class Direct:
-    """A network without a wire; `change` may alter or drop (None) each reply."""
+    """A network without messages on a wire; `change` may alter each reply, or drop it by returning None."""
 
     def __init__(self, services):
         self.services = services
@@ -53,7 +53,7 @@ class Direct:
 
 
 class World:
-    """Three parties and a coordinator; `coordinator()` makes a new one, as after a crash."""
+    """Three parties and a coordinator; `coordinator()` makes a new coordinator, as after a crash."""
 
     def __init__(self, folder, *, secure=True, epsilon=4.0, parties=3, max_dropouts=0, limits=None, malicious=False):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Documents of a run of three simulated parties, and their run folder."""
+"""The documents of a run with three simulated parties, and their run folder."""
 
 import json
 
@@ -24,11 +24,11 @@ VOTES = {
     "scale": 3.531,
     "scale_grid": 451.968,
 }
-"""A query; the tests' other queries differ from it in the fields that they state."""
+"""A query; the other queries in tests differ from it only in the fields that they state."""
 
 
 def privacy_json(**changes):
-    """Return an early version's `privacy.json`, without explanations; queries in `changes` override fields of VOTES."""
+    """Return an early version's `privacy.json`, without explanations; queries in `changes` override VOTES."""
     queries = [VOTES | query for query in changes.pop("queries", [{}])]
     return {
         "epsilon": 4.0,
@@ -59,7 +59,7 @@ def privacy(**changes):
 
 
 def round_json(number, **changes):
-    """Return a line of `rounds.jsonl`, as an early version wrote it."""
+    """Return a line of `rounds.jsonl` as an early version wrote it."""
     return {
         "round": number,
         "requested": {"urban": 7, "rural": 7},
@@ -96,7 +96,7 @@ def summary_json(**changes):
 
 
 def write_run(folder, *, texts=40, rounds=3, **changes):
-    """Write a run folder of a simulated federation; `changes` replaces fields of privacy.json."""
+    """Write the run folder of a simulated federation; `changes` replaces fields of privacy.json."""
     folder.mkdir()
     labels, models = ("sepsis", "pneumonia"), ("urban", "rural")
     rows = [

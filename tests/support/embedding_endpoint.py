@@ -1,4 +1,4 @@
-"""An endpoint for embeddings, without a network."""
+"""An embedding endpoint without a network."""
 
 import json
 
@@ -9,7 +9,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 
 
 def remote_encoder(monkeypatch, serve):
-    """Return an encoder whose server is `serve(texts) -> vectors, status`, and the list of texts of each request."""
+    """Return an encoder with the server `serve(texts) -> vectors, status`, and a list of each request's texts."""
     monkeypatch.setenv("OPENAI_API_KEY", "a word")
     sent = []
 

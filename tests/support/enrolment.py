@@ -1,4 +1,4 @@
-"""Files that hospital and coordinator exchange before a run: keys, a party file, an invitation."""
+"""The files that a hospital and the coordinator exchange before a run: keys, a party file, an invitation."""
 
 import json
 
@@ -13,7 +13,7 @@ def openssh(key):
 
 
 def node_key():
-    """Return a new public key of a node, as in a party file."""
+    """Return a new public key of a node, in the form used in a party file."""
     return openssh(ec.generate_private_key(ec.SECP384R1()))
 
 
@@ -22,7 +22,7 @@ PARTY = {"name": "St. Mary", "identity": "ab" * 32, "node_key": node_key()}
 
 
 def invitation(folder, address, bundle):
-    """Write an invitation of a new coordinator at this address, and return the file."""
+    """Write the invitation of a new coordinator at this address; return the file's path."""
     folder.mkdir()
     make_authority(folder)
     content = {"address": address, "certificate": (folder / "ca.crt").read_text(), "bundle": bundle}

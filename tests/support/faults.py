@@ -1,7 +1,7 @@
-"""Checks that tests of failing deployments share: runs without noise, their measurements, and what "whole" means.
+"""Checks shared by tests of failing deployments: runs without noise, measurements, and what "whole" means.
 
-Without noise, "nothing is lost" can be checked to the byte: after any failure, the texts are those of an undisturbed
-run. The hospitals' ledgers show the cost: one closed charge for each query.
+Without noise, it can be checked to the byte that nothing is lost: after any failure, the texts must equal those of an
+undisturbed run. The hospitals' ledgers show the cost: one closed charge for each query.
 """
 
 import itertools
@@ -23,7 +23,7 @@ def measured(what, started, said=""):
 
 
 def asked(deployed, number, run, request):
-    """Wait until hospital `number` has answered a request of this kind, such as "Ask", of the run."""
+    """Wait until hospital `number` has answered a request of this type, such as "Ask", in the run."""
     identity = read_run(deployed, run)
     wait(
         lambda: any(line["run"] == identity and line["request"] == request for line in deployed.audit(number)),
@@ -37,7 +37,7 @@ def read_run(deployed, run):
 
 
 def whole(deployed, run, undisturbed):
-    """Assert that the run is complete, its texts are the undisturbed ones, and every query was charged once."""
+    """Assert that the run is complete, has the texts of the undisturbed run, and was charged once per query."""
     folder = deployed.result(run)
     assert texts(folder) == undisturbed
     for ledger in (folder / "state" / "ledger.db", *map(deployed.ledger, range(3))):
@@ -45,18 +45,18 @@ def whole(deployed, run, undisturbed):
 
 
 def charges(ledger, identity):
-    """Return, for each query of a run in a ledger, its index and whether it is closed."""
+    """Return, for each query of a run in a ledger, the query's index and whether it is closed."""
     return [(entry.index, entry.committed) for entry in Ledger(ledger, read_only=True).entries(identity)]
 
 
 def phases(lines):
-    """Return the seconds from each line of an audit log to the next."""
+    """Return the seconds between consecutive lines of an audit log."""
     times = [datetime.fromisoformat(line["when"]) for line in lines]
     return [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
 
 
 def refused(deployed, name, *overrides):
-    """Make a run that a hospital refuses, and return the line that tells the operator."""
+    """Make a run that a hospital refuses; return the line that informs the operator."""
     started = time.monotonic()
     line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
     measured(name, started, line)

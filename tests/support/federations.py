@@ -1,4 +1,4 @@
-"""Tiny federations of real parties, for tests: `make(parties=3, epsilon=4)`."""
+"""Tiny federations of real parties for tests: `make(parties=3, epsilon=4)`."""
 
 import functools
 import math
@@ -44,7 +44,7 @@ ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
 
 
 def lenient(**changes):
-    """Return limits that trust the coordinator to follow the protocol, without a lifetime budget, with changes."""
+    """Return limits without a lifetime budget that trust the coordinator to follow the protocol, with `changes`."""
     trusting = {"malicious_coordinator": False, "corrupt": 0.0, "lifetime_epsilon": None, "min_survivors": 1}
     trusting |= {"queries": PROVEN}
     return Limits(**trusting | changes)
@@ -58,7 +58,7 @@ def records(party, count=5):
 
 
 def plan(parties=3, *, epsilon=4.0, calibration="tight", spec=None, times=2, queries=None, **changes):
-    """Return a calibrated plan of votes, or of these queries."""
+    """Return a calibrated plan with a query of votes, or with these queries."""
     secure = changes.get("secure", parties > 1)
     settings = {
         "method": "test",
@@ -89,7 +89,7 @@ TERMS = ("note", "note of", "canary", "of")
 
 
 def each_kind(max_records=1, seed=0):
-    """Return, by kind, a query of each kind that is not for texts, for the records and labels of this module."""
+    """Return a query of each kind except those for texts, keyed by kind, for the records and labels of this module."""
     rng = np.random.default_rng(seed)
     pool = ENCODER.encode([f"pool {seed} {i}" for i in range(6)])
     terms = {"terms": encode_terms(TERMS), "vectors": ENCODER.encode(list(TERMS))}
@@ -134,7 +134,7 @@ def roster(parties):
 
 
 def in_sections(mine):
-    """Make each record a section of its own, under its label: a plan by sections then sees what any other plan does."""
+    """Return the records, each as one section under its label, so that plans by sections see what others see."""
     parts = RecordSections(
         numbers=tuple(range(len(mine))),
         headings=tuple(normal(record.label) for record in mine.records),
@@ -177,5 +177,5 @@ def federation(folder, services, agreed, *, run="run", known=None, retries=0, **
 
 
 def true_counts(query, private):
-    """Return the contribution of a party with these records, before noise."""
+    """Return the contribution of a party with these records, without noise."""
     return contribution(query, embed(private, ENCODER).for_plan(LABELS))

@@ -1,4 +1,4 @@
-"""Flower as a stand-in, and a coordinator's folder with two hospitals, for tests of runs without any process."""
+"""A stand-in for Flower, and a coordinator's folder with two hospitals, for tests of runs without any processes."""
 
 import json
 from pathlib import Path
@@ -19,10 +19,10 @@ SERVE = {"children": {name: {"process": process, "restarts": 0} for name, proces
 
 
 class Flower:
-    """Flower with two nodes; a submitted run leaves files in its folder as its process would.
+    """A stand-in for Flower with two nodes; a submitted run leaves files in its folder as the run's process would.
 
     Args:
-        folder: The coordinator's.
+        folder: The coordinator's folder.
     """
 
     def __init__(self, folder):
@@ -57,7 +57,7 @@ class Flower:
 
 
 def coordinated(folder, monkeypatch):
-    """Make a coordinator's folder with two hospitals; return its Flower."""
+    """Make a coordinator's folder with two hospitals; return the stand-in for its Flower."""
     flower = Flower(folder)
     monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
     for module in (enrolment, run_state, runs):
@@ -75,7 +75,7 @@ def coordinated(folder, monkeypatch):
 
 
 def under_way(flower, name="first", *more):
-    """Leave the folder of a run of five rounds, two of them whole, which has paid for a model and awaits nobody."""
+    """Create the folder of a run with two of five rounds complete, which has paid for a model and awaits nobody."""
     folder = flower.folder / "runs" / name
     overrides = ["secagg=none", "method=wasp", "method.rounds=5", "llm.max_cost=5", "llm.max_tokens=100000", *more]
     store(composed(overrides, "server"), folder)

@@ -1,4 +1,4 @@
-"""A coordinator's front door on this machine, with one answer to all nodes."""
+"""A coordinator's front door on this machine, which gives all nodes the same answer."""
 
 import json
 import socket
@@ -22,8 +22,8 @@ def front_door(folder, host="localhost", *, status=400, code=2003, ahead=0, cert
         folder: The hospital's folder; the authority is next to it.
         host: A name or address of this machine.
         status: Status of the answer to a node's call.
-        code: Flower's code in that answer; None: an empty answer.
-        ahead: Seconds that the hospital's clock is ahead; None: the answer has no date.
+        code: Flower's code in that answer; None for an empty answer.
+        ahead: Seconds by which the hospital's clock is ahead; None for an answer without a date.
         certificate: Arguments of `make_certificate`.
     """
     heard = []

@@ -1,4 +1,4 @@
-"""Helm, from the package `helm-python-sdk`, in a separate process because it loads Go's runtime."""
+"""Helm, from the package `helm-python-sdk`, in a separate process since it loads Go's runtime."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ except helm.HelmError as error:
 
 
 class HelmError(Exception):
-    """Error for values that Helm refuses."""
+    """Error raised for values that Helm rejects."""
 
 
 def _helm(values, verb):
@@ -39,10 +39,10 @@ def _helm(values, verb):
 
 
 def rendered(values):
-    """Return the manifests of a release named mary, as texts by the name of the template."""
+    """Return the manifests of a release named mary, as texts keyed by the template's name."""
     return {name.rpartition("/")[2]: text for name, text in _helm(values, "render").items()}
 
 
 def lint(values):
-    """Return the findings of `helm lint --strict`, without advice."""
+    """Return the findings of `helm lint --strict`, without its advice."""
     return [finding["error"] for finding in _helm(values, "lint") if finding["severity"] > 1]

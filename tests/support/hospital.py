@@ -1,4 +1,4 @@
-"""A hospital's folder after some requests, answered and refused: one answer is charged, and no process runs."""
+"""A hospital's folder after some answered and refused requests: one answer is charged, and no process is running."""
 
 import json
 
@@ -19,7 +19,7 @@ LIMITS = {"lifetime_epsilon": 10.0, "lifetime_delta": 1e-4}
 
 
 def operated(folder):
-    """Make the folder: one charge, and four lines in the audit log."""
+    """Make the folder, with one charge and four lines in the audit log."""
     for name in ("private", "node", "run"):
         (folder / name).mkdir(parents=True)
     make_authority(folder / "node")
@@ -38,7 +38,7 @@ def charge(folder, index):
 
 
 def spend(folder, run, index=0):
-    """Charge an answer of this run, and note the ledger's new head."""
+    """Charge an answer in this run, and note the ledger's new head."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
     ledger.reserve(**reservation(run=run, index=index))
@@ -46,7 +46,7 @@ def spend(folder, run, index=0):
 
 
 def note(folder, request, reason=""):
-    """Append one more line to the audit log."""
+    """Append another line to the audit log."""
     AuditLog(folder / "private").note(
         run="r", plan_digest=bytes(32), request=request, index=0, reason=reason, detail=reason and "the detail"
     )
@@ -59,7 +59,7 @@ def change(folder, **values):
 
 
 def said(capsys, *arguments, code=2):
-    """Return the one line in which the command says what is wrong."""
+    """Return the one line in which the command reports what is wrong."""
     assert main(list(map(str, arguments))) == code
     error = capsys.readouterr().err
     assert error.startswith("caucus-party: ")
@@ -69,14 +69,14 @@ def said(capsys, *arguments, code=2):
 
 
 def opened(folder, agreed, run="pilot-1a2b3c4d"):
-    """Store a plan as the service does when it was opened and waits for approval."""
+    """Store a plan as the service does when the plan was opened and waits for approval."""
     records = HospitalSettings.load(folder).records
     with pytest.raises(RefusalError):
         Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
 
 
 def sent(folder, run, texts, name=32 * "0"):
-    """Leave the release of a run as the party service keeps it; return the name of its file."""
+    """Store the release of a run as the party service does; return the name of its file."""
     (releases := folder / "private" / "releases").mkdir(exist_ok=True)
     (releases / f"{name}.jsonl").write_bytes(texts)
     about = {"run": run, "received": "2026-01-02T10:00:00+00:00", "texts": 30}

@@ -1,8 +1,8 @@
 """A coordinator that breaks every rule, loaded into the ServerApp's process before our own code runs there.
 
 The bundle is the honest one, which the hospitals accept; the code that the coordinator has installed is hostile.
-`folder` makes the folder that `Deployment(path={"coordinator": (FOLDER,)})` puts first on its Python path, `choose`
-selects the act of its next runs, and `replies` returns all bytes that hospitals answered.
+`folder` makes the folder that `Deployment(path={"coordinator": (FOLDER,)})` puts first on the coordinator's Python
+path, `choose` selects the act for its next runs, and `replies` returns all bytes with which hospitals answered.
 """
 
 import hashlib
@@ -50,12 +50,12 @@ def replies(path, step=None):
 
 
 def outcomes(path, step):
-    """Count the answers by kind, such as {"OUT_OF_ORDER": 3}."""
+    """Return the number of answers by outcome, such as {"OUT_OF_ORDER": 3}."""
     return dict(Counter(reply["outcome"] for reply in replies(path, step)))
 
 
 def install(path):
-    """Replace the messages of FlowerNetwork by the act's messages, from now on."""
+    """Replace the messages of FlowerNetwork with the act's messages, from now on."""
     honest = FlowerNetwork._send
 
     def send(network, parcels, timeout):
@@ -69,7 +69,7 @@ def install(path):
 
 
 class Recording:
-    """Flower's Grid, which records every reply with the step that asked for it."""
+    """A wrapper of Flower's Grid that records every reply with the step in which it was requested."""
 
     def __init__(self, grid, path):
         self._grid, self._path = grid, path
@@ -101,26 +101,26 @@ def _seen(reply):
 
 
 class Coordinator:
-    """The means by which an act sends messages in the coordinator's place."""
+    """The functions with which an act sends messages in the coordinator's place."""
 
     def __init__(self, network, send, path):
         self.network, self._send, self.path = network, send, path
         self.kept = network.__dict__.setdefault("kept", [])
 
     def send(self, parcels, step="honest"):
-        """Send each node its parcel, by our own code."""
+        """Send each node its parcel, with our own code."""
         self.network._grid.step = step
         return self._send(parcels)
 
     def altered(self, parcels, step, *alterations):
-        """Send each node its parcel with a different alteration of the envelope's values."""
+        """Send each node its parcel, each with a different alteration of the envelope's values."""
         altered = {}
         for (node, parcel), alter in zip(sorted(parcels.items()), alterations, strict=False):
             altered[node] = wire.pack(alter(wire.unpack(parcel)))
         return self.send(altered, step)
 
     def flipped(self, parcels, step, *places):
-        """Send each node its parcel with one bit changed, at a different place of the envelope or of the bulk array."""
+        """Send each node its parcel with one bit flipped, at different positions in the envelope or bulk array."""
         changed = {}
         for (node, parcel), place in zip(sorted(parcels.items()), places, strict=False):
             if isinstance(place, int):
@@ -130,7 +130,7 @@ class Coordinator:
         return self.send(changed, step)
 
     def raw(self, node, step, content, kind="query"):
-        """Send one Flower message of any kind and content."""
+        """Send one Flower message with any type and content."""
         grid = self.network._grid
         grid.step = step
         (sent,) = grid.push_messages([Message(content, dst_node_id=node, message_type=kind)])
@@ -149,7 +149,7 @@ def nothing(coordinator, parcels, _):
 
 
 def twice(coordinator, parcels, body):
-    """Send each question and each request for shares a second time."""
+    """Send each question and each request for shares twice."""
     given = coordinator.send(parcels)
     if isinstance(body, (m.Ask, m.AskUnmask)):
         coordinator.send(parcels, f"{type(body).__name__} again")
@@ -157,7 +157,7 @@ def twice(coordinator, parcels, body):
 
 
 def after_close(coordinator, parcels, body):
-    """Repeat the run's requests once it is closed, also after its Open; store the question."""
+    """Repeat the run's requests after it was closed, also after opening it again; store the question."""
     if isinstance(body, (m.Open, m.Ask, m.AskUnmask)):
         coordinator.kept.append(parcels)
     given = coordinator.send(parcels)
@@ -184,12 +184,12 @@ def elsewhere(coordinator, parcels, body):
 
 
 def lost(coordinator, parcels, body):
-    """Read the answers, then let the run fail as if they had not come."""
+    """Read the answers, then let the run fail as if no answers had come."""
     return coordinator.send(parcels) and {} if isinstance(body, m.Ask) else coordinator.send(parcels)
 
 
 def changed(coordinator, parcels, body):
-    """Ask one hospital the same query with other vectors."""
+    """Ask one hospital the same query with different vectors."""
     if not isinstance(body, m.Ask):
         return coordinator.send(parcels)
     chosen = sorted(parcels)[1]
@@ -205,7 +205,7 @@ def _other_vectors(envelope):
 
 
 def fewer(coordinator, parcels, body):
-    """Ask for unmasking with all survivors, then with fewer; then let the run fail as if no share had come."""
+    """Ask for unmasking with all survivors, then with fewer; then let the run fail as if no shares had come."""
     if not isinstance(body, m.AskUnmask):
         return coordinator.send(parcels)
     coordinator.send(parcels, "AskUnmask of all")
@@ -214,7 +214,7 @@ def fewer(coordinator, parcels, body):
 
 
 def fewer_later(coordinator, parcels, body):
-    """Ask in a further set-up for unmasking of the same question with fewer survivors."""
+    """Ask, in a further set-up, for unmasking of the same question with fewer survivors."""
     if isinstance(body, m.AskUnmask):
         coordinator.altered(parcels, "AskUnmask of fewer, later", *[_without_the_last] * 3)
     return coordinator.send(parcels)
@@ -226,7 +226,7 @@ def _without_the_last(envelope):
 
 
 def plans(coordinator, parcels, body):
-    """Send plans that no hospital should take part in, before the honest one."""
+    """Send plans in which no hospital should take part, before the honest plan."""
     if isinstance(body, m.Open):
         plan = json.loads(body.plan)
         less_noise = [query | {"scale": query["scale"] // 8} for query in plan["queries"]]
@@ -245,7 +245,7 @@ def plans(coordinator, parcels, body):
 
 
 def forked(coordinator, parcels, body):
-    """Show one hospital another plan, with more noise, in all messages; pass its replies off as the others'."""
+    """Show one hospital a different plan, with more noise, in all messages; pass its replies off as the others'."""
     rules.verify = lambda *_, **__: None  # a coordinator that does not care who has signed
     victim = min(parcels)
     others = {node: parcel for node, parcel in parcels.items() if node != victim}
@@ -270,7 +270,7 @@ def _planned(data, digest=bytes(32)):
 
 
 def garbage(coordinator, parcels, body):
-    """Send messages of other types, and bytes in no format of ours, before the honest question."""
+    """Send messages of other types, and bytes that are not in our format, before the honest question."""
     if isinstance(body, m.Ask) and not coordinator.kept:
         coordinator.kept.append(parcels)
         node, parcel = min(parcels.items())

@@ -1,7 +1,7 @@
 """Machines of a deployment as network namespaces, joined by a bridge, and attackers on the line between them.
 
-The root namespace is on the bridge too: it is the rest of the world, from which tests ask the front door. This needs
-root.
+The root namespace is on the bridge too. It represents the rest of the world, from which tests contact the front door.
+This module needs root.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from pathlib import Path
 from tests.support.between import standing
 
 NOTHING_BUT_LOOPBACK = ("unshare", "--net")
-"""Words before a command that must have no network, as with compose's `network_mode: none`."""
+"""Words before a command that run it without a network, as compose's `network_mode: none` does."""
 
 NAMES = "192.0.2.53"
-"""Address at which no name server answers."""
+"""Address at which there is no name server."""
 
 _NETWORK = 0x40000000  # CLONE_NEWNET
 _NAMESPACES, _SETTINGS = Path("/run/netns"), Path("/etc/netns")
@@ -30,7 +30,7 @@ _SYN, _SYN_ACK = 0x02, 0x12
 
 
 def missing():
-    """Return why no machines can be made here, or an empty string."""
+    """Return why no machines can be made here; an empty string if they can."""
     if os.geteuid() != 0:
         return "only root makes network namespaces"
     try:
@@ -41,7 +41,7 @@ def missing():
 
 
 class Hosts:
-    """Machines, each with one link.
+    """Machines, each with one network link.
 
     Args:
         names: Names of the machines; the first is at address 1.
@@ -85,11 +85,11 @@ class Hosts:
         return self._at(1 + self._names.index(name))
 
     def within(self, name):
-        """Return the words that run a command on a machine."""
+        """Return the words before a command that run it on a machine."""
         return ("ip", "netns", "exec", self._namespace(name))
 
     def inside(self, name, work):
-        """Return the result of `work`, called on that machine; a socket that it makes stays there."""
+        """Call `work` on that machine and return the result; a socket that it makes stays on the machine."""
 
         def entered():
             with (_NAMESPACES / self._namespace(name)).open() as namespace:
@@ -101,26 +101,26 @@ class Hosts:
             return thread.submit(entered).result()
 
     def cut(self, name):
-        """Pull the cable at the other end: without notice, all packets are lost."""
+        """Unplug a machine's cable at the other end, so that all packets are lost without notice."""
         self._ip("link", "set", self._link(name), "down")
 
     def mend(self, name):
         self._ip("link", "set", self._link(name), "up")
 
     def close(self, name, of):
-        """Block connections from a machine to another, as a firewall does; the other direction stays open."""
+        """Block connections from one machine to another, as a firewall does; the other direction stays open."""
         self._ip("-n", self._namespace(name), "route", "add", "unreachable", f"{self.address(of)}/32")
 
     @property
     def outside(self):
-        """Address of the rest of the world, which all machines reach."""
+        """The address of the rest of the world, which all machines can reach."""
         return self._at(254)
 
     @contextlib.contextmanager
     def outgoing(self, name):
-        """Yield a set that collects the destinations of what a machine sends: ("tcp" or another, address, port).
+        """Yield a set that collects the destinations of a machine's packets: (protocol such as "tcp", address, port).
 
-        Of TCP only packets that open a connection count.
+        For TCP, only packets that open a connection count.
         """
         seen, ended = set(), threading.Event()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
@@ -147,12 +147,12 @@ class Hosts:
                 thread.join()
 
     def open_ports(self, name, of):
-        """Return all TCP ports of machine `of` that machine `name` can connect to."""
+        """Return all TCP ports of the machine `of` to which the machine `name` can connect."""
         return self.inside(name, lambda: [port for port in range(1, 2**16) if _open(self.address(of), port)])
 
     @contextlib.contextmanager
     def between(self, name, of, port, serve, tls=None):
-        """Redirect this machine's connections to that port of another to `serve`, a callback of asyncio's streams."""
+        """Redirect connections of this machine to that port of another to `serve`, a callback for asyncio's streams."""
         address = self.address(of)
         self._ip("-n", self._namespace(name), "address", "add", f"{address}/32", "dev", "lo")
         listener = self.inside(name, lambda: socket.create_server((address, port)))
@@ -177,7 +177,7 @@ class Hosts:
 
 
 def _opened(frame):
-    """Return protocol, address and port of a frame that opens a connection; None for any other frame."""
+    """Return the protocol, address and port of a frame that opens a connection; None for any other frame."""
     kind, packet = int.from_bytes(frame[12:14]), frame[14:]
     if kind == _IPV4:
         protocol, to, rest = packet[9], socket.inet_ntop(socket.AF_INET, packet[16:20]), packet[4 * (packet[0] & 15) :]

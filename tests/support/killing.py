@@ -1,10 +1,10 @@
-"""Killing of a run at any of its events: before or after each call that writes, asks, answers or pays.
+"""Kills a run at any of its events: before or after each call that writes, asks, answers or pays.
 
     python -m tests.support.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that
     event
 
-A diary next to the run records what is compared across the kill: the requests that reached a model, each party's
-answers, the total that was about to be committed, and the event at which the process died.
+A diary next to the run records what is compared before and after the kill: the requests that reached a model, each
+party's answers, the total that was about to be committed, and the event at which the process died.
 """
 
 import functools
@@ -50,7 +50,7 @@ POINTS = (
 
 
 class Diary:
-    """A file with one JSON line for each entry, written at once."""
+    """A file with one JSON line for each entry, which is written at once."""
 
     def __init__(self, path):
         self.path = path
@@ -65,7 +65,7 @@ class Diary:
 
 
 def arm(diary, event=None):
-    """Wrap all calls of `POINTS`: die at event number `event`, from 0, or, if it is None, only write the diary.
+    """Wrap all calls in `POINTS`: die at event number `event`, from 0; if it is None, only write the diary.
 
     Return a function that returns the number of events so far.
     """

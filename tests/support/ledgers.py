@@ -1,4 +1,4 @@
-"""Arguments for a ledger's methods, and edits of its file."""
+"""Arguments for a ledger's methods, and changes to its file."""
 
 import contextlib
 import sqlite3

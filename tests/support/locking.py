@@ -1,4 +1,4 @@
-"""A process that holds locks of a folder, as a supervisor does."""
+"""A process that holds locks on a folder, as a supervisor does."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ _HOLD = (
 
 @contextmanager
 def locking(folder, *names, within=()):
-    """Yield a process that holds these locks; `within` is the command that starts it."""
+    """Yield a process that holds these locks; `within` is the command prefix with which it is started."""
     command = [*within, sys.executable, "-c", _HOLD, str(folder), *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

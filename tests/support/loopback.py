@@ -1,6 +1,7 @@
 """A server on loopback that speaks the wire formats of Messages, Message Batches and chat completions.
 
-It answers from a script, then with as many new texts as each prompt asks for, and records all requests.
+It answers first from a script and then with the number of new texts that each prompt requests, and records all
+requests.
 """
 
 import contextlib
@@ -15,12 +16,12 @@ WANTED = re.compile(r"JSON list of (\d+) strings")
 
 
 def error(kind, message="no", code=None):
-    """Return an error in the form of both families of servers."""
+    """Return an error in the form that both families of servers use."""
     return {"type": "error", "error": {"type": kind, "message": message, "code": code}}
 
 
 def message(texts, stop="end_turn", written=None, usage=None):
-    """Return one Messages answer."""
+    """Return one answer in the format of Messages."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -34,7 +35,7 @@ def message(texts, stop="end_turn", written=None, usage=None):
 
 
 def chat(texts, stop="stop", written=None, refusal=None, usage=None):
-    """Return one chat completion."""
+    """Return one answer in the format of chat completions."""
     content = json.dumps(texts) if written is None else written
     return {
         "id": "c1",
@@ -57,10 +58,10 @@ class Loopback:
 
     Attributes:
         script: The first answers: (status, headers, body), "cut", "cut short" or "slow".
-        seen: Bodies of all requests for texts, in order; those of a batch one by one.
+        seen: Bodies of all requests for texts, in order; the requests in a batch are separate.
         paths: Paths of all requests.
         raw: All received bytes.
-        most: Largest number of requests at a time.
+        most: Largest number of concurrent requests so far.
         missing: Whether the server has no list of models.
         unknown: Whether that list lacks the model.
     """

@@ -1,4 +1,4 @@
-"""Small synthetic and real texts of two classes, and settings, for tests of figures."""
+"""Small sets of synthetic and real texts of two classes, and settings, for tests of figures."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def figures(group):
 
 
 def assert_whole(groups):
-    """Assert that each figure has rows and a finite value within its interval, and each group a definition."""
+    """Assert that each figure has rows and a finite value within its interval, and that each group has a definition."""
     for group in groups.values():
         assert group["definition"]
         for name, figure in figures(group).items():

@@ -1,4 +1,4 @@
-"""The contract of every method. A suite subclasses `MethodContract` and builds a small method."""
+"""The contract of every method; a test suite subclasses `MethodContract` and builds a small method."""
 
 import json
 import math
@@ -31,7 +31,7 @@ PARTIES = 3
 
 
 class Echo:
-    """A model whose texts depend on the request alone, or one that writes nothing. It remembers requests."""
+    """A model with texts that depend only on the request, or one that writes nothing; it stores the requests."""
 
     remote = False
 
@@ -51,18 +51,18 @@ class Echo:
 
 
 def embed(texts):
-    """Return unit vectors that depend on the text alone."""
+    """Return unit vectors that depend only on the text."""
     rows = [np.random.default_rng(rng.stream(0, text)).normal(size=8) for text in texts]
     return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
 
 
 def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
-    """Return the queries that a method plans, for units of `max_records` records."""
+    """Return the queries that a method plans for units of `max_records` records."""
     return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
 
 
 class World:
-    """Fake tools for one run of a method: models that echo, and parties that answer only the planned queries."""
+    """Fake tools for one run of a method: models that echo, and parties that answer only planned queries."""
 
     def __init__(self, method, *, seed=0, silent=(), answers=None, deviation=2.0, task=TASK, **membership):
         self.task, self.models, self.experiment_seed = task, MODELS, seed
@@ -111,7 +111,7 @@ class World:
         return self.deviation
 
     def _texts(self, party, spec):
-        """Return a party's encoded texts, two thirds of the number allowed (rounded up), with alternating labels."""
+        """Return a party's encoded texts: two thirds of the number allowed, rounded up, with alternating labels."""
         written = [(i % len(self.task.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
         return texts.encode(written, spec.texts, spec.longest)
 
@@ -121,7 +121,7 @@ class World:
 
 
 def steps(method, world, state=None):
-    """Run a method, from `state` on if there is one, and yield the state after each step."""
+    """Run a method, starting from `state` if it is given, and yield the state after each step."""
     state = method.start(world) if state is None else state
     while state.round < method.rounds:
         state = method.step(state, world)
@@ -138,13 +138,13 @@ def through_json(method, state):
 
 
 class MethodContract:
-    """Tests of a method; a subclass gives the fixture `build`, which makes a small method with changed settings.
+    """Tests of a method; a subclass provides the fixture `build`, which makes a small method with changed settings.
 
     Attributes:
-        wrong: Settings that are refused, and a word of the error.
-        too_small: Settings that cannot serve both labels.
-        needs_labels: The use of labels that a task without labels cannot serve, in the words of the refusal; else None.
-        marks_nothing: Why nobody marks spans in its texts, in the words of the refusal; else None.
+        wrong: Settings that are refused, and a word of the error message.
+        too_small: Settings that are too small for both labels.
+        needs_labels: Why the method needs a task with labels, in the words of the refusal; None if it does not.
+        marks_nothing: Why spans in its texts are not marked, in the words of the refusal; None if they are marked.
     """
 
     wrong: tuple[tuple[dict[str, object], str], ...] = ()

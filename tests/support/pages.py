@@ -1,4 +1,4 @@
-"""A page, parsed as a browser would parse it."""
+"""A page, parsed in the same way as by a browser."""
 
 from html.parser import HTMLParser
 
@@ -8,7 +8,7 @@ VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "p
 
 
 class Page(HTMLParser):
-    """Elements, texts and nesting of a page; all spaces are alike."""
+    """Elements, texts and nesting of a page; all white space counts as equal."""
 
     def __init__(self, text):
         super().__init__()
@@ -43,5 +43,5 @@ class Page(HTMLParser):
 
 
 def report(run):
-    """Write the report of a run, and return its page."""
+    """Write the report of a run; return its parsed page."""
     return Page(write_report(run).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The parts of one of Flower's messages: their number, and the wait before a missing one is requested again."""
+"""The parts of a Flower message: their number, and the wait before a missing part is requested again."""
 
 import time
 
@@ -7,12 +7,12 @@ from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 
 
 def parts_of(content):
-    """Return the parts of a message's content, by name."""
+    """Return the parts of a message's content, keyed by name."""
     return get_all_nested_objects(content)
 
 
 def asked_again_after(pull_objects):
-    """Return the seconds until `pull_objects` requests a missing part again, which it then gets."""
+    """Return the seconds until `pull_objects` requests a missing part again; the second request succeeds."""
     calls = []
 
     def pulled(_):

@@ -9,7 +9,7 @@ from common.ledger.ledger import Ledger
 from tests.support.federations import plan, service
 
 PLAIN = plan(3, secure=False, threshold=1)
-"""Agreement of three parties without masks."""
+"""Plan of three parties without masks."""
 
 
 def send(query, body, *, agreed=PLAIN, **place):
@@ -19,14 +19,14 @@ def send(query, body, *, agreed=PLAIN, **place):
 
 
 def opened(folder, agreed=PLAIN, **changes):
-    """Return party 0's service, which has opened a run of the plan."""
+    """Return party 0's service after it has opened a run of the plan."""
     party = service(folder, 0, **changes)
     assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
     return party
 
 
 def hospital(folder, party=0, **changes):
-    """Return the service of a party with the folder of a hospital, `private`, in which the limits decide."""
+    """Return the service of a party with a hospital's folder `private`, where the limits decide on plans."""
     folder.mkdir(exist_ok=True)
     (notes := folder / "notes.csv").write_text("text,label\n")
     private, ledger = folder / "private", Ledger(folder / "ledger.db")

@@ -1,4 +1,4 @@
-"""Plans: one with given noise and changes, and the plan of a method for a task of ten labels."""
+"""Plans: a plan with given noise and changes, and the plan of a method for a task with ten labels."""
 
 import math
 
@@ -35,7 +35,7 @@ def plan_with(**changes):
 
 
 def plan_of_one(*queries, **changes):
-    """Return a plan of one party without secure aggregation, to study the noise of one question."""
+    """Return a plan for one party without secure aggregation, to study the noise in a single answer."""
     one = {"parties": 1, "max_dropouts": 0, "colluders": 0, "threshold": 1, "secure": False, "epsilon": math.inf}
     return plan_with(queries=queries, **one | changes)
 

@@ -1,7 +1,7 @@
-"""The contract of every provider. A suite subclasses `ProviderContract` and gives a fixture `provider`.
+"""The contract of every provider; a test suite subclasses `ProviderContract` and defines a fixture `provider`.
 
-It names the modes that its provider declines, and overrides the fixture `effect` if the replies do not depend on the
-request.
+The suite names the modes that its provider declines, and overrides the fixture `effect` if the replies do not depend on
+the request.
 """
 
 import pytest
@@ -37,11 +37,11 @@ DIFFERENCES = {
     "abstracts": ({"source": (SOURCE,), "abstract": True}, {"source": (SOURCE,)}),
     "subtopics": ({"phrases": True}, {}),
 }
-"""By mode, the fields of a request that uses it, and those of the same request without it."""
+"""Fields of a request that uses a mode, and of the same request without it, keyed by mode."""
 
 
 def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
-    """Return requests that differ in their seed alone."""
+    """Return requests that differ only in their seed."""
     fixed = {"task_kind": "customer's question", "labels": LABELS, "label": "late card", "n": n} | fields
     return [Request(**fixed, seed=seed) for seed in range(count)]
 
@@ -51,7 +51,7 @@ class ProviderContract:
 
     @pytest.fixture
     def effect(self):
-        """Return a function of a provider and requests: each request's texts, or the prompt that is sent for it."""
+        """Return a function that maps a provider and requests to the texts, or the prompt sent, for each request."""
         return lambda provider, batch: [reply.texts for reply in provider.generate(batch)]
 
     def test_says_which_modes_it_declines(self, provider: Provider):

@@ -1,4 +1,4 @@
-"""Real models that were fetched on this machine."""
+"""Real models that have been fetched to this machine."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from common.models import catalogue
 
 
 def fetched(name):
-    """Return the folder of a model of the catalogue; skip the test without it."""
+    """Return the folder of a model in the catalogue; skip the test if the model has not been fetched."""
     try:
         return catalogue.folder(name)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The two families of servers of language models, and a clock without waits."""
+"""The two families of servers for language models, and a clock without waits."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ KEY = "sk-test-key-of-nobody"
 
 
 class Time:
-    """A clock that jumps instead of waiting."""
+    """A clock that jumps ahead instead of waiting."""
 
     def __init__(self):
         self.at, self.slept = 1000.0, []
@@ -23,7 +23,7 @@ class Time:
 
 
 class Kind:
-    """One family of servers: how to build a model of it, and the form of its answers."""
+    """One family of servers: how to build a model for it, and the format of its answers."""
 
     def __init__(self, name, build, answer, *, refusal, length, path):
         self.name, self.build, self.answer, self.refusal = name, build, answer, refusal

@@ -1,4 +1,4 @@
-"""Requirements in pyproject.toml, and their own requirements in this environment."""
+"""Requirements in pyproject.toml, and the requirements of these packages in this environment."""
 
 import tomllib
 from importlib.metadata import requires

@@ -1,4 +1,4 @@
-"""Small complete runs for the tests: whole federations in about half a second each."""
+"""Small complete runs for tests: each is a whole federation and takes about half a second."""
 
 import csv
 import functools
@@ -31,7 +31,7 @@ SMALL = (
 def settings(*overrides):
     """Return a small run's settings; a later override replaces an earlier one.
 
-    Another task drops the demo's sizes, and another method drops WASP's own settings.
+    If another task is set, the demo's sizes are dropped; if another method is set, WASP's own settings are dropped.
     """
     own_task, own_method = (
         any(override.startswith(f"{part}=") for override in overrides) for part in ("task", "method")
@@ -47,7 +47,10 @@ MORE = ("orchard", "saddle", "window", "candle", "bridge", "forest", "kettle", "
 
 
 def labelled(folder, *, train=None, test=None, public=None):
-    """Write a task of two labels to files; return the overrides that name them. No public text has a private word."""
+    """Write the files of a task with two labels; return the overrides that name them.
+
+    Public texts have no private word.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     private = [(f"zq{i:03} qx{i % 7} vk{i % 5} jw{i % 3} zw{i:03} xk{i % 11}.", "ab"[i % 2]) for i in range(40)]
     held = [(f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "ab"[i % 2]) for i in range(10)]
@@ -65,7 +68,7 @@ def labelled(folder, *, train=None, test=None, public=None):
 
 
 def with_columns(folder, header, row):
-    """Write the files of `labelled` again with other columns; `row` makes a row of a text and its number."""
+    """Write the files of `labelled` again with other columns; `row` makes a row from a text and its number."""
     for name in ("train", "test"):
         with (folder / f"{name}.csv").open(newline="") as file:
             texts = [row["text"] for row in csv.DictReader(file)]
@@ -74,13 +77,13 @@ def with_columns(folder, header, row):
 
 
 def private_texts(tmp_path):
-    """Return the texts that `labelled` wrote into the folder `data`."""
+    """Return the texts that `labelled` wrote to the folder `data`."""
     with (tmp_path / "data" / "train.csv").open(newline="") as file:
         return [row["text"] for row in csv.DictReader(file)]
 
 
 def words_in(content, texts):
-    """Return the canary words, and the runs of five words, of these texts that occur in the content, which is bytes."""
+    """Return the canary words and five-word sequences of these texts that occur in `content`, given as bytes."""
     lowered = content.lower()
     wanted = set()
     for text in texts:
@@ -91,7 +94,7 @@ def words_in(content, texts):
 
 
 def tiny(folder, *overrides):
-    """Make a small run in this process and return its folder."""
+    """Make a small run in this process; return its folder."""
     simulate(settings(*overrides), Path(folder))
     return Path(folder)
 
@@ -115,13 +118,13 @@ def read(folder, name):
 
 @functools.cache
 def warm():
-    """Load now, once for all child processes, what would otherwise be loaded at its first use in each."""
+    """Load in advance, for all child processes, what each of them would otherwise load at its first use."""
     with tempfile.TemporaryDirectory() as folder:
         tiny(folder)
 
 
 def forked(work):
-    """Run `work` in a child of this process and return how it ended: its exit code, or minus the signal."""
+    """Run `work` in a child of this process; return how it ended: its exit code, or minus the signal number."""
     warm()
     child = os.fork()
     if child == 0:
@@ -164,5 +167,5 @@ def command(folder, *arguments):
 
 
 def die():
-    """End this process as `kill -9` and a power cut do: no handler runs, nothing is flushed."""
+    """End this process as `kill -9` or a power failure would: no handler runs, and nothing is flushed."""
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A whole set-up of secure aggregation in a few lines, for the tests of both sides; any party can drop out."""
+"""A complete set-up of secure aggregation in a few lines, for tests of both sides; any party can drop out."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def roster(parties):
 
 
 def setup(count=4, *, malicious=False, **changes):
-    """Return a set-up of parties 0 to count - 1, with three rounds and the full graph."""
+    """Return a set-up for parties 0 to count - 1, with three rounds and the complete graph."""
     parties = changes.get("parties", tuple(range(count)))
     fields = {
         "run": "test",
@@ -43,7 +43,7 @@ def entropy(party, salt=0):
 
 
 def vectors(setup, index, length=LENGTH):
-    """Return a vector for each party, with values near both ends of the range of a sum."""
+    """Return a vector for each party, with values near both ends of a sum's range."""
     limit = (2**63 - 1) // len(setup.parties)
     return {
         party: np.random.default_rng([party, index]).integers(-limit, limit, length, endpoint=True)
@@ -53,7 +53,7 @@ def vectors(setup, index, length=LENGTH):
 
 @dataclass
 class Run:
-    """All states of a set-up; each method runs one step for the given parties."""
+    """All states of a set-up; each method performs one step for the given parties."""
 
     setup: AggregationSetup
     salt: int = 0

@@ -1,16 +1,16 @@
-"""Exact distributions of the mechanisms that choose one of several candidates."""
+"""Exact distributions of mechanisms that choose one of several candidates."""
 
 import itertools
 import math
 
 
 def passing(utilities, scale):
-    """Return the probability with which each candidate is accepted when it is drawn."""
+    """Return the probability that each candidate is accepted when it is drawn."""
     return [math.exp((utility - max(utilities)) / scale) for utility in utilities]
 
 
 def permute_and_flip(utilities, scale):
-    """Return the exact probability with which each candidate is chosen, from all orders of drawing them."""
+    """Return the exact probability that each candidate is chosen, computed from all orders of drawing them."""
     coins, result = passing(utilities, scale), [0.0] * len(utilities)
     orders = list(itertools.permutations(range(len(utilities))))
     for order in orders:

@@ -1,4 +1,4 @@
-"""Servers of language models as processes on loopback: transformers' own, and llama.cpp's."""
+"""Servers of language models as processes on loopback: those of transformers and of llama.cpp."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ signal.pause()
 
 
 def missing(kind):
-    """Return why no server of this kind can be started here, or an empty string."""
+    """Return why no server of this kind can be started here; an empty string if it can."""
     if kind == "llama.cpp" and importlib.util.find_spec("xllamacpp") is None:
         return "xllamacpp, which holds llama.cpp's server, is not installed"
     return ""
@@ -35,11 +35,11 @@ class Served:
         kind: "transformers" for `transformers serve`, or "llama.cpp".
         model: A folder of transformers, or a GGUF file for llama.cpp.
         log: File of the server's output.
-        context: Tokens of each of llama.cpp's four slots.
+        context: Number of tokens in each of llama.cpp's four slots.
 
     Attributes:
         model: Name of the model in requests.
-        url: Address for `base_url`; it stays the same after `up`.
+        url: Address for `base_url`, which stays the same after another `up`.
     """
 
     def __init__(self, kind, model, log, *, context=512):
@@ -49,7 +49,7 @@ class Served:
         self._process = None
 
     def up(self):
-        """Start the server, and wait until it can answer."""
+        """Start the server, and wait until it can respond."""
         command = {
             "transformers": [
                 Path(sys.executable).parent / "transformers",
@@ -72,13 +72,13 @@ class Served:
         return self
 
     def killed(self):
-        """Kill the server, as `kill -9` does, and with it the requests that it is answering."""
+        """Kill the server, as `kill -9` does, together with the requests that it is answering."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def answered(self):
-        """Return the number of requests that transformers' server has answered, from its log."""
+        """Return the number of requests that transformers' server has answered, according to its log."""
         return self.log.read_text("utf-8", errors="replace").count('"POST /v1/chat/completions HTTP/1.1" 200')
 
     def _ready(self):

@@ -1,4 +1,4 @@
-"""A Slurm cluster whose one node is this machine, by Debian's packages `slurm-wlm` and `munge`."""
+"""A Slurm cluster with this machine as its only node, from Debian's packages `slurm-wlm` and `munge`."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def missing():
-    """Return why no cluster can be started here; None if one can."""
+    """Return why no cluster can be started here; None if a cluster can be started."""
     if lacking := [name for name in PROGRAMS if shutil.which(name) is None]:
         return f"{lacking[0]} is not installed"
     return None if os.geteuid() == 0 else "Slurm's daemons are started by root"
@@ -78,14 +78,14 @@ def cluster(folder):
 
 
 def said(environment, *words, code=0):
-    """Run a command and return its output."""
+    """Run a command; return its output."""
     ended = subprocess.run(list(map(str, words)), env=environment, capture_output=True, text=True, check=False)
     assert code is None or ended.returncode == code, f"{ended.returncode}: {ended.stdout}{ended.stderr}"
     return ended.stdout
 
 
 def job(environment, number):
-    """Return the state and exit code of a job, as Slurm shows them."""
+    """Return the state and exit code of a job, as displayed by Slurm."""
     facts = dict(
         word.split("=", 1) for word in said(environment, "scontrol", "show", "job", number).split() if "=" in word
     )

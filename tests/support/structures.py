@@ -1,4 +1,4 @@
-"""Structure of notes, and a text that has it."""
+"""A structure for notes, and a text that has this structure."""
 
 from common.structure import Structure
 

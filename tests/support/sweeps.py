@@ -1,4 +1,4 @@
-"""Run folders as a sweep leaves them."""
+"""Run folders in the state in which a sweep leaves them."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.support.documents import privacy_json, summary_json
 def run(
     folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None, seed=None
 ):
-    """Write those files of one run that a table reads. `accuracy` is None for a run that measured nothing."""
+    """Write the files of one run that a table reads; `accuracy` is None for a run that measured nothing."""
     path = folder / str(number)
     config = {"row": row, "experiment_seed": number if seed is None else seed} | (
         {"experiment": experiment} if experiment else {}

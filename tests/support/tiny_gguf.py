@@ -1,4 +1,4 @@
-"""A GGUF file of a hundred thousand random weights, which every engine reads as it reads a real model's file."""
+"""A GGUF file with a hundred thousand random weights, which every engine can read like a real model's file."""
 
 import gguf
 import numpy as np
@@ -17,18 +17,18 @@ _CONTEXT, _ROPE_BASE, _EPSILON = 1024, 10000.0, 1e-5
 
 
 def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
-    """Write a model of the Llama architecture, and return the file.
+    """Write a model of the Llama architecture; return the file's path.
 
     As in the file of SmolLM2-135M-Instruct, the weights are quantized, the head is tied to the embeddings, and the
-    tokenizer is a byte-level BPE with a chat template. The model writes words and line ends for the most part, in an
-    order that the text before them decides. All weights have 8 bits, which every engine reads as the same numbers;
-    those of 4 bits are rounded once more by some.
+    tokenizer is a byte-level BPE with a chat template. The model writes mainly words and line ends, in an order
+    determined by the preceding text. All weights have 8 bits, since every engine reads these as the same numbers; some
+    engines round 4-bit weights once more.
 
     Args:
-        folder: Folder of the file; created.
+        folder: Folder of the file, which is created.
         name: Name of the file.
-        seed: Seed of the weights.
-        context: Tokens of the context.
+        seed: Seed for the random weights.
+        context: Context length in tokens.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pieces, merges = _vocabulary()
@@ -56,7 +56,7 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
 
 
 def _vocabulary():
-    """Return special tokens, bytes, and the merges that build each word with the space before it."""
+    """Return the special tokens, the bytes, and the merges that build each word with the space before it."""
     from tokenizers import pre_tokenizers
 
     pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]

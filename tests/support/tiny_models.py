@@ -1,4 +1,4 @@
-"""Checkpoints of transformers with a few thousand random weights, saved to disk as real ones are."""
+"""Checkpoints of transformers with a few thousand random weights, saved to disk like real checkpoints."""
 
 import contextlib
 import io
@@ -10,9 +10,9 @@ SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
 def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1, scale=0.02):
-    """Write a BERT checkpoint of small random layers, by default one, with a tokenizer of these words.
+    """Write a BERT checkpoint with small random layers, by default one, and a tokenizer for these words.
 
-    With weights of 0.02, BERT's own initialisation, attention hardly tells tokens apart; with 0.3 it does.
+    With weights of 0.02, as in BERT's own initialisation, attention hardly distinguishes tokens; with 0.3 it does.
     """
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -36,7 +36,7 @@ def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1, scale=0.02):
 
 
 def tiny_transformer(folder, *, prompts=None, normalised=False, pooling="mean", longest=None, **size):
-    """Return a real SentenceTransformer of one small random BERT layer."""
+    """Return a real SentenceTransformer with one small random BERT layer."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
@@ -50,7 +50,7 @@ def tiny_transformer(folder, *, prompts=None, normalised=False, pooling="mean", 
 
 
 def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3, tied=False):
-    """Write a causal checkpoint of two random layers over bytes, with weights that let attention decide its output."""
+    """Write a causal checkpoint with two random layers over bytes, whose output depends on attention."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -92,7 +92,7 @@ def tiny_gpt2(folder, *, chat=False, context=4096):
 
 
 def tiny_t5(folder):
-    """Write a sequence-to-sequence checkpoint of two random layers over bytes."""
+    """Write a sequence-to-sequence checkpoint with two random layers over bytes."""
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -113,9 +113,9 @@ def tiny_t5(folder):
 
 
 def tiny_writer(folder, sentences, *, chat=False, context=4096):
-    """Write a causal checkpoint that writes JSON lists: it knows only which word of these sentences follows which.
+    """Write a causal checkpoint that writes JSON lists, based only on which word follows which in these sentences.
 
-    Its layers add nothing, so its answer follows from the last token alone, and needs no training.
+    Its layers add nothing, so its answer depends only on the last token, and it needs no training.
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -184,7 +184,7 @@ def tiny_summariser(folder):
 
 
 def tiny_classifier(folder, *, labels, kind="texts"):
-    """Write a DistilBERT checkpoint that classifies texts, or tokens."""
+    """Write a DistilBERT checkpoint that classifies texts or tokens."""
     import torch
     from transformers import (
         DistilBertConfig,
@@ -212,7 +212,7 @@ def tiny_classifier(folder, *, labels, kind="texts"):
 
 
 def _note_tokenizer():
-    """Return a tokenizer of the words of a note."""
+    """Return a tokenizer for the words of a note."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -230,7 +230,7 @@ def _note_tokenizer():
 
 
 def _saved(model, folder, *, chat=False):
-    """Save a model with a tokenizer of bytes, and return the folder."""
+    """Save a model with a byte tokenizer; return the folder."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     pieces = ["<pad>", "<unk>", "</s>", "<user>", *sorted(pre_tokenizers.ByteLevel.alphabet())]

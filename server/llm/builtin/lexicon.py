@@ -1,8 +1,8 @@
-"""Marks of spans by the built-in model, which cannot follow instructions: it marks what public texts mark.
+"""Marking of spans by the built-in model, which cannot follow instructions: it marks phrases that public texts mark.
 
-A phrase of a new text is marked if the public texts have it as a span more often than not after the same word or, where
-they never have it after that word, anywhere. The longest phrase wins, case does not matter, and all digits are treated
-as equal, so that "T 38.1" is known from "T 36.9".
+A phrase in a new text is marked if, after the same word, public texts mark it more often than not. If it never follows
+that word in them, all its occurrences count. The longest phrase wins, case does not matter, and all digits are treated
+as equal, so that "T 38.1" is marked if public texts mark "T 36.9".
 """
 
 import hashlib
@@ -56,7 +56,7 @@ class Lexicon:
         return marked(text, spans)
 
     def _found(self, tokens: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, Phrase, int, int]]:
-        """Yield the known phrases of a text, the longest at each place, with the preceding word, start and end."""
+        """Yield the known phrases in a text, the longest at each position, with the preceding word, start and end."""
         at = 0
         while at < len(tokens):
             for size in self._lengths.get(tokens[at][0], ()):
@@ -71,7 +71,7 @@ class Lexicon:
 
 
 def _tokens(text: str) -> list[tuple[str, int, int]]:
-    """Return the words and signs of a text, in the form used for comparison, each with its start and end."""
+    """Return the words and symbols of a text, in the form used for comparison, each with its start and end."""
     return [(_DIGIT.sub("0", at.group().casefold()), at.start(), at.end()) for at in _TOKEN.finditer(text)]
 
 

@@ -18,7 +18,7 @@ from server.llm.builtin.phrases import Phrases
 Vector = NDArray[np.float32]
 
 NORM = 4000.0
-"""Norm of vectors as whole numbers: products stay below 2^24, which float32 sums exactly in any order."""
+"""Norm of vectors with integer entries. Inner products then stay below 2^24, so that float32 computes them exactly."""
 
 _TOPICS = 8  # number of random texts around which a model with a share below 1 reads
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
@@ -36,12 +36,12 @@ class Sense:
 
     Attributes:
         vector: (dimensions,) float32, unit norm.
-        words: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of the label's description, as runs of tokens, whether the model has read them or not; if
-            there is only a name, its words that consist of letters. Empty for a heading under which the model has read
-            texts.
-        own: (n,) indices of the texts that the model may write from: those that stand under the heading or, where none
-            does, all that it has read.
+        words: Ratio of each word's frequency under the label to its frequency under the other labels.
+        terms: Rare words in the label's description, as token sequences, even if the model has never read them; without
+            a description, the words of the label's name that consist of letters. Empty for a heading under which the
+            model has read texts.
+        own: (n,) indices of the texts that the model may write from: those under the heading or, if there are none, all
+            that it has read.
     """
 
     vector: Vector
@@ -57,20 +57,20 @@ class Library:
         texts: All texts that the model may read.
         encoder: Encoder of the texts.
         share: Fraction of the texts that is read; below 1, only the texts nearest to a few random ones are read.
-        seed: Experiment seed by which the random texts are drawn.
-        name: The model's name, so that models of one experiment read different parts.
-        headings: Headings under which each text stands, in `common.sections.normal`'s form; if empty, no headings are
-            known.
+        seed: Experiment seed for the draw of the random texts.
+        name: The model's name, so that models of one experiment read different subsets.
+        headings: Headings under which each text occurs, normalised by `common.sections.normal`; if empty, no headings
+            are known.
 
     Attributes:
-        vectors: (texts, dimensions) float32, unit norm, after subtraction of the mean of all.
+        vectors: (texts, dimensions) float32, unit norm, after the mean of all texts is subtracted.
         whole: `vectors` as integers, with norm `NORM`.
         parts: The sentences of each text.
         words: The normalised words of each text.
         times: Number of texts in which each word occurs.
-        common: Words that occur in too many texts to name a label.
-        between: Counts of tokens by their neighbours, in all sentences.
-        known: Normal forms of the texts.
+        common: Words that occur in too many texts to characterise a label.
+        between: Counts of tokens for each pair of neighbours, in all sentences.
+        known: The texts in normal form.
     """
 
     def __init__(
@@ -106,11 +106,12 @@ class Library:
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """Return the sense of each label, computed once for a set of labels.
+        """Return the sense of each label, computed once for each set of labels.
 
         The vector and the words are taken from the passages nearest to the label's description, relative to the
         passages of the other labels (relevance feedback: Rocchio 1971 for the vector, Lavrenko and Croft 2001 for the
-        words). For a heading under which texts stand, these texts are the passages, and the description adds nothing.
+        words). If the label is a heading under which there are texts, these texts are the passages, and the description
+        is not used.
         """
         if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
@@ -132,14 +133,14 @@ class Library:
         return self._senses[labels]
 
     def _under(self, heading: str) -> NDArray[np.intp]:
-        """Return the indices of the texts that stand under a heading."""
+        """Return the indices of the texts under a heading."""
         name = sections.normal(heading)
         return np.array([at for at, names in enumerate(self._headings) if name in names], dtype=np.intp)
 
     def _telling(self, seen: list[Counter[str]], at: int, sizes: list[int]) -> dict[str, float]:
-        """Return the ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
+        """Return the ratio of each word's frequency in a label's passages to its mean frequency elsewhere.
 
-        The mean is over the other labels' passages and all texts.
+        The mean is geometric, and is taken over the other labels' passages and all texts.
         """
         total = sum(seen, Counter[str]())
         count = sizes[at]
@@ -176,12 +177,12 @@ class Library:
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
-        """Subtract the mean of all texts that were read, and scale to unit norm."""
+        """Return the vectors minus the mean of all texts that were read, scaled to unit norm."""
         return unit(raw - self._mean)
 
 
 def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[frozenset[str], ...]:
-    """Return the headings under which each text stands in the examples, in a library's form; empty without examples."""
+    """Return the headings under which each text occurs in the examples, in normal form; empty without examples."""
     named = defaultdict[str, set[str]](set)
     for example in examples:
         if example.topic:
@@ -191,7 +192,7 @@ def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[froz
 
 @lru_cache(maxsize=1)
 def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
-    """Encode texts, once for all models of a run: (texts, dimensions) float32, unit norm."""
+    """Return the texts' vectors, (texts, dimensions) float32 of unit norm, computed once for all models of a run."""
     return encoder.encode(texts)
 
 
@@ -201,19 +202,19 @@ def described(label: str, description: str) -> str:
 
 
 def _apart(vectors: Vector) -> Vector:
-    """Subtract from each vector a part of the mean of all others; return (labels, dimensions) float32, unit norm."""
+    """Subtract from each vector a fraction of the others' mean; return (labels, dimensions) float32, unit norm."""
     rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
     return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 
 
 def unit(vectors: Vector) -> Vector:
-    """Scale vectors to unit norm, except those of a norm below 1e-6, which stay shorter."""
+    """Return the vectors scaled to unit norm; vectors with a norm below 1e-6 stay shorter."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
     return scaled
 
 
 def whole_numbers(vectors: Vector) -> Vector:
-    """Scale unit vectors to norm `NORM` and round the entries, so that inner products are exact in any batch."""
+    """Return unit vectors scaled to norm `NORM` and rounded, so that inner products are exact in any batch."""
     whole: Vector = np.rint(vectors * np.float32(NORM))
     return whole

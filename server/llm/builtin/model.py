@@ -1,10 +1,10 @@
-"""The built-in language model: small, without network, weights or key.
+"""The built-in language model, which is small and needs no network, weights or key.
 
-It has read public text and nothing else. For each request it finds the passages among its texts that are nearest to the
-request (its label and description against those of the other labels, the good exemplars away from the bad ones, source
-texts, keyphrases). For a section it looks only among the texts under its heading. Then it writes from a local n-gram
-model of those passages and the exemplars (`composer`). Its texts follow from the fields of the request; no task is
-built in. `Request.wording`, which is for chat models, has no effect here.
+It has read public text and nothing else. For each request it finds the nearest passages among its texts. Nearness
+depends on the label and its description relative to the other labels, on the good exemplars relative to the bad ones,
+on source texts and on keyphrases. For a section, only texts under the section's heading are searched. Then the model
+writes with a local n-gram model of those passages and the exemplars (`composer`). Its texts depend only on the fields
+of the request; no task is built in. `Request.wording`, which is for chat models, has no effect here.
 """
 
 import hashlib
@@ -40,9 +40,9 @@ _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
 _WRITTEN = 0.87
-"""Number of words written for each word of the imitated text. Of two drafts of a sentence the one with fewer unknown
-runs of words is kept, which is usually the shorter one. Measured over six methods on demo notes: .86 to .91; a text
-that is filled in keeps its length."""
+"""Number of words written for each word of the imitated text. Of two drafts of a sentence, the one with fewer unknown
+word sequences is kept, which is usually the shorter one. The ratio was .86 to .91 in six methods on demo notes; a text
+with blanks to fill keeps its length."""
 
 
 class BuiltinModel:
@@ -54,10 +54,11 @@ class BuiltinModel:
         encoder: Encoder for the similarity of texts.
         public_spans: Public texts with spans, from which it learns to mark its own texts.
         public_sections: Public texts with their headings: a section is written from those under its heading.
-        share: Fraction of the public text that it has read; below 1, only text on topics drawn at random.
+        share: Fraction of the public text that it has read; if below 1, it has read only texts on randomly drawn
+            topics.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
         noise: Fraction of words that depend on the preceding word only, in [0, 1].
-        experiment_seed: Determines the texts that it has read and, with a request's own seed, its draws.
+        experiment_seed: Determines the texts that it has read and, with a request's own seed, its random draws.
 
     Raises:
         ProviderError: There is no public text to read.
@@ -111,7 +112,7 @@ class BuiltinModel:
         """Do nothing, since the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies (`server.llm.base.Provider`); each is a function of this model and its request alone."""
+        """Generate the replies (`server.llm.base.Provider`); each depends only on this model and its request."""
         if not requests:
             return []
         asked, requests = requests, [unmarked(plain(request)) for request in requests]
@@ -135,7 +136,7 @@ class BuiltinModel:
         return replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens, for the forecast. This model's tokens cost nothing."""
+        """Return the expected numbers of input and output tokens, for the forecast; this model's tokens are free."""
         fields = (request.good, request.bad, request.source, request.must, (request.description, request.before or ""))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
@@ -150,14 +151,14 @@ class BuiltinModel:
 
     @cached_property
     def _words_around(self) -> float:
-        """Mean length, in words, of the sentence that contains a random word of the texts."""
+        """Expected length, in words, of the sentence that contains a word drawn at random from the texts."""
         parts = (part for text in self._texts for part in sentences(text))
         lengths = np.array([len("".join(part).split()) for part in parts])
         return float((lengths**2).sum() / lengths.sum())
 
     @cached_property
     def _library(self) -> Library:
-        """The texts that the model has read, loaded at the first request that no cache answers."""
+        """The texts that the model has read, loaded at the first request whose reply is not in a cache."""
         part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
         return _library(tuple(self._texts), self._encoder, *part, headings=self._headings)
 
@@ -168,7 +169,7 @@ class BuiltinModel:
         return dict(zip(shown, raw, strict=True))
 
     def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
-        """Answer one request: draw passages near the target, then write."""
+        """Return the texts for one request, written from passages drawn near the target."""
         library = self._library
         senses = [library.sense(request.labels)[label] for label, _ in request.requested]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
@@ -219,13 +220,13 @@ class BuiltinModel:
         )
 
     def _drawn(self, near: Vector, own: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Draw indices of these passages without replacement, in proportion to exp(focus · nearness), by Gumbel noise.
+        """Draw passages without replacement, in proportion to exp(focus · nearness), by adding Gumbel noise.
 
         Args:
             near: (texts,) nearness of each passage to the target.
             own: (n,) indices of the passages to draw from.
-            count: Number of passages; fewer if there are not so many.
-            rng: The request's own random numbers.
+            count: Number of passages to draw; if there are fewer, all are drawn.
+            rng: The request's own random generator.
         """
         near = near[own]
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
@@ -244,7 +245,7 @@ def _library(
     *,
     headings: tuple[frozenset[str], ...],
 ) -> Library:
-    """Return the `Library` of these arguments. It is cached, so models that read all texts share one."""
+    """Return the `Library` for these arguments, from a cache, so that models that read all texts share one."""
     return Library(texts, encoder, share, seed, name, headings=headings)
 
 
@@ -284,7 +285,7 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
 
 
 def _meaning(senses: Sequence[Sense]) -> dict[str, float]:
-    """Return the ratio of each word's frequency under a label to that under others, the largest of several labels."""
+    """Return the ratio of each word's frequency under a label to that under others; for several labels, the largest."""
     merged: dict[str, float] = {}
     for sense in senses:
         merged |= {word: max(ratio, merged.get(word, ratio)) for word, ratio in sense.words.items()}

@@ -1,8 +1,8 @@
 """Word sequences: the tokens of texts, and a weighted back-off n-gram model of a few sentences at a time.
 
 A token includes the white space before it, so joining tokens restores the text, layout included. The model stores each
-occurrence of a context with its sentence, and weights are given by sentence and by token when a
-word is drawn: one set of tables serves several texts that favour different sentences.
+occurrence of a context together with its sentence. Weights per sentence and per token are supplied only when a word is
+drawn, so one set of tables serves several texts that favour different sentences.
 """
 
 import random
@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """Split a text into tokens, each with the white space before it. The first token gets a blank."""
+    """Split a text into tokens, each with the white space before it; the first token begins with a blank."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
@@ -39,13 +39,13 @@ def bare(token: str) -> str:
 
 
 def normal(text: str) -> str:
-    """Return the normal form of a text, by which copies are found: its words, without case and punctuation."""
+    """Return a text's normal form, by which copies are recognised: its words, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts.
+    """Split a text into sentences; a new line also begins a sentence. Cached, since models read the same texts.
 
     A single letter with a full stop is an abbreviation and does not end a sentence: "Z. n. Appendektomie".
     """
@@ -89,10 +89,10 @@ class Between:
     def refill(
         self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """Refill each hole by another token that fits its neighbours, if such a token exists.
+        """Fill each hole with another token that fits its neighbours, if such a token exists.
 
-        If none was ever read between the two, a token is used that was read after the left and before the right one or,
-        unless `strict`, next to one of them.
+        If no token was ever read between the two neighbours, a token is used that was read after the left one and
+        before the right one or, unless `strict`, next to either of them.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
@@ -115,8 +115,8 @@ class Walk:
 
     Args:
         pool: The sentences.
-        boost: Factor on a token's weight, by its bare form; 1 where absent.
-        backward: Model the sentences backwards, from their ends to their beginnings.
+        boost: Factor for a token's weight, keyed by the token's bare form; 1 if absent.
+        backward: Whether to model the sentences backwards, from their ends to their beginnings.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
@@ -138,13 +138,13 @@ class Walk:
         """Continue `begin` to the end of a sentence.
 
         Args:
-            begin: Tokens written already, in writing direction; empty at the start of a sentence.
+            begin: Tokens already written, in the direction of writing; empty at the start of a sentence.
             weights: A positive weight for each sentence of the pool.
             looseness: Fraction of steps with a context of only one token; most others use two tokens, the rest three.
-            rng: The text's own random numbers.
+            rng: The text's own random generator.
 
         Returns:
-            The sentence, with `begin`.
+            The sentence, including `begin`.
         """
         tokens = list(begin)
         a, b, c = (_BEGIN, _BEGIN, _BEGIN, *tokens)[-3:]
@@ -165,7 +165,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Return what the pool has after these two tokens. It is collected at first use, since few pairs are needed."""
+        """Return the tokens that follow these two in the pool, collected at first use, since few pairs are needed."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
@@ -174,9 +174,9 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """Join a beginning of the first sentence to an ending of the second.
+    """Return a beginning of the first sentence joined to an ending of the second.
 
-    The best seam is between tokens that were often read in succession, at similar places in both sentences.
+    The best seam is between tokens that were often read in succession, at similar positions in both sentences.
     """
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):

@@ -1,9 +1,9 @@
 """Short phrases that are characteristic of some passages: the built-in model's answer to a request for subtopics.
 
 A phrase is one to three neighbouring words. Its score is its frequency in passages near a label, times the logarithm of
-the ratio of this frequency to that elsewhere (pointwise divergence: Tomokiyo and Hurst 2003). The frequency elsewhere
-is the geometric mean of that in the other labels' passages and that in all texts. A longer phrase says more and scores
-higher.
+the ratio of this frequency to its frequency elsewhere (pointwise divergence: Tomokiyo and Hurst 2003). The frequency
+elsewhere is the geometric mean of its frequencies in the other labels' passages and in all texts. A longer phrase is
+more specific and scores higher.
 """
 
 import math
@@ -26,10 +26,10 @@ _LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not
 
 
 class Phrases:
-    """The phrases of some texts.
+    """The phrases that occur in a collection of texts.
 
     Args:
-        texts: Their sentences.
+        texts: The sentences of each text.
     """
 
     def __init__(self, texts: Sequence[Sequence[Sentence]]) -> None:
@@ -56,7 +56,7 @@ class Phrases:
             others: Indices of the passages to compare them with; may be empty.
             count: Number of phrases requested.
             temperature: Temperature of the draw among the best phrases; 0 takes the best.
-            rng: The request's own random numbers.
+            rng: The request's own random generator.
         """
         counts, rest = self._counted(near), self._counted(others)
         scores = {}

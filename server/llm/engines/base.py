@@ -1,25 +1,25 @@
-"""Engines, which compute the tokens that a language model writes after those of a prompt."""
+"""Engines, which compute a language model's continuations of prompts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 GREEDY = 1e-3
-"""Temperature below which the likeliest token is taken."""
+"""Temperature below which the most probable token is always chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One prompt, and settings of the sampling of its continuations.
+    """One prompt, with the settings for sampling its continuations.
 
     Attributes:
         ids: Token ids of the prompt.
         seed: Seed of the draws; below 2^63.
         count: Number of continuations.
         max_new_tokens: Largest number of tokens of each continuation.
-        temperature: Temperature of the sampling; below `GREEDY` the likeliest token is taken.
-        top_p: Sample from the likeliest tokens with this total probability.
-        stop: Text that ends a continuation, as the model's own end does; empty for none.
+        temperature: Temperature of the sampling; below `GREEDY` the most probable token is chosen.
+        top_p: Sample from the most probable tokens with this total probability.
+        stop: Text that ends a continuation, in addition to the model's end token; empty for none.
     """
 
     ids: tuple[int, ...]
@@ -32,7 +32,7 @@ class Job:
 
 
 Continuations = list[list[int]]
-"""Token ids of each continuation of one prompt, without the model's own end."""
+"""Token ids of each continuation of one prompt, without the model's end token."""
 
 Sampled = Callable[[int, Continuations], None]
 """Called with a job's index and its continuations as soon as these are complete."""
@@ -42,7 +42,7 @@ class Engine(Protocol):
     """A loaded model that continues prompts."""
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
-        """Sample all continuations of all jobs, each determined by its job alone up to rounding.
+        """Sample all continuations of all jobs; apart from rounding, each depends on its job alone.
 
         Args:
             jobs: Any number of prompts.

@@ -1,19 +1,21 @@
-"""OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and reuses common prefixes.
+"""Generation with OpenVINO GenAI on this machine's CPUs, which reads GGUF files directly and reuses common prefixes.
 
-It reads GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture has to be exported by
-optimum-intel first; ../README.md has an example.
+It supports GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture must first be
+exported with optimum-intel; ../README.md has an example.
 
-Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
-keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.
+`make bench-models` compares it with transformers and other engines. Continuous batching needs no sorting of prompts.
+The attention keys and values of a prompt's beginning are computed once, for all continuations of a job and for later
+jobs.
 
 A job's draws depend on its seed. No prompt is split over steps, so that a text depends neither on the order of the jobs
-nor on the number of threads. The part of a prompt that earlier jobs left in the cache moves the logits in the last
-places, which changed two of 24 texts whose whole prompts had been read before; the same jobs in the same order give the
-same texts.
+nor on the number of threads. If earlier jobs left part of a prompt in the cache, the last digits of the logits differ.
+This changed two of 24 texts whose complete prompts had been read before. The same jobs in the same order give the same
+texts.
 
-Single precision is asked for, since the default follows the processor. Nevertheless, processors that multiply 8-bit
-integers (AVX-512 VNNI) write other texts: there OpenVINO also rounds the input of a layer of quantized weights to 8
-bits. A model of SmolLM2's shape takes 1.7 to 2 times as long without that (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0).
+Single precision is requested, since the default depends on the processor. Nevertheless, processors that multiply 8-bit
+integers (AVX-512 VNNI) produce different texts: there OpenVINO also rounds the input of a layer with quantized weights
+to 8 bits. Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2 times
+as long.
 """
 
 import sys
@@ -40,11 +42,11 @@ class OpenVino:
     """A GGUF file or an exported model, loaded by OpenVINO GenAI.
 
     Args:
-        folder: The checkpoint: a folder with one GGUF file, or an export by optimum-intel.
-        name: Name of the model, for errors.
+        folder: The checkpoint: a folder with one GGUF file, or a model exported with optimum-intel.
+        name: Name of the model, for error messages.
 
     Raises:
-        ConfigError: The package is not installed, or the folder has no weights that it reads.
+        ConfigError: The package is not installed, or the folder has no weights that OpenVINO can read.
     """
 
     def __init__(self, folder: Path, *, name: str) -> None:
@@ -75,10 +77,11 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """Return the folder of an exported model, or else its GGUF file; check that weights and package exist.
+    """Return the folder of an exported model, or else its GGUF file, after checking that weights and package exist.
 
     Raises:
-        ConfigError: The package is not installed, or the folder has no exported model and not exactly one GGUF file.
+        ConfigError: The package is not installed, or the folder has neither an exported model nor exactly one GGUF
+            file.
     """
     needs(f"engine of {name}", "openvino_genai", extra="models")
     if (folder / _EXPORTED).is_file():
@@ -107,7 +110,7 @@ def _packages() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=2)
 def _pipeline(weights: Path) -> Any:
-    """Load the model, once for all personas with the same weights."""
+    """Return the loaded model, which all personas with the same weights share."""
     _, genai = _packages()
     import torch
 

@@ -1,10 +1,9 @@
-"""Transformers' own generation, on any device and for any checkpoint.
+"""Generation with the transformers library, on any device and for any checkpoint.
 
-The text for a job does not depend on the other jobs of the batch. Prompts are padded on the left under an
-attention mask, and sampling takes its randomness from the job: a token is the maximum of logits / temperature +
-Gumbel noise (Gumbel-max: Maddison et al. 2014, section 2), and the noise of a step is a hash of the seed, the step
-and the token. Batches move logits by a few units in the last place, so a token may change if its two best sums are
-that close.
+The text for a job does not depend on the other jobs of the batch. Prompts are padded on the left under an attention
+mask, and sampling takes its randomness from the job: a token is the maximum of logits / temperature + Gumbel noise
+(Gumbel-max: Maddison et al. 2014, section 2), and the noise of a step is a hash of the seed, the step and the token.
+Batching changes logits by a few units in the last place, so a token may change if the two best sums are that close.
 """
 
 import copy
@@ -30,10 +29,11 @@ class Transformers:
 
     Args:
         folder: The checkpoint.
-        name: Name of the model, for errors.
+        name: Name of the model, for error messages.
         device: Device to compute on, as torch names it.
-        dtype: Type of the weights, as `checkpoints.own_dtype` may name it.
-        batch_tokens: Prompts and continuations of one batch, padding included: the memory that it may take.
+        dtype: Data type of the weights; see `checkpoints.own_dtype`.
+        batch_tokens: Maximum number of tokens in one batch, prompts, continuations and padding included; it bounds the
+            memory.
 
     Raises:
         ConfigError: The weights cannot be loaded, or there is no such device.
@@ -64,7 +64,7 @@ class Transformers:
             done(place, [next(written) for _ in range(jobs[place].count)])
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
-        """Return each row's new tokens, up to the model's own end. A row is a job and the index of its continuation."""
+        """Return each row's new tokens, up to the model's end token. A row is a job and a continuation's index."""
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 
@@ -115,7 +115,7 @@ class Noise:
         self._step = 0
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
-        """Return the (rows, tokens) scores of the next token with noise, so that the highest one is a random draw."""
+        """Return the (rows, tokens) scores of the next token with noise, so that the highest score is a random draw."""
         import torch
         from transformers import TopPLogitsWarper
 
@@ -137,7 +137,7 @@ class Noise:
 
 
 def _mixed(words: "Tensor") -> "Tensor":
-    """Apply MurmurHash3's 32-bit finaliser to int64 entries below 2^32: each bit affects all others."""
+    """Apply MurmurHash3's 32-bit finaliser to int64 entries below 2^32: each input bit affects all output bits."""
     words = words ^ (words >> 16)
     words = (words * _MIX_1) & _32
     words = words ^ (words >> 13)

@@ -1,4 +1,4 @@
-"""Claude over the Messages API, through the official SDK, by single requests or by Message Batches at half the price.
+"""Claude through the Messages API and the official SDK, with single requests or, at half the price, Message Batches.
 
 Only what `render` writes and the settings below are sent. The current version of the API takes no sampling temperature,
 so `Request.temperature` has no effect here: diversity comes from the exemplars that are sampled for each prompt.
@@ -39,14 +39,15 @@ def provider(
     spending: Spending | None = None,
     **shared: Any,
 ) -> Provider:
-    """Build one Claude model, from the flat settings of its YAML.
+    """Build one Claude model from the flat settings in its YAML.
 
     Args:
         key_variable: See `RemoteSettings`.
         prompt_caching: See `Messages`.
-        batches: Send the requests of each round as Message Batches: half the price, up to a day's wait.
+        batches: Whether to send each round's requests as Message Batches, at half the price but with a wait of up to a
+            day.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes on batches in progress, by which a killed run finds them again.
+        folder: Folder for notes on batches in progress, with which a run that was killed can collect their results.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 
@@ -68,8 +69,8 @@ class Messages:
 
     Attributes:
         settings: Settings of the model.
-        prompt_caching: Mark the system prompt, which all requests of a task share, for the provider's cache. It takes
-            effect only above a minimum length that depends on the model, 1024 tokens or more.
+        prompt_caching: Whether to mark the system prompt, which all requests of a task share, for the provider's cache.
+            The mark takes effect only above a minimum length that depends on the model, 1024 tokens or more.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = (anthropic.APIError, ValueError)
@@ -78,7 +79,7 @@ class Messages:
     prompt_caching: bool
 
     def __post_init__(self) -> None:
-        """Reject an answer length that the SDK would reject later (raises `ConfigError`)."""
+        """Raise `ConfigError` for an answer length that the SDK would reject later."""
         in_range(1, _MOST_TOKENS, max_tokens=self.settings.max_tokens)
 
     @property
@@ -88,7 +89,7 @@ class Messages:
         return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """Make a client with an explicit key, since the SDK would look for one, and without tracing of texts."""
+        """Return a client with an explicit key, so that the SDK does not look for one, and without tracing of texts."""
         settings = self.settings
         return anthropic.AsyncAnthropic(
             api_key=settings.key(),
@@ -99,7 +100,7 @@ class Messages:
         )
 
     def parameters(self, system: str, user: str) -> MessageCreateParamsNonStreaming:
-        """Return the body of one request."""
+        """Return the body of the request for one prompt."""
         body: MessageCreateParamsNonStreaming = {
             "model": self.settings.model,
             "max_tokens": self.settings.max_tokens,
@@ -111,12 +112,12 @@ class Messages:
         return body
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt; return the model's completion."""
+        """Send one prompt, and return the model's completion."""
         del request
         return completion(await client.messages.create(**self.parameters(system, user)))
 
     def completed(self, message: object) -> Completion:
-        """Convert one answer of a batch to a completion."""
+        """Convert one answer from a batch to a completion."""
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:

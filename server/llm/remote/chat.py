@@ -1,4 +1,4 @@
-"""A remote model's server as the coordinator sees it: settings, sending of prompts, and reading of answers."""
+"""A remote model's server as the coordinator sees it: its settings, the prompts sent to it and its answers."""
 
 import os
 from collections.abc import Mapping
@@ -19,16 +19,17 @@ class RemoteSettings:
 
     Attributes:
         name: Name of the model in reports and candidates.
-        model: The server's name for it; with Azure the name of the deployment.
-        max_tokens: Bound on one answer: all `n` texts of a request and the model's reasoning together.
-        base_url: Another address of the same protocol, such as a company's gateway; None: the provider's own.
-        timeout: Seconds for one answer.
+        model: The server's name for the model; with Azure, the name of the deployment.
+        max_tokens: Maximum number of tokens in one answer: all `n` texts of a request and the model's reasoning
+            together.
+        base_url: Alternative address with the same protocol, such as a company's gateway; None uses the provider's own.
+        timeout: Seconds to wait for one answer.
         key_variable: Environment variable with the key; None for a server without keys.
         concurrency: Largest number of concurrent requests.
-        requests_per_minute: Limit of the account, paced evenly; None for no limit.
-        tokens_per_minute: Limit of the account on tokens read and written, paced evenly; None for no limit.
+        requests_per_minute: The account's limit, spread evenly over time; None for no limit.
+        tokens_per_minute: The account's limit on tokens read and written, spread evenly over time; None for no limit.
         retries: Number of further attempts at a request that failed temporarily.
-        price: Fields of `Price`; None if it is unknown.
+        price: Fields of `Price`; None if the price is unknown.
         clock: Source of time; tests replace it.
     """
 
@@ -46,7 +47,7 @@ class RemoteSettings:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        """Reject wrong settings (raises `ConfigError`) and a missing key before the run accesses private data."""
+        """Raise an error for wrong settings or a missing key, before the run accesses private data."""
         not_empty(name=self.name, model=self.model)
         at_least(1, max_tokens=self.max_tokens)
         positive(timeout=self.timeout)
@@ -54,7 +55,7 @@ class RemoteSettings:
         self.key()
 
     def key(self) -> str:
-        """Return the key, read from the environment each time so that no object holds it.
+        """Return the key, read from the environment each time so that no object stores it.
 
         Raises:
             ProviderError: The environment variable is not set.
@@ -72,7 +73,7 @@ class RemoteSettings:
         return key
 
     def token_price(self) -> Price | None:
-        """Return the price of this model's tokens, if it is known."""
+        """Return the price of this model's tokens; None if it is unknown."""
         return Price(**self.price) if self.price else None
 
 
@@ -83,7 +84,7 @@ class Completion:
     Attributes:
         text: The text of the answer.
         usage: Tokens read and written.
-        loss: "refused", "filtered" or "truncated" if the server says so, otherwise None.
+        loss: "refused", "filtered" or "truncated" if the server reports it, otherwise None.
     """
 
     text: str
@@ -92,7 +93,7 @@ class Completion:
 
 
 class MalformedError(ValueError):
-    """An answer is not a completion."""
+    """Error for an answer that is not a completion."""
 
 
 class Chat(Protocol):
@@ -114,11 +115,11 @@ class Chat(Protocol):
         """Return a new client of the SDK, with the SDK's own retries off."""
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt; return the model's completion.
+        """Send one prompt, and return the model's completion.
 
         Raises:
-            MalformedError: The answer is not a completion. The SDK raises its own errors too.
+            MalformedError: The answer is not a completion. The SDK's own errors are raised too.
         """
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Return whether a 404 says that the model does not exist; otherwise the server has no list of models."""
+        """Return whether a 404 means that the model does not exist, and not that the server lists no models."""

@@ -1,7 +1,8 @@
 """Message Batches: all requests of a round at once, at half the price, within a day.
 
 A batch is noted on disk with the keys of its requests, so that a run that was killed while waiting collects its results
-instead of paying again. (If the run is killed between the server's receipt and the note, the batch is lost.)
+instead of paying again. (If the run is killed after the server has received a batch but before the note is written, the
+batch is lost.)
 """
 
 import asyncio
@@ -33,19 +34,19 @@ class BatchChat(Chat, Protocol):
         """Return the body of one request."""
 
     def completed(self, message: object) -> Completion:
-        """Convert one answer of a batch to a completion."""
+        """Convert one answer from a batch to a completion."""
 
 
 class MessageBatches:
     """A remote model that is used through Message Batches.
 
     Args:
-        chat: Protocol of its server, with the model's settings; only its retries, price and
-            clock matter here.
+        chat: Protocol of the model's server, with the model's settings; only the retries, price and clock are used
+            here.
         one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes; None writes no notes.
-        spending: Account of the run; None: a separate one, without cap.
+        folder: Folder for notes on batches in progress; None writes no notes.
+        spending: Account of the run; None uses a separate account without a cap.
     """
 
     remote = True
@@ -70,7 +71,7 @@ class MessageBatches:
         """Generate the replies (`server.llm.base.Provider`); they arrive when their batch has ended.
 
         Raises:
-            ProviderError: The service refuses, or the run's cap on spending is reached.
+            ProviderError: The service rejects a call, or the run's cap on spending is reached.
         """
         if not requests:
             return []
@@ -115,8 +116,8 @@ class MessageBatches:
         """Reserve the cost of as many requests as the cap allows.
 
         Returns:
-            The maximum usage of each reserved request; that of the first request that could not be reserved, or None;
-            and the last answer of `Spending.hold`.
+            The maximum usage of each reserved request; the maximum usage of the first request that could not be
+            reserved, or None; and the last return value of `Spending.hold`.
         """
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
@@ -158,7 +159,7 @@ class MessageBatches:
         return [line async for line in await client.messages.batches.results(batch)]
 
     def _read(self, result: Any) -> Completion:
-        """Return the completion of one result; it is lost if the request failed, expired or was cancelled."""
+        """Return the completion in one result; its text is lost if the request failed, expired or was cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
         try:
@@ -167,7 +168,7 @@ class MessageBatches:
             return Completion(text="", usage=Usage(), loss="malformed")
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
-        """Return the service's answer to one call, which is repeated after temporary failures as any request is."""
+        """Make one call to the service, with the usual retries after temporary failures, and return the answer."""
         try:
             return await self._retries.answer(ask, errors=self._chat.errors)
         except UnansweredError as error:
@@ -181,7 +182,7 @@ class MessageBatches:
 
 
 class _Notes:
-    """Batches in progress, with the keys of their requests."""
+    """Notes on batches in progress, with the keys of their requests."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Chat completions through OpenAI's official SDK: OpenAI, Azure, and any other server of that protocol at a `base_url`.
+"""Chat completions through OpenAI's official SDK: OpenAI, Azure, and other servers with this protocol at a `base_url`.
 
 vLLM, Ollama, llama.cpp and transformers serve this protocol, without a key. Only what `render` writes and the settings
 below are sent.
@@ -31,7 +31,7 @@ def provider(
     spending: Spending | None = None,
     **shared: Any,
 ) -> Provider:
-    """Build one model behind chat completions, from the flat settings of its YAML.
+    """Build one model that is reached through chat completions, from the flat settings in its YAML.
 
     Args:
         key_variable: See `RemoteSettings`.
@@ -57,8 +57,8 @@ class ChatCompletions:
     Attributes:
         settings: Settings of the model.
         length_field: "max_completion_tokens", or "max_tokens" for older servers.
-        temperature: Send `Request.temperature`; reasoning models reject it.
-        seed: Send a seed, for servers that sample by it.
+        temperature: Whether to send `Request.temperature`; reasoning models reject it.
+        seed: Whether to send a seed, for servers that use it for sampling.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = (openai.APIError, ValueError)
@@ -69,7 +69,7 @@ class ChatCompletions:
     seed: bool
 
     def __post_init__(self) -> None:
-        """Reject an unknown name of the length field (raises `ConfigError`)."""
+        """Raise `ConfigError` for an unknown name of the length field."""
         one_of("length_field", self.length_field, among=("max_completion_tokens", "max_tokens"))
 
     @property
@@ -80,14 +80,14 @@ class ChatCompletions:
         return f"openai/{at}/{sent}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """Make a new client of the SDK."""
+        """Return a new client of the SDK."""
         settings = self.settings
         return openai.AsyncOpenAI(
             api_key=settings.key(), base_url=settings.base_url, timeout=settings.timeout, max_retries=0
         )
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt; return the model's completion. Servers cache common prefixes of prompts by themselves."""
+        """Send one prompt, and return the model's completion. Servers cache common prefixes of prompts themselves."""
         body: dict[str, Any] = {
             "model": self.settings.model,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
@@ -102,7 +102,7 @@ class ChatCompletions:
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means an unknown model.
 
-        The error then names the model; the error of a server without a list of models names none.
+        The error then names the model; the error from a server without a list of models does not.
         """
         return bool(error.code == "model_not_found")
 

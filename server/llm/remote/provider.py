@@ -1,11 +1,12 @@
-"""The request layer that all remote models share: bounded concurrency, pace, retries, spending, lost items.
+"""The request layer that all remote models share: bounded concurrency, pacing, retries, spending and lost requests.
 
     take a request -> hold its worst cost -> wait for the rate limiter -> ask -> settle -> deliver
                           |  cap reached       ^        |
                           stop                 |_ again _|  hopeless: stop
 
-After a stop no request starts; those under way are finished and delivered, so that a cache keeps them. The requests of
-one call run concurrently in one event loop, in the calling thread; several models need several threads.
+After a stop, no further request starts; requests under way are finished and their replies delivered, so that a cache
+can store them. The requests of one call run concurrently in one event loop, in the calling thread; several models need
+several threads.
 """
 
 import asyncio
@@ -35,11 +36,12 @@ class Remote:
     """A model on a remote server.
 
     Args:
-        chat: Protocol of its server, with the model's settings.
-        spending: Account of the run; None: a separate one, without cap.
+        chat: Protocol of the model's server, with the model's settings.
+        spending: Account of the run; None uses a separate account without a cap.
 
     Raises:
-        ConfigError: A limit or the price is out of range, or the run caps money and this model's price is unknown.
+        ConfigError: A limit or the price is out of range, or the run has a cap on money and this model's price is
+            unknown.
     """
 
     remote = True
@@ -66,14 +68,14 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """Probe the model (`server.llm.base.Provider`): look it up or, on a server without a list, ask for one word."""
+        """Check that the model answers: look it up or, if the server has no list of models, request one word."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies (`server.llm.base.Provider`). A refused, malformed or failed answer is an empty reply.
+        """Generate the replies (`server.llm.base.Provider`). Refused, malformed or failed answers give empty replies.
 
         Raises:
-            ProviderError: The key, the account or the model is refused, the server no longer answers, or the run's cap
+            ProviderError: The key, the account or the model is rejected, the server no longer answers, or the run's cap
                 on spending is reached.
         """
         if not requests:
@@ -95,7 +97,7 @@ class Remote:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:
-        """Work as one of `concurrency` tasks: take and send requests until none is left or the job is stopped."""
+        """Run one of `concurrency` workers, which sends requests until none is left or the job is stopped."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])
@@ -121,7 +123,7 @@ class Remote:
         prompt: tuple[str, str],
         request: Request,
     ) -> Completion | None:
-        """Ask until the request is answered or lost; return the completion, or None if the job is stopped."""
+        """Send one request until it is answered or lost; return the completion, or None if the job is stopped."""
         expected = sum(estimate(request, self._max_tokens))
 
         async def once() -> Completion | None:
@@ -141,10 +143,10 @@ class Remote:
         return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """Give up a request, and stop the job if the model will not answer others either.
+        """Give up a request, and stop the job if the model will not answer other requests either.
 
         Returns:
-            An empty completion with the reason; None if the failure is permanent, or the server asks for a long wait.
+            An empty completion with the reason; None if the failure is permanent, or the server demands a long wait.
         """
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
@@ -208,7 +210,7 @@ class Job:
         self.replies = [Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")] * len(self.requests)
 
     def deliver(self, place: int, reply: Reply) -> None:
-        """Store one reply, and pass it on to the caller."""
+        """Store one reply, and pass it to the caller."""
         self.replies[place] = reply
         if self.arrived is not None:
             self.arrived(place, reply)

@@ -5,7 +5,7 @@
     401, 402, 403, 404, an account without credit            the model is given up at once
     too long a prompt, a content filter, other 4xx, not JSON  one item is lost
 
-The SDKs' own retries are off, so that no wait is served twice. Time is an argument, so that tests do not wait.
+The SDKs' own retries are off, so that waits do not add up. The clock is an argument, so that tests do not wait.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Failure:
     Attributes:
         kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
         summary: The kind of error and its status, without anything that might quote a prompt.
-        wait: Seconds to wait as the server asks; None if it does not.
+        wait: Seconds that the server asks the client to wait; None if it does not ask.
         do: Advice to the operator.
     """
 
@@ -69,11 +69,11 @@ class Failure:
 def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Classify an error of an SDK by `status_code`, `response` and `body`, which both SDKs set if a server answered.
+    """Classify an SDK's error by its `status_code`, `response` and `body`, which both SDKs set if a server answered.
 
     Args:
-        error: Error that the SDK raised.
-        date: The present time in seconds since 1970.
+        error: Error raised by the SDK.
+        date: The current time in seconds since 1970.
     """
     status = getattr(error, "status_code", None)
     summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def server_message(error: Exception) -> str:
-    """Return a colon and the server's message about an error; empty if there is none. It may quote the prompt.
+    """Return a colon and the server's error message, which may quote the prompt; empty if there is no message.
 
     A message about a key is left out, since it may quote the key.
     """
@@ -114,11 +114,11 @@ def server_message(error: Exception) -> str:
 
 
 class UnansweredError(Exception):
-    """A request was abandoned.
+    """Error for a request that was given up.
 
     Attributes:
         failure: Classification of the last failure.
-        cause: Error of the SDK that was classified.
+        cause: Error from the SDK, from which `failure` was derived.
     """
 
     def __init__(self, failure: Failure, cause: Exception) -> None:
@@ -132,9 +132,10 @@ class Retries:
 
     Attributes:
         most: Maximum number of retries of one request.
-        first: Seconds before the first retry if the server gives no time; the wait doubles with each attempt.
+        first: Seconds to wait before the first retry if the server specifies no time; the wait doubles with each
+            attempt.
         longest: Upper bound of these waits in seconds.
-        patience: Maximum wait in seconds that a server may ask for; beyond it the request is given up.
+        patience: Longest wait in seconds that a server may ask for; if it asks for more, the request is given up.
         clock: Source of time and of random numbers.
     """
 
@@ -155,15 +156,16 @@ class Retries:
         errors: tuple[type[Exception], ...],
         pause: Callable[[float], None] | None = None,
     ) -> Answer:
-        """Ask until an answer comes, and return it.
+        """Send a request until it is answered, and return the answer.
 
         Args:
             ask: Sends the request once.
             errors: Exceptions of the SDK.
-            pause: Blocks all requests for the seconds that the server asks for; None: only this one waits.
+            pause: Blocks all requests for the number of seconds that the server specifies; if None, only this request
+                waits.
 
         Raises:
-            UnansweredError: The last failure is not temporary, or there were too many.
+            UnansweredError: The last failure is not temporary, or there were too many failures.
         """
         for attempt in range(self.most + 1):
             try:
@@ -179,16 +181,17 @@ class Retries:
         raise AssertionError
 
     def _backoff(self, attempt: int) -> float:
-        """Return the seconds to wait before retry `attempt`, counted from 0: 50 to 100 % of a delay that doubles."""
+        """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
 
 
 class RateLimiter:
-    """Paces the requests to one model evenly, by requests and by tokens per minute; a pause applies to all of them.
+    """Paces the requests to one model evenly, by requests and by tokens per minute; a pause blocks all requests.
 
-    Services count refused requests too. With a limit per second or per five seconds, and 8 or 32 requests at once, a
-    pause for all saved 30 to 50 % of the refusals where most requests succeed, compared with separate waits of each
-    request or the SDK's retries, and took 1.0 to 1.4 times as long (1.9 where 32 requests share 10 per second).
+    Services count rejected requests too. In tests with a limit per second or per five seconds and 8 or 32 concurrent
+    requests, most of which succeeded, a common pause avoided 30 to 50 % of the rejections that occurred with separate
+    waits for each request or with the SDK's retries. It took 1.0 to 1.4 times as long (1.9 times if 32 requests share a
+    limit of 10 per second).
 
     Args:
         requests_per_minute: Largest number of requests; None for no limit.
@@ -206,7 +209,7 @@ class RateLimiter:
         self._free_at = self._paused_until = float("-inf")
 
     async def enter(self, tokens: int) -> None:
-        """Wait for the turn of a request with this expected number of tokens."""
+        """Wait until a request with this expected number of tokens may be sent."""
         now = self._clock.now()
         turn = max(now, self._free_at)
         self._free_at = turn + max(self._seconds_per_request, tokens * self._seconds_per_token)
@@ -214,7 +217,7 @@ class RateLimiter:
             await self._clock.sleep(wait)
 
     def used(self, tokens: int) -> None:
-        """Correct the pace by the difference between used and expected tokens, which may be negative."""
+        """Correct the pace by the number of tokens used beyond those expected, which may be negative."""
         self._free_at += tokens * self._seconds_per_token
 
     def pause(self, seconds: float) -> None:
@@ -223,7 +226,7 @@ class RateLimiter:
 
 
 def _retry_after(error: Exception, date: float) -> float | None:
-    """Return the seconds of a Retry-After header, which holds seconds or a date; None if missing or unreadable."""
+    """Return the seconds in a Retry-After header, which contains seconds or a date; None if missing or unreadable."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if header is None:
         return None

@@ -1,4 +1,4 @@
-"""Tokens of a request: estimated beforehand, counted afterwards, and bounded from above."""
+"""Token counts of a request: estimated beforehand, counted afterwards, and bounded from above."""
 
 from dataclasses import replace
 
@@ -31,7 +31,8 @@ def read(completion: Completion, request: Request) -> Reply:
 def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
     """Estimate input tokens, one per four characters, and output tokens, 1.4 per word.
 
-    A text has as many words as requested, or else as the texts shown have on average, or else 60 (a phrase 3).
+    The length of a text is the requested number of words, or else the mean of the texts shown, or else 60 (3 for a
+    phrase).
     """
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
@@ -42,7 +43,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
 
 
 def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
-    """Return the completion, with estimated usage if the server reported none, so that no usage escapes a cap."""
+    """Return the completion, with estimated usage if the server reported none, so that it counts towards any cap."""
     if completion.usage.tokens:
         return completion
     read_in, _ = estimate(request, max_tokens)
@@ -52,7 +53,7 @@ def counted(completion: Completion, request: Request, max_tokens: int) -> Comple
 def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
     """Return an upper bound on a request's usage.
 
-    Input tokens are at most the number of the prompt's bytes plus 64 for a chat template, and all of them may be
-    written to a prompt cache.
+    The number of input tokens is at most the number of bytes in the prompt plus 64 for a chat template, and all of them
+    may be written to a prompt cache.
     """
     return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

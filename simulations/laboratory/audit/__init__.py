@@ -1,1 +1,1 @@
-"""Audit of the real pipeline: the noise, sensitivity and timing of answers, disclosures, and the effect of lies."""
+"""Audit of the real pipeline: noise, sensitivity and timing of answers, disclosures, the effect of a lying party."""

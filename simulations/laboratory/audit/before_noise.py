@@ -1,8 +1,8 @@
-"""Answers before noise, from the code that makes a party's real answers: `client/answer.py` from end to end.
+"""Answers before noise, from the code that computes a party's real answers: `client/answer.py` from end to end.
 
-While a replay lasts, noise is 0 and secret bytes are the same for each answer, so that two answers have the same
-subsample, the same sample of choosers and the same coins. A mechanism inside a party releases no sum: instead, the rows
-to which it would add noise are recorded.
+During a replay, noise is 0 and secret bytes are the same for each answer, so that two answers use the same subsample,
+the same sample of choosers and the same coin tosses. A mechanism inside a party releases no sum; the rows to which it
+would add noise are recorded instead.
 
     sums             (1, coordinates): counts, bounded as in a real answer
     length range     (2, cap): for each length, the numbers of longer and of shorter records
@@ -10,8 +10,8 @@ to which it would add noise are recorded.
     fine-tuning      (steps, weights): each step's sum of clipped gradients
 
 DP-SGD's steps depend on the noised steps before them, as later queries depend on earlier answers. A replay therefore
-gives each step the weights that the first replay had at that step. A record's coins are drawn from its own gradient, so
-that an additional record does not change those of others.
+starts each step with the weights that the first replay had at that step. A record's coin tosses are derived from its
+own gradient, so that an additional record does not change those of others.
 """
 
 import hashlib
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Replays of one query; `simulations/laboratory/audit/replay.py` makes them for random data sets.
+    """Replays of one query; `simulations/laboratory/audit/replay.py` runs them on random data sets.
 
     Args:
-        query: The query as it was broadcast.
+        query: The query that was broadcast.
         index: The query's index in the plan.
         plan: The plan.
-        party: The party, except for its records; the ledger is replaced.
+        party: The party without its records; its ledger is replaced.
     """
 
     def __init__(self, query: Query, *, index: int, plan: Plan, party: answer.Party) -> None:
@@ -61,8 +61,8 @@ class Replay:
 
         Args:
             private: The records.
-            max_records_per_party: Bound that replaces the plan's, so that the party has to leave out records; None
-                keeps the plan's bound.
+            max_records_per_party: Bound that replaces the plan's, so that the party must leave out records; None keeps
+                the plan's bound.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()
@@ -141,7 +141,7 @@ class _Silent:
 
 
 class _Blank(Ledger):
-    """A ledger that remembers nothing, so that every answer is computed. A subsample's key is a hash of its name."""
+    """A ledger that stores nothing, so that every answer is computed; the key of a subsample is a hash of its name."""
 
     def __init__(self) -> None:
         """Create a ledger that opens no file."""

@@ -1,13 +1,14 @@
 """Power of the pipeline's Gaussian answers to reveal which canary records were inserted, compared with the guarantee.
 
-A canary moves coordinates that no other record moves, by all of the query's sensitivity, and this change is public. Its
-score is the inner product of the answers with that change, over all rounds, in units of its norm. By the Neyman-Pearson
-lemma, no test distinguishes Gaussians better than this score. It is normal, with a standard deviation of 1 / mu times
-the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of them in, mu
-has a variance of about 4 / n + mu^2 / (2 n) and is skewed: large values are more frequent than for a normal variable.
-So the compared value is sqrt(2 n) asinh(mu / r) with r^2 = 2 n (1 / in + 1 / out), where `in` and `out` are the numbers
-of canaries in and out. Its variance is 1 for any mu. From 500 canaries on, the value of a sound answer is beyond 5 with
-a probability of 1e-6 or less, by the exact distribution of mu, a noncentral t.
+A canary changes coordinates that no other record changes, by the full sensitivity of the query, and this change is
+public. The canary's score is the inner product of the answers with that change, over all rounds, in units of the
+change's norm. By the Neyman-Pearson lemma, no test distinguishes Gaussians better than this score. It is normal, with a
+standard deviation of 1 / mu times the difference between its two means: mu-Gaussian DP (Dong, Roth and Su 2022).
+Estimated from n canaries, half of which are in, mu has a variance of about 4 / n + mu^2 / (2 n) and is skewed: large
+values are more frequent than for a normal variable. So the compared value is sqrt(2 n) asinh(mu / r) with r^2 = 2 n (1
+/ in + 1 / out), where `in` and `out` are the numbers of canaries in and out. Its variance is 1 for any mu. From 500
+canaries on, the value of a sound answer is beyond 5 with a probability of 1e-6 or less, by the exact distribution of
+mu, a noncentral t.
 """
 
 import math
@@ -30,7 +31,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries by votes. Each is the only record near `TOP` candidates, and furthest from their opposites."""
+    """Measure canaries in votes; each is the only record near `TOP` candidates, and furthest from their opposites."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -41,7 +42,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
 
 
 def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries by class sums. Each canary is its label's only record, and moves all four directions equally."""
+    """Measure canaries in class sums; each is its label's only record, and changes all four directions equally."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)
@@ -54,7 +55,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
 
 
 def candidates() -> NDArray[np.float32]:
-    """Return unit vectors, (2 * AXES * TOP, AXES): `TOP` at growing distance from each axis, then their opposites."""
+    """Return unit vectors, (2 * AXES * TOP, AXES): `TOP` at growing distances from each axis, then their opposites."""
     angles = 0.1 * np.arange(1, TOP + 1)
     axes = np.eye(AXES)
     near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
@@ -62,7 +63,7 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """Toss a coin for each canary; return whether it is inserted, (labels, axes)."""
+    """Return the result of a coin toss for each canary: whether it is inserted, (labels, axes)."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
@@ -80,7 +81,7 @@ def _summed_answers(
 
 
 def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
-    """Measure the power of the canaries' scores to reveal which of them are inserted.
+    """Return the finding on how well the canaries' scores reveal which of them are inserted.
 
     Args:
         check: Name of the check.

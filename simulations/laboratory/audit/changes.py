@@ -1,9 +1,10 @@
-"""Change of an answer by one unit, as a fraction of the bound in the query's module; more than 1 is a violation.
+"""Change of an answer by one unit, as a fraction of the bound in the query's module; above 1 is a violation.
 
-Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the fraction refers
-to the norm that determines the noise, l2 for Gaussian and l1 for Laplace. The proof of a mechanism inside a party is in
-other terms (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`). In these terms, m is the largest
-number of records of one unit, b the scale of the noise, and B the bound on the norm of a record's rounded gradient:
+Sums are compared by every bound that their specification states (`common/privacy/sensitivity.py`); the fraction refers
+to the norm that determines the noise, l2 for Gaussian and l1 for Laplace noise. For a mechanism inside a party, the
+proof states other bounds (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`). In the following, m is
+the largest number of records of one unit, b the scale of the noise, and B the bound on the norm of a record's rounded
+gradient:
 
     sparse vector       every count moves by at most m
     noisy max           at most m choosers are replaced, whose utilities stay in [0, 1]; with `nearest` = n these are 1
@@ -32,10 +33,10 @@ Rows = NDArray[np.int64]
 
 
 class Change(NamedTuple):
-    """Change of an answer when the data set changes by one unit.
+    """The change of an answer if the data set changes by one unit.
 
     Attributes:
-        share: Size of the change, as a fraction of the bound for which the noise is made.
+        share: Size of the change, as a fraction of the bound for which the noise is calibrated.
         within: Whether all stated bounds hold.
     """
 
@@ -44,7 +45,7 @@ class Change(NamedTuple):
 
 
 def change(planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """Return the change between the answers of two neighbouring data sets before noise (`Replay.before_noise`)."""
+    """Return the change between two answers before noise (`Replay.before_noise`), from neighbouring data sets."""
     match planned.spec:
         case SeedChoiceSpec() as spec:
             return _of_choices(spec, planned, before, after)
@@ -74,7 +75,7 @@ def _of_sum(spec: Spec, mechanism: str, moved: Rows) -> Change:
 
 
 def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """Return the change of choices, regardless of the choosers' order, since a party sends its choices sorted."""
+    """Return the change of the choices, regardless of the choosers' order, since a party sends its choices sorted."""
     old, new = Counter(map(bytes, before)), Counter(map(bytes, after))
     gone = [np.frombuffer(row, dtype=np.int64) for row in (old - new).elements()]
     come = [np.frombuffer(row, dtype=np.int64) for row in (new - old).elements()]
@@ -100,6 +101,6 @@ def _has_constant_total(row: Rows, nearest: int) -> bool:
 
 
 def _epsilon(one: Rows, other: Rows, scale: float) -> float:
-    """Return the exact epsilon of a choice by the exponential mechanism: the largest change of a log probability."""
+    """Return the exact epsilon of a choice by the exponential mechanism: the largest change in a log probability."""
     logs = [row / UNIT / scale - np.logaddexp.reduce(row / UNIT / scale) for row in (one, other)]
     return float(np.abs(logs[0] - logs[1]).max())

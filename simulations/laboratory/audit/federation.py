@@ -36,7 +36,7 @@ AXES = 32
 
 
 class Axes(Encoder):
-    """An encoder for orthogonal canaries, whose texts name an axis: text "7" is the unit vector e_7."""
+    """An encoder for orthogonal canaries: each text is the number of an axis; "7" becomes the unit vector e_7."""
 
     def __init__(self) -> None:
         """Create an encoder that loads no model."""
@@ -49,7 +49,7 @@ class Axes(Encoder):
 
 
 class Share(NamedTuple):
-    """Arguments of one call of a noise sampler: its name, scale, number of shares, number of draws, and key."""
+    """The arguments of one call to a noise sampler: its name, scale, number of shares, number of draws, and key."""
 
     sampler: str
     scale: float
@@ -91,7 +91,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """Ask new parties with these records the questions, each given with its query's name; return the answers."""
+    """Ask new parties with these records the questions, each paired with its query's name; return the answers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(
@@ -139,7 +139,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Make the samplers return 1 for each coordinate; yield lists of their calls and of the entropy drawn."""
+    """Make the samplers return 1 for each coordinate; yield lists of the calls to them and of the entropy drawn."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""Findings of the audit, each printed as one line, and the error probability of a statistical check."""
+"""Findings of the audit, each printed as one line, and the false-alarm rate of a statistical check."""
 
 import sys
 from dataclasses import dataclass
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from scipy import stats
 
 Z = 5.0
-"""Largest accepted distance of a statistic from its planned value, in standard deviations."""
+"""Largest accepted deviation of a statistic from its planned value, in standard deviations."""
 ALARM = 2 * float(stats.norm.sf(Z))
-"""Probability of a false alarm for each statistic: 5.7e-7."""
+"""Probability of a false alarm for each statistic, 5.7e-7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One finding, which is a line of the audit.
+    """One finding of the audit, printed as one line.
 
     Attributes:
         check: Name of the check.
         figure: Measured value.
         limit: Expected value.
         passed: Whether the check passed.
-        unseen: Faults, each with the probability that the check would not notice it; may be empty.
+        unseen: Possible faults, each with the probability that the check would not notice it; may be empty.
     """
 
     check: str

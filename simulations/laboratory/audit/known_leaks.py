@@ -1,12 +1,12 @@
-r"""Whether the audit for disclosures finds known leaks: methods that show, rewrite or learn records unprotected.
+r"""Whether the audit for disclosures finds known leaks: methods that show, rewrite or learn from records unprotected.
 
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.known_leaks [cfpb8] [mts_notes8] ... \
         [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2]
 
-Each run splits the records of a set at random: as many are private records as are control records, which no run sees,
-and the rest is public text. The texts of each method, without noise, are audited by the group of figures `disclosures`
-(`simulations/private_evaluation/phantoms.py`). "No votes" asks the hospitals nothing: what is found there is a false
-alarm.
+Each run splits the records of a set at random into equal numbers of private records and of control records, which no
+run sees; the rest is public text. The texts of each method, without noise, are audited by the group of figures
+`disclosures` (`simulations/private_evaluation/phantoms.py`). "No votes" asks the hospitals nothing, so any finding
+there is a false alarm.
 """
 
 import argparse
@@ -35,7 +35,7 @@ METHODS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each set, method and seed."""
+    """Print a row for each data set, method and seed."""
     parser = argparse.ArgumentParser(prog="known_leaks", description=__doc__.split("\n", 1)[0])
     parser.add_argument("sets", nargs="*", metavar="SET", default=list(SETS), help=" or ".join(SETS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed: int) -> Mapping[str, Any]:
-    """Run a method on records of a set, and return the group of figures `disclosures`."""
+    """Run a method on records of a set; return the group of figures `disclosures`."""
     records = whole_set(name)
     order = rng.experiment(seed, "known leaks", name).permutation(len(records))
     shuffled = [records[place] for place in order]
@@ -85,7 +85,7 @@ def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed
 
 
 def _cell(group: Mapping[str, Any], feature: str) -> str:
-    """Return a feature's cell: the numbers of disclosed records and disclosed control records, and the p-value."""
+    """Return a feature's cell: the number of disclosed records, of disclosed control records, and the p-value."""
     training, control = (group[f"{feature}{end}"] for end in ("", "_control"))
     counts = ":".join(str(round(figure["value"] * figure["rows"])) for figure in (training, control))
     return f"{counts} p {group[f'{feature}_p']['value']:.2g}"

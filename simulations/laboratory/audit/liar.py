@@ -1,20 +1,21 @@
-r"""Effect of one lying hospital of ten on a result, by method: no hospital can be forced to use its real records.
+r"""Effect of one lying hospital out of ten on a result, by method: a hospital cannot be forced to use its real records.
 
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.liar \
         [--records 100 1000] [--epsilon 4] [--seeds 10]
 
 Masks hide false values as well as true ones. A hospital that follows the protocol with false records is not detected; a
-sum that no records can produce is refused (`server/federation/plausible.py`). So the liar here has two means:
+sum that no records can produce is refused (`server/federation/plausible.py`). So the liar here has two options:
 
-- as many false records as an honest hospital has real ones (1 x), or ten times as many, the largest number that
+- to use as many false records as an honest hospital has real ones (1 x), or ten times as many, the largest number that
   it declares;
-- its own records, each with the label after its own, so that texts count for another label.
+- to use its own records with each label replaced by the next one, so that texts count for another label.
 
-The first table has whole runs over the demo's notes, with the built-in models: the accuracy, on real test notes, of a
-classifier that learned from the texts, and the points by which it is below that of the same run without a liar. The
-second is about one label, at the level of a query. Votes: the share of its exemplars that the liar named beforehand,
-where the other records vote at random (0.27 without a liar). Class sums: the movement of its estimated mean, in radii,
-from an offset that is 0.4 radii long, and the estimate of the label's share, which is 0.1 without a liar.
+The first table is about whole runs on the demo's notes, with the built-in models. It shows the accuracy, on real test
+notes, of a classifier trained on the texts, and the points by which it is below the accuracy of the same run without a
+liar. The second table is about a single query and one label. For votes, it shows the fraction of the label's exemplars
+that the liar named beforehand, if the other records vote at random (0.27 without a liar). For class sums, it shows how
+far the label's estimated mean moves, in radii, from an offset that is 0.4 radii long, and the estimate of the label's
+proportion, which is 0.1 without a liar.
 """
 
 import argparse
@@ -52,7 +53,8 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Settings of the methods that are tried: their statistics are sums over hospitals and need no further file."""
+"""Settings of the methods that are tried, keyed by method; their statistics are sums over hospitals and need no further
+file."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 
@@ -87,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled (0: it does not lie)."""
+    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled; 0 means no lie."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
@@ -114,7 +116,7 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
 
 
 def mislabelled(records: Sequence[Record]) -> list[Record]:
-    """Return each record with the next label in sorted order in place of its own."""
+    """Return each record with its label replaced by the next label in sorted order."""
     labels = sorted({record.label for record in records})
     following = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     return [replace(record, label=following[record.label]) for record in records]
@@ -173,7 +175,7 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
 
 
 def _noise(query: PlannedQuery, epsilon: float) -> float:
-    """Return the standard deviation of the noise in each number of a sum, in grid units, without colluders."""
+    """Return the standard deviation of the noise in each coordinate of a sum, in grid units, without colluders."""
     plan = plan_of(epsilon, (query,), labels=tuple(map(str, range(LABELS))), parties=HOSPITALS)
     return plan.queries[0].scale
 

@@ -1,4 +1,4 @@
-"""Audit of the noise in the real answers of the pipeline: party service, ledger, secure aggregation, ask.
+"""Audit of the noise in the pipeline's real answers: party service, ledger, secure aggregation, and `ask`.
 
     make audit    or    OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.measure [--quick] [--repeat 100]
 
@@ -8,13 +8,13 @@ All answers come from the code that hospitals and coordinator run, in one proces
    sigma / sqrt(U) or of Polya shape 1 / U, under a separate key from the operating system.
 2. Variance of the answers of parties without records. It reveals one missing share, even of 100.
 3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
-4. Gaussian: canary records, each in or out by a coin toss, move coordinates that no other record moves. The
+4. Gaussian: canary records, each of them in or out by a coin toss, change coordinates that no other record changes. The
    distinguishability of in and out over all rounds is mu, which must match the promised epsilon and delta
-   (`canaries.py`), for votes and for class sums. A separate test searches neighbouring data sets by brute force for
-   the largest change of an answer (tests/properties/test_sensitivity.py).
+   (`canaries.py`), for votes and for class sums. A separate test searches neighbouring data sets by brute force for the
+   largest change of an answer (tests/properties/test_sensitivity.py).
 
-Noise comes from the operating system, so an audit of sound code fails with probability `ALARM` for each
-statistical check. The table shows the probability that a fault passes.
+Noise comes from the operating system, so an audit of sound code fails with probability `ALARM` for each statistical
+check. The table shows the probability that a fault goes unnoticed.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Yield findings on the noise of five parties, one of which may drop out and another may collude."""
+    """Yield findings on the noise of five parties, of which one may drop out and another may collude."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Yield findings on whether two answers use the same subsample, or different subsamples if these are redrawn."""
+    """Yield findings on whether two answers use the same subsample, and different ones if subsamples are redrawn."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)
@@ -139,7 +139,7 @@ def subsamples() -> Iterator[Finding]:
 
 
 def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
-    """Measure the variance of an answer without records, relative to sigma^2; its standard error is sqrt(2 / n)."""
+    """Return the finding on an answer's variance without records, relative to sigma^2; standard error sqrt(2 / n)."""
     (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
     ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
     missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))
@@ -153,7 +153,7 @@ def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
 
 
 def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
-    """Compare an answer without records with P(k) proportional to exp(-|k| / scale), by a chi-square test."""
+    """Return the finding of a chi-square test that an answer without records has P(k) ∝ exp(-|k| / scale)."""
     (noise,), planned = _without_records("laplace", scale, parties, coordinates)
     reach = math.floor(planned * math.log(coordinates * math.tanh(1 / (2 * planned)) / 50))
     expected = coordinates * _laplace_cells(planned, reach)
@@ -174,7 +174,7 @@ def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
 def _without_records(
     mechanism: str, scale: float, parties: int, coordinates: int
 ) -> tuple[list[NDArray[np.int64]], float]:
-    """Ask parties without records for a histogram; return the answer and the planned scale, slightly above `scale`."""
+    """Return the answer to a histogram from parties without records, and the planned scale, slightly above `scale`."""
     spec = LengthHistogramSpec(bins=coordinates)
     query = PlannedQuery(name="lengths", spec=spec, mechanism=mechanism)
     epsilon = 1 / scale if mechanism == "laplace" else gaussian_epsilon(DELTA, 1 / scale)
@@ -192,7 +192,7 @@ def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
 
 
 def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
-    """Count the shares that are as expected; both sequences are in the order of the run."""
+    """Return the number of shares that are as expected; both sequences are in the order of the run."""
     return sum(
         share[0] == target[0] and math.isclose(share[1], target[1], rel_tol=1e-12) and share[2:4] == target[2:]
         for share, target in zip(drawn, expected, strict=False)

@@ -1,10 +1,11 @@
 """Walks over neighbouring data sets of one party: each data set has one unit more or less than the previous one.
 
-A walk begins at the records that a party had in the recorded run, and drifts to more or fewer of them, down to none.
+A walk begins with the records that a party had in the recorded run, and drifts to more or fewer records, down to none.
 Added units are ordinary, or copies of units that are present, or unusual: texts that are empty, long or in odd scripts;
 texts of the run's own data set; texts of a query's terms; vectors of a query, their opposites and vectors halfway
-between two of them; labels that no plan knows. At user level a unit is a user with up to m + 2 records, where m is the
-largest number that counts. These records are often copies of one record, and are spread among the other records.
+between two of them; labels that are in no plan. At user level a unit is a user with up to m + 2 records, where m is the
+largest number of records per user that count. These records are often copies of one record, and are spread among the
+other records.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from common.queries.page import Query
 from common.queries.terms import decode_terms
 
 STEPS = 40
-"""Number of steps of a walk. The next walk begins at a party's own records again."""
+"""Number of steps in a walk; the next walk begins with a party's own records again."""
 _LONG = 2000
 _ODD = (
     "",
@@ -63,7 +64,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Starts of the walks of one query, and the records that they add.
+    """The data sets from which the walks of one query start, and the records that the walks add.
 
     Attributes:
         starts: The records of each party of the run.
@@ -133,7 +134,7 @@ def sources(
     """Return the records to add, keyed by kind.
 
     Args:
-        query: The query; its arrays are public, and some records are made from them.
+        query: The query; its arrays are public, and some records are made from the arrays.
         plan: The query's plan.
         encoder: The agreed encoder.
         ordinary: Ordinary records, like those of the parties.
@@ -161,12 +162,12 @@ def sources(
 
 
 def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
-    """Return records with their vectors, each embedded separately, as a party embeds them."""
+    """Return the records with their vectors; each record is embedded separately, as a party does."""
     return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Return a function that makes a record of a text and a vector, cycling through the labels."""
+    """Return a function that makes a record from a text and a vector, cycling through the labels."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
@@ -196,7 +197,7 @@ def _of_arrays(
 
 
 def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -> str | None:
-    """Return a name of a user that the data set lacks, or sometimes None, the user of all records without a name."""
+    """Return the name of a user that the data set lacks or, sometimes, None: the user of all records without a name."""
     nameless = all(one.record.user is not None for one in data_set) and random.random() < 0.1
     return None if nameless else f"user {random.integers(10**9, 10**10)}"
 

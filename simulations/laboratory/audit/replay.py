@@ -1,4 +1,4 @@
-"""Neighbour replay: is any answer of a whole run more sensitive than its noise assumes?
+"""Replay on neighbours: whether any answer of a whole run is more sensitive than its noise assumes.
 
     make audit    or    OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.replay [--quick] [--neighbours 10000]
 
@@ -6,13 +6,13 @@
    recorded.
 2. For each query, the parties' own code (`client/answer.py`, from the records to the bounded answer) answers it for
    random neighbouring data sets, under the same randomness and without noise (`before_noise.py`, `neighbours.py`).
-3. The difference of each two neighbours is compared with the query's bounds (`changes.py`).
+3. The difference between the answers of two neighbours is compared with the query's bounds (`changes.py`).
 
-The method is that of arXiv 2602.17454, by which violations were found in 12 libraries of differential privacy.
-A neighbour gets the queries that were broadcast in the recorded run, although its own noised answers might have led to
-others: adaptive composition requires a bound on each answer given all answers before it, and these determine the
-queries. Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two
-steps.
+The method is that of arXiv 2602.17454, which found violations in 12 libraries for differential privacy. A neighbour
+gets the queries that were broadcast in the recorded run, although its own noised answers might have led to others. This
+suffices, since adaptive composition requires a bound on each answer given all answers before it, and these determine
+the queries. Neighbours differ by one added or removed unit, as defined in `common/queries/closed_set.py`; replacing a
+record takes two steps.
 
 Queries without a proof are listed, but not replayed, as there is no bound to compare their answers with.
 """
@@ -116,11 +116,12 @@ RUNS: dict[str, tuple[str, ...]] = {
     "dp_sgd": (*_DP_SGD, "method.steps=2", "method.rate=0.6"),
     "dp_sgd, users": (*_DP_SGD, "method.steps=1", "method.rate=1.0", *_USERS),
 }
-"""Settings of each run, by its name: all methods with proved queries, and all settings that change the queries."""
+"""Settings of each run, keyed by the run's name: all methods with proved queries, and all settings that change queries.
+"""
 WITHOUT_PROOF = tuple(kind for kind in closed_set.KINDS if kind not in closed_set.PROVEN)
 
 _TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
-"""Constants of `causal_model` that make the model which a party trains small."""
+"""Constants of `causal_model` that make the model trained by a party small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ class Question:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; exit with code 1 if an answer moved by more than its bound."""
+    """Print the table; exit with code 1 if an answer changed by more than its bound."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} neighbours of each query: a minute")
     parser.add_argument("--neighbours", type=int, default=NEIGHBOURS, help="of each query")
@@ -168,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def recorded(settings: Sequence[str]) -> list[Question]:
-    """Make a whole run with these settings; return all queries that it broadcast, in their order."""
+    """Run a federation with these settings; return all queries that it broadcast, in order."""
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
 
@@ -194,7 +195,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
 
 
 def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: int = 0) -> Finding:
-    """Compare the changes of the answer between random neighbours with the bounds that the query states."""
+    """Return the finding on whether the answer changes between random neighbours by more than the query's bounds."""
     query, index, plan = question.query, question.index, question.plan
     planned = plan.query(index)
     random = rng.experiment(experiment_seed, "neighbours", run, index)

@@ -1,19 +1,20 @@
-"""Information about one record in the time of an answer, with and without the schedule of replies.
+"""How much the time of an answer reveals about one record, with and without the schedule for replies.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.timing [--answers 60] [--delay 0.1]
 
-A coordinator that knows a record sends candidates that are equally far from it: votes for that record have to be
-computed exactly, which takes longer. Two party services differ only in that record. Both run with the schedule
-(`client/schedule.py`) and without. Their answers are timed where the coordinator's messages arrive at the machine, over
-the same sockets and wire format as in a deployment, on loopback and through a line with a delay. The table has medians,
-and the share of pairs of answers, one from each service, in which the service with the record took longer: 0.5 reveals
-nothing, 1 everything.
+A coordinator that knows a record sends candidates that are equally far from it. The votes of that record must then be
+computed exactly, which takes longer. Two party services differ only in that record; both run with the schedule
+(`client/schedule.py`) and without it. Their answers are timed where the coordinator's messages arrive at the machine,
+over the same sockets and wire format as in a deployment, on loopback and over a line with a delay. The table shows
+medians, and the fraction of pairs of answers, one from each service, in which the service with the record took longer:
+0.5 reveals nothing, and 1 everything.
 
-A second table has, for each kind of question, the share of its scheduled time that a party with the declared number of
-records takes to compute its contribution: for votes with the slowest possible records, all of them at that distance;
-for a vocabulary with texts in which each word begins a longest possible term that the text does not continue. Where
-terms are sought, the slowest of these texts and of texts of combining marks and of characters that become several
-counts. Above 1 a reply would be late, and its time would reveal the large number of records.
+A second table shows, for each kind of question, the fraction of its scheduled time that a party with the declared
+number of records needs to compute its contribution. The records are the slowest possible. For votes, all of them are
+equally far from the candidates. For a vocabulary, each word of a text is the first of a longest possible term that the
+text does not continue. If terms are looked up, the slowest texts count: these, texts of combining marks, or texts of
+characters that normalise to several. If the fraction is above 1, a reply would be late, and its time would reveal the
+large number of records.
 """
 
 import argparse
@@ -76,14 +77,14 @@ from simulations.laboratory.nodes.line import Line
 Call = Callable[[m.Parcel], m.Parcel]
 
 KNOWN = tuple(f"known{place}" for place in range(150))
-"""Words of a text that the coordinator knows."""
+"""Words of the text that the coordinator knows."""
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
-"""Strings whose repetition takes long to normalise: combining marks, and characters that become 18 or 5 others."""
+"""Strings that take long to normalise when repeated: combining marks, and characters that become 18 or 5 others."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
 class _Fixed(Encoder):
-    """An encoder that embeds nothing: this module makes the vectors."""
+    """An encoder that embeds nothing, since this module makes the vectors itself."""
 
     digest = "0" * 64
     dimensions = DIMENSIONS
@@ -118,9 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Yield each kind of question, and the fraction of its scheduled time that its answer takes.
+    """Yield each kind of question, and the fraction of its scheduled time that the answer takes.
 
-    The party has the declared number of records, `records`. Neither the ledger nor the noise is included.
+    The party has the declared number of records, `records`. The time for the ledger and the noise is not included.
     """
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
@@ -141,7 +142,7 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 
 def _taken(query: Query, private: EmbeddedRecords) -> float:
-    """Return the seconds that the computation of a party's contribution takes."""
+    """Return the seconds that it takes to compute a party's contribution."""
     began = time.perf_counter()
     if isinstance(query, SeedChoice):
         seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
@@ -153,7 +154,7 @@ def _taken(query: Query, private: EmbeddedRecords) -> float:
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
-    """Yield a question of each kind except votes, of a size that methods use."""
+    """Yield a question of each kind except votes, with a size that methods use."""
     generator = np.random.default_rng(1)
     terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
     of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
@@ -189,7 +190,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Ask a service without the record and a service with it alternately; return the seconds of each answer."""
+    """Ask a service without and one with the record alternately; return the seconds that each answer took."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])
@@ -256,7 +257,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 @contextmanager
 def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
-    """Yield functions that call the services at one address, over a line with this delay."""
+    """Yield functions that call the services at a common address, over a line with this delay."""
     line = Line()
     line.delay = delay
 

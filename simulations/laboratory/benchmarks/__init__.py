@@ -1,1 +1,1 @@
-"""Benchmarks of the project's parts, one module for each; most of them measure CPU time."""
+"""Benchmarks of the project's components, one module for each; most of them measure CPU time."""

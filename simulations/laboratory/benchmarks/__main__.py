@@ -1,10 +1,10 @@
-"""All benchmarks, with their ratios in one table: `make bench`.
+"""Runs all benchmarks and prints their ratios in one table: `make bench`.
 
     python -m simulations.laboratory.benchmarks [NAME ...] [--accept]
 
 Each benchmark runs in a separate process. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
-regression: the exit code is 1. `--accept` records the new ratios of the benchmarks that were run, and writes the table
-into this folder's README.
+regression, for which the exit code is 1. `--accept` records the new ratios of the benchmarks that were run, and writes
+the table into this folder's README.
 """
 
 import argparse
@@ -37,7 +37,7 @@ NAMES = (
     "models",
 )
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
-"""Number of threads of the benchmarks that have more than one."""
+"""Number of threads for each benchmark that uses more than one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
 PAGE = Path(__file__).with_name("README.md")
@@ -45,7 +45,7 @@ _BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks and print the table; return exit code 1 for a regression, unless it is accepted."""
+    """Run the benchmarks and print the table; return 1 as the exit code if a regression is not accepted."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}; none: all")
     parser.add_argument("--accept", action="store_true", help="record the ratios and write the table")
@@ -82,7 +82,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """Return the record of a benchmark: the machine, the date, the machine's load and the ratios."""
+    """Return a benchmark's entry: the machine, the date, the machine's load and the ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -92,7 +92,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """Return a text for each ratio that is more than `REGRESSION` times the recorded one, with both values."""
+    """Return a message for each ratio that is more than `REGRESSION` times the recorded one, with both values."""
     before = _values(recorded)
     return [
         f"{benchmark}, {name}: {value:.3g}, recorded {before[benchmark, name]:.3g}"

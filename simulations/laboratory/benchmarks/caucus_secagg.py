@@ -15,13 +15,13 @@ from simulations.laboratory.benchmarks.timing import timed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Parties and graph of an aggregation.
+    """The parties of an aggregation and their graph.
 
     Attributes:
         parties: Number of parties.
         degree: Number of neighbours of each party.
         threshold: Number of shares that recover a secret.
-        malicious: Whether to use identities and signatures, against corrupt parties that are 30 % of all parties.
+        malicious: Whether to use identities and signatures; 30 % of all parties are assumed to be corrupt.
     """
 
     parties: int
@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCost:
-    """CPU milliseconds of each step of a round.
+    """CPU milliseconds for each step of a round.
 
     Attributes:
         mask: Time that the fastest party takes to mask its vector.
@@ -106,14 +106,14 @@ class BenchmarkFederation:
         self.party_ms = min(costs.values())
 
     def round(self, index: int, length: int, gone: int, *, sample: int | None = None) -> RoundCost:
-        """Run one round in which the last `gone` parties drop out before they send; return its cost.
+        """Run a round in which the last `gone` parties drop out before they send their vectors; return its cost.
 
         Args:
             index: Index of the round.
             length: Number of 64-bit words in each vector.
             gone: Number of parties that drop out.
-            sample: Number of survivors that mask a whole vector. The others mask one word, so that all shares are real
-                and the sum is not. None: all survivors mask a whole vector, and the sum is checked.
+            sample: Number of survivors that mask a whole vector. The others mask one word, so all shares are real but
+                the sum is not. With None, all survivors mask a whole vector, and the sum is checked.
 
         Raises:
             InternalError: The sum is wrong.

@@ -1,13 +1,13 @@
-"""Quality of encoders, measured with labelled texts, and their speed by length of text.
+"""Quality of encoders, measured on labelled texts, and their speed for texts of different lengths.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.encoders TRAIN.csv TEST.csv \
         [--encoder hashed_ngrams --encoder minilm --encoder torch:minilm]
 
 The files have the columns `text` and `label`. An encoder is `hashed_ngrams`, which has no weights, a name of the
-catalogue (`make models`), or a folder; after `torch:` it is computed by sentence-transformers, even if numpy could. The
-table shows the share of test texts whose nearest training text has the same label, which matters for nearest-neighbour
-votes; the accuracy of a logistic regression on the vectors; and the texts encoded per CPU second, for texts of about
-the 10th, 50th and 90th percentile of length.
+catalogue (`make models`), or a folder; with the prefix `torch:`, it is run by sentence-transformers even if numpy
+suffices. The table shows three figures: the fraction of test texts for which the nearest training text has the same
+label, which matters for nearest-neighbour votes; the accuracy of a logistic regression on the vectors; and the texts
+encoded per CPU second, for lengths near the 10th, 50th and 90th percentile.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
 
 
 class _CachedVectors:
-    """Encoder that looks up vectors which were computed before."""
+    """An encoder that returns vectors computed before."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         self._vectors = vectors

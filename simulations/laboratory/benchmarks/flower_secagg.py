@@ -1,4 +1,4 @@
-"""Flower's SecAgg+ (flwr 1.41), with its stages called in process: the baseline of the benchmark, used nowhere else.
+"""Flower's SecAgg+ (flwr 1.41) with its stages called in process: the benchmark's baseline, used nowhere else.
 
 A party runs the functions that Flower's client mod calls. The coordinator runs `SecAggPlusWorkflow.unmask_stage` on a
 grid with prepared replies, so that only the coordinator's work is timed.
@@ -36,7 +36,7 @@ _WEIGHT = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowerCost:
-    """CPU milliseconds of the steps of a round.
+    """CPU milliseconds for the steps of a round.
 
     Attributes:
         mask: Time that the fastest party takes to mask its vector.
@@ -48,7 +48,7 @@ class FlowerCost:
 
 
 class FlowerParties:
-    """Parties of Flower's SecAgg+, which have set up and shared their keys.
+    """Parties of Flower's SecAgg+ that have set up and shared their keys.
 
     Args:
         parties: Number of parties.
@@ -92,13 +92,13 @@ class FlowerParties:
         self.share_ms = min(costs)
 
     def round(self, length: int, gone: int, *, sample: int | None = None) -> FlowerCost:
-        """Run one round in which the last `gone` parties drop out before they send; return its cost.
+        """Run a round in which the last `gone` parties drop out before they send their vectors; return its cost.
 
         Args:
             length: Number of values in each vector.
             gone: Number of parties that drop out.
-            sample: Number of survivors that mask a whole vector; the others mask one value. None: all survivors mask a
-                whole vector, and the mean is checked.
+            sample: Number of survivors that mask a whole vector; the others mask one value. With None, all survivors
+                mask a whole vector, and the mean is checked.
 
         Raises:
             InternalError: The mean is wrong.

@@ -1,11 +1,11 @@
-"""Time and memory of DP-KPS and their growth: extraction, densities, iterative sequences.
+"""Time and memory of DP-KPS, and how they grow: extraction, densities, iterative sequences.
 
     OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.keyphrases [--scale 1]
 
-The vocabulary has 400,000 terms of one to four made-up words. A document has 100 random words and 40 of the terms.
-The table shows wall seconds, each measured once, on the cores that numpy may use, and the peak memory of the process.
-`--scale` makes everything smaller, for a test. The first line of each part states a bound on its time; the lines below
-it change one size at a time.
+The vocabulary has 400,000 terms of one to four made-up words. A document has 100 random words and 40 of the terms. The
+table shows the wall-clock seconds of a single measurement on the cores that numpy may use, and the peak memory of the
+process. `--scale` reduces all sizes, for a test. The first line of each section states a bound on its time; the lines
+below it change one size at a time.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _extraction(terms: int, documents: int, bound: float) -> None:
-    """Time the extraction of the first 10 terms and of all terms, including the trie's construction; print lines."""
+    """Print lines with the time to extract the first 10 terms and all terms, including the construction of the trie."""
     vocabulary, texts = _texts(terms, documents)
     extractor, seconds = _timed(lambda: Extractor(vocabulary))
     for first, name in ((10, "first 10 terms"), (10**6, "all terms")):
@@ -77,7 +77,7 @@ def _extract(extractor: Extractor, texts: Sequence[str], first: int) -> list[tup
 
 
 def _densities(terms: int, features: int, bound: float) -> float:
-    """Return the seconds to compute the densities of all terms from a sketch with one label; print the line."""
+    """Return the seconds to compute the densities of all terms from a sketch with one label; also print the line."""
     rng = np.random.default_rng(0)
     density, vectors = _sketched(rng, terms, features, 0)
     _, seconds = _timed(lambda: density.at(vectors))
@@ -86,7 +86,7 @@ def _densities(terms: int, features: int, bound: float) -> float:
 
 
 def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> float:
-    """Return the seconds to draw sequences iteratively from a logarithmic ensemble of sketches; print the line."""
+    """Return the seconds to draw sequences iteratively from a logarithmic ensemble of sketches; also print the line."""
     rng = np.random.default_rng(0)
     prefixes = keyphrases.ensemble_prefixes(phrases, "logarithmic")
     sketches = [_sketched(rng, terms, features, prefix) for prefix in prefixes]

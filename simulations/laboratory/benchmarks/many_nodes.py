@@ -1,12 +1,12 @@
-r"""One run over many real hospitals: its time is predicted from runs with a few hospitals, and then measured.
+r"""One run over a large number of real hospitals, with its time predicted from runs with few hospitals, then measured.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.many_nodes \
         [--hospitals 50] [--queries 3] [--delay 0.1] [--megabits 10] [--few 2 6]
 
-Two small federations give the terms of `laboratory/nodes/cost.py`: the work per node from their sizes, and the round
-trips from the larger one over this delay. Then the large federation makes one run of WASP, entirely over the slow line.
-With a delay of 0 the line is loopback without a limited rate. `make bench` leaves this benchmark out, since fifty
-hospitals take a quarter of an hour.
+Runs of two small federations yield the terms of `laboratory/nodes/cost.py`: the work per node from their difference in
+size, and the round trips from the larger federation over this delay. Then the large federation makes one run of WASP,
+entirely over the slow line. With a delay of 0 the line is loopback without a rate limit. `make bench` omits this
+benchmark, since fifty hospitals take a quarter of an hour.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class Measured:
 
     Attributes:
         seconds: Seconds from the start of the command to its end.
-        phases: Name of the request and duration in seconds of each phase but the last, whose duration is unknown.
+        phases: Request name and duration in seconds of each phase except the last, which has no known duration.
         bytes: Bytes per node and phase, in the busier direction.
     """
 
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def phase(self) -> float:
-        """Mean seconds of a phase."""
+        """Mean duration of a phase in seconds."""
         return sum(seconds for _, seconds in self.phases) / len(self.phases)
 
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
-    """Return the terms of the cost, measured with two small federations; without a delay round trips are 0."""
+    """Return the terms of the cost, measured with two small federations; without a delay the round trips are 0."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
     measured, start = measure(folder / "many", many, 2, lines)
@@ -92,12 +92,12 @@ def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
 
 
 def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
-    """Start `count` hospitals, make one run over a line like `slow`, and return its time and traffic.
+    """Start `count` hospitals, make one run over a line like `slow`, and return the run's time and traffic.
 
-    The use of memory and of processors is printed.
+    The memory and processor usage is printed.
 
     Raises:
-        RuntimeError: The run failed; the message has its output.
+        RuntimeError: The run failed; the message contains its output.
     """
     line, began = Line(), time.monotonic()
     with Nodes(folder, count, line=line) as nodes:
@@ -132,7 +132,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
 
 
 def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
-    """Return the name of the request of each phase but the last, and the seconds until the next phase begins.
+    """Return the request name of each phase except the last, and the seconds until the next phase begins.
 
     A phase begins with its first request to any hospital.
 
@@ -145,7 +145,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """Print the CPU seconds per second of an idle coordinator and an idle hospital; return those of all processes."""
+    """Print the CPU load of an idle coordinator and of an idle hospital; return that of all processes together."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

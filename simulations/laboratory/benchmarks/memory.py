@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.memory [--records 1000]
 
-One coordinator and one hospital are set up and started on this machine by the commands that an operator types, with
-notes of the demo as records and the encoder of hashed n-grams. Once the node is online, the memory of each process is
-read (RSS, in which shared memory counts for each process). The goals are for a machine on which Python with numpy takes
-27 MB: 300 MB for the party service, 1 GiB for all processes of the coordinator.
+One coordinator and one hospital are set up and started on this machine with the commands that an operator uses; the
+records are notes from the demo, and the encoder is that of hashed n-grams. Once the node is online, the memory of each
+process is read (RSS, which counts shared memory for each process). The goals are for a machine on which Python with
+numpy takes 27 MB: 300 MB for the party service, 1 GiB for all processes of the coordinator.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from simulations.laboratory.nodes.deployment import Deployment
 from simulations.laboratory.nodes.usage import descendants, resident_set
 
 HOSPITAL = ("service", "supernode", "relay")
-"""Names of the processes that `caucus-party start` starts, in the order in which they are printed."""
+"""Names of the processes that `caucus-party start` starts, in the order of printing."""
 _NUMPY = "import numpy; print(flush=True); input()"
 
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def of_numpy() -> int:
-    """Return the bytes of memory of an idle Python process that has imported numpy."""
+    """Return the memory, in bytes, of an idle Python process that has imported numpy."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _NUMPY], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -52,7 +52,7 @@ def of_numpy() -> int:
 
 
 def idle(records: int) -> dict[str, int]:
-    """Return the bytes of memory of a hospital with `records` records, its processes and coordinator, keyed by name."""
+    """Return the bytes of memory of a hospital with `records` records and of its coordinator, by process name."""
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
         deployment.make([demo_notes.private_notes(0, records, 0)])
         deployment.up()

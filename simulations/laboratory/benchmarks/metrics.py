@@ -1,9 +1,9 @@
-"""Time of the fidelity metrics on vectors of the usual size, relative to one matrix product.
+"""Time for the fidelity metrics on vectors of the usual size, relative to one matrix product.
 
     python -m simulations.laboratory.benchmarks.metrics [--rows 10000] [--dim 768]
 
 Both sets are samples of one mixture of Gaussians, so they overlap as good synthetic texts would. The table shows CPU
-seconds as well as wall seconds, which mean little on a shared machine.
+seconds as well as wall-clock seconds, which mean little on a shared machine.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each metric and one for all; return the times divided by the time of a matrix product."""
+    """Print a line for each metric and one for all; return the times divided by the time for a matrix product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Return the wall seconds and CPU seconds of the call, and the peak memory of this process so far in MiB."""
+    """Return the wall-clock and CPU seconds of the call, and the peak memory of this process so far, in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     compute()
     seconds = time.perf_counter() - wall, time.process_time() - cpu

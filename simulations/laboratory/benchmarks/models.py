@@ -1,16 +1,16 @@
-"""Speed of the engine for small language models, compared with plain transformers and the processors' limit.
+"""Speed of the engine for small language models, compared with plain transformers and with the processor's limit.
 
     make models && OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.models \
         [--model smollm2] [--texts 32] [--repetitions 3]
 
-Prompts are long and texts short, as in a run: invented notes of the demo, and at most 28 tokens after them. Tokens per
-second count those read or written, in seconds of CPU time of all threads. Each repetition has new prompts, since the
-engine caches the prompts that it has read, and both ways get the same prompts; the table has the medians, and the
-lowest and highest factor.
+Prompts are long and texts short, as in a run: the prompts are invented notes from the demo, and at most 28 tokens are
+written after them. Speeds are tokens read or written per second of CPU time, summed over all threads. Each repetition
+has new prompts, since the engine caches the prompts that it has read; both implementations get the same prompts. The
+table shows the medians, and the lowest and highest factor.
 
-The limit is the fastest product of 8-bit integers that OpenVINO computes here. The table shows the seconds that this
-would take for the products with the weights of all tokens read or written, without attention and without anything
-shared, as a share of the engine's seconds. The head is needed only for written tokens.
+The limit is the fastest product of 8-bit integers that OpenVINO computes here. The table shows the seconds that the
+products with the weights would take at this speed for all tokens read or written, without attention and without shared
+prefixes, as a fraction of the engine's seconds. The head of the model is needed only for written tokens.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _BATCH = 16  # prompts that transformers computes together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Numbers of tokens that were read and written, and the CPU seconds that this took."""
+    """Numbers of tokens that were read and written, and the CPU seconds for them."""
 
     read: int
     written: int
@@ -47,12 +47,12 @@ class Work:
 
     @property
     def speed(self) -> float:
-        """Tokens read or written per second."""
+        """Number of tokens read or written per second."""
         return (self.read + self.written) / self.seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the limit, and a line for each kind of batch; return the engine's times relative to transformers'."""
+    """Print the limit, and a line for each type of batch; return the engine's times relative to transformers'."""
     parser = argparse.ArgumentParser(prog="bench_models", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", default="smollm2", help="name of the catalogue, or a folder with a GGUF file")
     parser.add_argument("--texts", type=int, default=32, help="number of texts of a batch")
@@ -128,22 +128,22 @@ class Plain:
         self.ends = {token for token, text in enumerate(vocabulary) if "\n" in text} | {
             *self._tokenizer.all_special_ids
         }
-        """Ids of the tokens that end a text."""
+        """IDs of the tokens that end a text."""
 
     def tokens(self, text: str) -> list[int]:
-        """Return the token ids of a text."""
+        """Return the token IDs of a text."""
         return list(self._tokenizer(text)["input_ids"])
 
     @property
     def products(self) -> tuple[int, int]:
-        """Number of multiplications with weights for each token: in the layers, and in the head."""
+        """The number of multiplications by weights for each token: in the layers, and in the head."""
         head = self._model.get_output_embeddings().weight.numel()
         tables = {id(part.weight) for part in (self._model.get_input_embeddings(), self._model.get_output_embeddings())}
         layers = [part for part in self._model.parameters() if part.ndim > 1 and id(part) not in tables]
         return sum(part.numel() for part in layers), head
 
     def sample(self, jobs: Sequence[Job], done: Callable[[int, Continuations], None]) -> None:
-        """Sample continuations as an engine does, for jobs with prompts of one length."""
+        """Sample continuations as an engine does, for jobs with prompts of the same length."""
         import torch
 
         rows = [place for place, job in enumerate(jobs) for _ in range(job.count)]
@@ -167,7 +167,7 @@ class Plain:
 
 
 def _notes(tokens: Callable[[str], list[int]], seed: int) -> list[int]:
-    """Return the token ids of a list of short invented notes, at least as many as any prompt has."""
+    """Return the token IDs of a list of short invented notes; there are at least as many tokens as in any prompt."""
     notes = demo_notes.public_text(30, seed)
     return tokens("".join(f"Note: {' '.join(note.split()[:12])}\n" for note in notes))
 
@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """Sample a batch; return its numbers of tokens, including end-of-text tokens, and its CPU seconds."""
+    """Sample a batch; return the numbers of tokens, including end-of-text tokens, and the CPU seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]

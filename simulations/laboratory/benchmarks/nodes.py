@@ -3,11 +3,11 @@ r"""Real nodes over lines of several delays: the time of a phase, compared with 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.nodes \
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
 
-There are two federations on this machine, with few and with more hospitals. Each makes one run of WASP. In the second
-the line changes between queries: no delay, the longest delay, the others, and the second longest (or the only one) with
-a rate. The work per node is computed from the two sizes, and the round trips from the longest delay. The times of all
-other lines are predicted. One query after each change is not counted. The nodes' own work is part of the work per node
-here, but would not be on separate machines.
+Two federations of different sizes on this machine each make one run of WASP. In the larger one the line changes between
+queries: no delay, the longest delay, the other delays, and the second longest (or the only one) with a limited rate.
+The work per node is computed from the two sizes, and the round trips from the longest delay. The times for all other
+lines are predicted. One query after each change is not counted. The nodes' own work is part of the work per node here,
+but would not be on separate machines.
 """
 
 import argparse
@@ -26,17 +26,17 @@ from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
-"""Number of phases of a query: ask, agree, unmask."""
+"""Number of phases in a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A part of a run, over a line with one delay and rate, and the measured cost of that part.
+    """A section of a run, over a line with one delay and rate, and the measured cost of that section.
 
     Attributes:
         delay: Duration of a round trip, in seconds.
-        rate: Bytes per second of the line; None: no limit.
+        rate: Bytes per second of the line; None for no limit.
         phase: Duration of a phase, in seconds.
         bytes: Bytes per node and phase, in the busier direction.
         coordinator: CPU seconds of all processes of the coordinator per phase.
@@ -56,7 +56,7 @@ class Stretch:
 
     @property
     def parts(self) -> str:
-        """The measurements in words."""
+        """The measurements as text."""
         return (
             f"{self.phase:.2f} s a phase, {self.bytes / 1e3:.0f} kB a node; CPU seconds: coordinator "
             f"{self.coordinator:.2f}, a hospital {self.hospital:.2f}"
@@ -64,7 +64,7 @@ class Stretch:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a row for each line; return the ratios of measured to predicted times of the predicted lines."""
+    """Print a row for each line; return the ratios of measured to predicted times for the predicted lines."""
     parser = argparse.ArgumentParser(prog="nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs=2, default=[2, 6])
     parser.add_argument("--queries", type=int, default=2)
@@ -97,14 +97,14 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
-    """Return the terms of the cost, from stretches with few and many nodes, and with many nodes and a delay.
+    """Return the terms of the cost, computed from stretches with few nodes, with more nodes, and with a delay.
 
     Args:
         small: Stretch with few nodes and without a delay.
         quick: Stretch with many nodes and without a delay.
-        slow: Stretch with many nodes and a delay. None: the round trips are 0.
+        slow: Stretch with many nodes and a delay; with None, the round trips are 0.
         few: Number of nodes of the small federation.
-        many: Number of nodes of the large one.
+        many: Number of nodes of the large federation.
         start: Seconds before the first phase and after the last.
     """
     work = max(0.0, (quick.phase - small.phase) / (many - few))
@@ -118,13 +118,13 @@ def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, man
 
 
 def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]) -> tuple[list[Stretch], float]:
-    """Make one run over these stretches; return their costs, and the seconds before the first phase and after the last.
+    """Make one run over these stretches; return their costs, and the seconds before the first and after the last phase.
 
     Args:
         folder: A new folder for the nodes.
         count: Number of hospitals.
         queries: Number of measured queries in each stretch.
-        stretches: The lines, in their order.
+        stretches: The lines, in order of use.
     """
     line = Line()
     with Nodes(folder, count, line=line) as nodes:
@@ -163,10 +163,10 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
 
 
 def _time_of_answer(nodes: Nodes, number: int) -> float:
-    """Wait until the first hospital has answered query `number` (from 0); return `time.monotonic()` at that moment.
+    """Wait until the first hospital has answered query `number` (from 0); return `time.monotonic()` at that time.
 
     Raises:
-        RuntimeError: The run has already ended; the message has its output.
+        RuntimeError: The run has already ended; the message contains its output.
     """
 
     def answered() -> bool:
@@ -180,7 +180,7 @@ def _time_of_answer(nodes: Nodes, number: int) -> float:
 
 
 def spent(nodes: Nodes) -> dict[str, float]:
-    """Return the CPU seconds so far of the coordinator's processes, including its run, and of the hospitals'."""
+    """Return the CPU seconds used so far by the coordinator's processes, including the run's, and by the hospitals'."""
     running = nodes.processes()
     coordinator = [process for name in COORDINATOR for process in running[name]]
     hospitals = [process for name, processes in running.items() if name not in COORDINATOR for process in processes]
@@ -188,7 +188,7 @@ def spent(nodes: Nodes) -> dict[str, float]:
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
-    """Print the memory in MiB of a hospital, and of a process of each kind; shared memory is counted once."""
+    """Print the memory, in MiB, of a hospital and of each type of process; shared memory is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
     parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())

@@ -1,12 +1,13 @@
-"""Draws of noise per second: the tables, the exact samplers behind them, and OpenDP's samplers.
+"""Noise draws per second: from the tables, from the exact samplers behind them, and from OpenDP's samplers.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.noise [--scale 1560] [--size 1000000]
 
-The rates are of CPU time on one core, the fastest of five runs, for `--size` draws from a table and fewer from the slow
-samplers; they do not depend on the number of draws. The tables are made once beforehand, in the printed time. OpenDP
-adds noise to a vector of zeros, passed as an array, which is faster, and returns a list, which is included in its time.
-It draws exactly, like our exact samplers, while a draw from a table has the printed total variation distance from an
-exact one. It has no shares: its discrete Laplace is the whole noise, and is compared with one of U shares.
+The rates are for CPU time on one core, in the fastest of five runs, with `--size` draws from a table and fewer from the
+slow samplers; they do not depend on the number of draws. The tables are made once beforehand, in the printed time.
+OpenDP adds noise to a vector of zeros, passed as an array, which is faster, and returns a list; this is included in its
+time. OpenDP draws exactly, like our exact samplers, while a draw from a table has the printed total variation distance
+from an exact draw. OpenDP has no noise shares: its discrete Laplace draw is the whole noise, and is compared with one
+of U shares.
 """
 
 import argparse
@@ -33,7 +34,7 @@ Draw = Callable[[int], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """A sampler to time.
+    """A sampler that is timed.
 
     Attributes:
         name: Name in the table.
@@ -47,7 +48,7 @@ class Sampler:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the results; return the time of a draw from each table, relative to OpenDP's."""
+    """Print the results; return the time for a draw from each table, relative to OpenDP's time."""
     parser = argparse.ArgumentParser(prog="bench_noise", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1560.0, help="standard deviation, or scale of the Laplace")
     parser.add_argument("--size", type=int, default=10**6, help="draws from a table")
@@ -93,7 +94,7 @@ def laplaces(scale: float, shares: int) -> list[Sampler]:
 
 
 def bench(noise: str, samplers: Iterable[Sampler], size: int) -> Ratio:
-    """Print a line for each sampler; return the time of the first one (a table) divided by the time of the last one."""
+    """Print a line for each sampler; return the time of the first sampler (a table) relative to that of the last."""
     table = 0.0
     for sampler in samplers:
         draws = max(1, int(size * sampler.part))

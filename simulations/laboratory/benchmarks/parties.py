@@ -1,12 +1,12 @@
-r"""One federated query with up to a thousand parties in one process: time, memory and bytes, by part.
+r"""One federated query with up to a thousand parties in one process: time, memory and bytes, by component.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.parties \
         [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384] [--plot FILE]
 
 A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
 unmask. Each party has six records with different labels, out of ten. The services are those of hospitals; the messages
-are serialised as on the wire. The parts are CPU seconds of this process: those of the parties, by kind of reply, and
-`elsewhere`, which is the coordinator and the messages. Peak memory is that of the process so far, which runs its
+are serialised as for a network. The parts are CPU seconds of this process: those of the parties, by type of reply, and
+`elsewhere`, which comprises the coordinator and the messages. Peak memory is that of the process so far; it runs its
 federations in ascending order of size.
 """
 
@@ -93,12 +93,13 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Cost of one query of a federation.
+    """Cost of one query to a federation.
 
     Attributes:
-        wall: Wall seconds.
+        wall: Wall-clock seconds.
         cpu: CPU seconds of the process.
-        parts: CPU seconds of all parties, by the kind of their reply; `elsewhere` is the CPU time spent outside them.
+        parts: CPU seconds of all parties, keyed by type of reply; `elsewhere` is the CPU time spent outside the
+            parties.
         kilobytes: Bytes that a party sends and receives, in thousands.
         question: Bytes of the question, with its arrays, in thousands; a part of `kilobytes`.
         mebibytes: Peak memory of the process so far.
@@ -122,7 +123,7 @@ def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
-    """Create a federation; return the cost of one query of votes: opening the run, key exchange, voting, unmasking."""
+    """Return the cost of one query of votes to a new federation: opening, key exchange, voting and unmasking."""
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
@@ -171,7 +172,10 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Return plots of the modes' cost by number of parties, as SVG. Wall time depends on other load and is left out."""
+    """Return plots of each mode's cost by number of parties, as SVG.
+
+    Wall-clock time is omitted, since it depends on other load.
+    """
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",
@@ -202,7 +206,7 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Convert the total `seconds` to milliseconds per party; return None without a measurement."""
+    """Return the total `seconds` in milliseconds per party; return None if there is no measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 
@@ -221,7 +225,7 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
 
 
 class _TimedParty:
-    """A party whose CPU seconds are counted."""
+    """A party with a count of its CPU seconds."""
 
     def __init__(self, service: PartyService) -> None:
         self._service = service
@@ -235,7 +239,7 @@ class _TimedParty:
 
 
 class _TimedNetwork:
-    """A network that adds up the parties' CPU seconds, by the kind of reply, after each exchange."""
+    """A network that adds up the parties' CPU seconds after each exchange, by type of reply."""
 
     def __init__(self, network: Network, parties: Collection[_TimedParty], seconds: dict[str, float]) -> None:
         self._network, self._parties, self._seconds = network, parties, seconds

@@ -1,4 +1,4 @@
-"""The figures of a benchmark: each is relative to another one of the same run, and so comparable between machines.
+"""The figures of a benchmark, each relative to another figure of the same run, which makes machines comparable.
 
 A benchmark's `main` prints its own table and returns its ratios. `benchmark(main)` is its entry point; if the last
 arguments are `--ratios FILE`, it writes the ratios there for `python -m simulations.laboratory.benchmarks`.
@@ -15,7 +15,7 @@ OPTION = "--ratios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """One figure of a benchmark: a quantity relative to another one.
+    """One figure of a benchmark: a quantity divided by another one.
 
     Attributes:
         name: Name of the measured quantity.
@@ -36,7 +36,7 @@ class Ratio:
 
 
 def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
-    """Run a benchmark with the arguments of the command line; write its ratios if `--ratios FILE` asks for that."""
+    """Run a benchmark with the arguments of the command line; write its ratios to FILE if `--ratios FILE` is given."""
     arguments, file = sys.argv[1:], None
     if OPTION in arguments[-2:-1]:
         arguments, file = arguments[:-2], arguments[-1]

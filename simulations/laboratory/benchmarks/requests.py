@@ -1,10 +1,10 @@
-r"""The request layer compared with the bare SDK: many concurrent requests to a server that answers after a fixed time.
+r"""The request layer compared with the bare SDK: concurrent requests to a server that answers after a fixed delay.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.requests \
         [--requests 1000] [--concurrency 32] [--delay 0.05]
 
 The server runs in a separate process on this machine. The ideal is the time in which a client without any overhead
-would get all answers: the number of requests divided by the number of concurrent ones, rounded up, times the delay.
+would get all answers: the number of requests divided by the number of concurrent requests, rounded up, times the delay.
 Both clients use chat completions, with one connection for each concurrent request, and without retries. CPU time is
 that of the client alone.
 """
@@ -125,7 +125,7 @@ def _bare(url: str, options: argparse.Namespace) -> Callable[[], None]:
 
 
 def _timed(action: Callable[[], None]) -> tuple[float, float]:
-    """Return the wall and CPU seconds that the action takes."""
+    """Return the wall-clock and CPU seconds that the action takes."""
     wall, cpu = time.perf_counter(), time.process_time()
     action()
     return time.perf_counter() - wall, time.process_time() - cpu

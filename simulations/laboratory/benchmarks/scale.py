@@ -1,16 +1,17 @@
-r"""Growth of time, memory and disk with the number of texts, of runs in a ledger and of replies in a cache.
+r"""How time, memory and disk space grow with the number of texts, of runs in a ledger, and of replies in a cache.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.scale \
         [--texts 3000 30000] [--runs 100 10000] [--replies 1000 100000] [--dimensions 384]
 
-Each part is measured at two sizes. Its cost for one text, run or reply at the larger size is divided by that at the
-smaller one: this is about 1 if the cost grows in proportion, and the ratio of the sizes if it is quadratic. The time of
-an answer over a long ledger, and of a look-up in a large cache, should not grow at all. Times are CPU seconds of this
-process. Peak memory is the allocation of Python and numpy for the part itself (tracemalloc), without its input.
+Each part is measured at two sizes. Its cost per text, run or reply at the larger size is divided by its cost at the
+smaller size: the quotient is about 1 if the total cost grows linearly, and the ratio of the sizes if it grows
+quadratically. The time of an answer over a long ledger, and of a look-up in a large cache, should not grow at all.
+Times are CPU seconds of this process. Peak memory is the allocation of Python and numpy for the part itself
+(tracemalloc), without its input.
 
 The full sizes are `--texts 10000 100000 --runs 100 10000 --replies 1000 1000000`, which need about 3 GB of disk in the
-folder for temporary files. An answer has all steps of a party's ledger for a query: charge, keep, survivors, close, and
-its head before and after.
+folder for temporary files. An answer comprises all steps of a party's ledger for a query: charge, keep, survivors,
+close, and its head before and after.
 """
 
 import argparse
@@ -48,7 +49,7 @@ _RELEASE = Release(mechanism="gaussian", sensitivity=Sensitivity(l1=510, l2_squa
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each part and size; return the growth of the parts."""
+    """Print a line for each part and size; return how the cost of each part grows."""
     parser = argparse.ArgumentParser(prog="bench_scale", description=__doc__.split("\n", 1)[0])
     for name, sizes in (("texts", (3000, 30_000)), ("runs", (100, 10_000)), ("replies", (1000, 100_000))):
         parser.add_argument(f"--{name}", type=int, nargs=2, default=sizes, metavar=("FEW", "MANY"))
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """Ask three parties in this process one query of votes on `len(texts)` candidates, which are embedded first."""
+    """Ask three parties in this process one query of votes on `len(texts)` candidates, which are first embedded."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
@@ -93,7 +94,7 @@ def _of_texts(part: str, sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
-    """Return the CPU milliseconds and the peak bytes of a part, both per text; print the line."""
+    """Return the CPU milliseconds and the peak bytes for a part, both per text; also print the line."""
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
@@ -112,7 +113,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """Return the CPU milliseconds to open a ledger (per run), for an answer, and to compute epsilon (per run)."""
+    """Return the CPU milliseconds to open a ledger (per run), for one answer, and to compute epsilon (per run)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
@@ -167,12 +168,12 @@ def _answer_all(ledger: Ledger) -> None:
 
 
 def _spent(charges: tuple[Release, ...]) -> None:
-    """Compute the epsilon of all charges, as a party with a limit does; no limit is set here."""
+    """Compute the epsilon of all charges, as a party with a limit does; here there is no limit."""
     epsilon(charges, 1e-5)
 
 
 class _Writer:
-    """A language model in this process whose replies take no time. Each reply has five texts of 300 characters."""
+    """A language model in this process that replies without delay; each reply has five texts of 300 characters."""
 
     name = identity = "benchmark"
     remote = False
@@ -182,7 +183,7 @@ class _Writer:
         """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies (`server.llm.base.Provider`)."""
+        """Return the replies (see `server.llm.base.Provider`)."""
         replies = [Reply(texts=("x" * 300,) * 5, input_tokens=300, output_tokens=300) for _ in requests]
         for place, reply in enumerate(replies):
             if arrived:
@@ -190,7 +191,7 @@ class _Writer:
         return replies
 
     def estimate(self, _: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens (`server.llm.base.Provider`)."""
+        """Return the expected input and output tokens (see `server.llm.base.Provider`)."""
         return 300, 300
 
 
@@ -206,7 +207,7 @@ def _request(number: int) -> Request:
 
 
 class _Vectors(Encoder):
-    """An encoder that takes no time: one vector for all texts."""
+    """An encoder that takes no time and returns the same vector for all texts."""
 
     def __init__(self, dimensions: int) -> None:
         self._vector = _unit(1, dimensions, 0)
@@ -219,7 +220,7 @@ class _Vectors(Encoder):
     digest = "benchmark"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed each text (`common.models.encoder.Encoder`)."""
+        """Return the vector for each text (see `common.models.encoder.Encoder`)."""
         return np.repeat(self._vector, len(texts), axis=0)
 
 
@@ -231,9 +232,9 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
-    """Fill a cache to both sizes; return the ratios of the times of insertions, and of look-ups, at these sizes.
+    """Fill a cache to both sizes; return the ratios of the times for insertions, and for look-ups, at these sizes.
 
-    Only the last insertions are timed, and look-ups of equally many entries from the whole cache.
+    Only the last insertions are timed, and look-ups of the same number of entries from the whole cache.
     """
     costs: list[tuple[float, float]] = []
     size_before = 0
@@ -255,7 +256,7 @@ def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], o
 
 
 def _texts(size: int) -> list[str]:
-    """Return `size` texts of 40 random words each, from 5,000 different words."""
+    """Return `size` texts of 40 random words each, drawn from 5,000 different words."""
     words = np.random.default_rng(0).integers(5000, size=(size, 40))
     return [" ".join(f"w{word}" for word in row) for row in words.tolist()]
 
@@ -267,7 +268,7 @@ def _unit(rows: int, dimensions: int, seed: int) -> NDArray[np.float32]:
 
 
 def _peak(action: Callable[[], object]) -> int:
-    """Return the peak bytes that Python and numpy allocate during the call, beyond those allocated before."""
+    """Return the peak number of bytes that Python and numpy allocate during the call, beyond those allocated before."""
     tracemalloc.start()
     try:
         action()

@@ -1,13 +1,14 @@
-r"""Time of secure aggregation for a party and the coordinator, compared with the machine's limit and Flower's SecAgg+.
+r"""Time of secure aggregation for a party and the coordinator, compared with a lower bound and Flower's SecAgg+.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
 
-All times are of one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
-except that of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one
-of these for each party. The limit is the time of the keystream and its addition, over preallocated memory, for the same
-number of masks. The prediction adds up a party's primitives as measured in this run, for keys that serve one round: two
-key agreements, derivations and seals for each neighbour, the splitting of two secrets, and the masks.
+All times are from one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
+except for 1000 parties after the first length: there, five parties mask a whole vector, and the coordinator adds one of
+these vectors for each party. The limit is the time to generate the keystream and to add it, in preallocated memory, for
+the same number of masks. The prediction adds up the times of a party's primitives as measured in this run, for keys
+that serve one round: two key agreements, derivations and seals for each neighbour, the splitting of two secrets, and
+the masks.
 """
 
 import argparse
@@ -34,10 +35,10 @@ from simulations.laboratory.benchmarks.timing import fastest
 _CHUNK = 2**15
 _SAMPLE = 5
 _LARGE = 200
-"""Number of parties from which on the graph is sparse, and only a sample of them masks whole vectors."""
+"""Number of parties from which on the graph is sparse, and only a sample of the parties masks whole vectors."""
 
 _FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""Numbers of shares and threshold for Flower's parties, by the number of parties and the degree of our graph."""
+"""Number of shares and threshold for Flower's parties, keyed by the number of parties and the degree of our graph."""
 
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
@@ -127,7 +128,7 @@ class TimedRound:
         gone: Number of parties that dropped out.
         ours: Time of each step of Caucus's aggregation.
         total: Total time of a party, including its set-up for one round.
-        limit: Lower bound of the time for a party's masks.
+        limit: Lower bound on the time for a party's masks.
         predicted: Predicted total time of a party.
         flower: Time of the same steps of Flower's SecAgg+ on the same graph; None if it was not timed.
     """
@@ -142,7 +143,7 @@ class TimedRound:
     flower: FlowerCost | None
 
     def line(self) -> str:
-        """Return this round's line of the table."""
+        """Return this round's line in the table."""
         ours, flower = self.ours, self.flower
         beside = (
             f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
@@ -157,7 +158,7 @@ class TimedRound:
         )
 
     def targets(self) -> list[Ratio]:
-        """Return the ratios with a goal."""
+        """Return the ratios that have a goal."""
         case = f"{self.group.name}, {self.length} words, {self.gone} gone"
         ratios = []
         if self.length == 10**6:
@@ -173,7 +174,7 @@ class TimedRound:
 
 @dataclass(slots=True)
 class Limits:
-    """Lower bounds of times on this machine, measured in this run, in CPU milliseconds.
+    """Lower bounds on times on this machine, measured in this run, in CPU milliseconds.
 
     Attributes:
         agree: Time of one key agreement.
@@ -196,7 +197,7 @@ class Limits:
         self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
 
     def masks(self, count: int, length: int) -> float:
-        """Return the time to generate the keystream of `count` masks of `length` words, and to add them."""
+        """Return the time to generate the keystream for `count` masks of `length` words, and to add it."""
         if length not in self._mask:
             vector = np.zeros(length, dtype=np.uint64)
             zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
@@ -206,7 +207,7 @@ class Limits:
         return count * self._mask[length]
 
     def predicted(self, group: Group, length: int) -> float:
-        """Return the predicted total time of a party in a round with keys for that round alone."""
+        """Return the predicted total time of a party in a round with keys that serve only that round."""
         points = range(1, group.degree + 2)
         split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
         return (
@@ -238,7 +239,7 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
 
 
 def _fastest_call(action: Callable[[], object]) -> float:
-    """Return the CPU milliseconds per call, averaged over 200 calls, in the fastest of 5 repetitions."""
+    """Return the CPU milliseconds per call, averaged over 200 calls, for the fastest of 5 repetitions."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
 
 

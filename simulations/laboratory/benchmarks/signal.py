@@ -1,9 +1,10 @@
-"""Signal-to-noise ratio of votes and of class sums, by number of records and epsilon: the picture in CENSUS.md.
+"""Signal-to-noise ratio of votes and class sums, by number of records and epsilon: the picture in CENSUS.md.
 
     python -m simulations.laboratory.benchmarks.signal
 
-Nothing is run or measured: each figure is the ratio that `caucus-coordinator plan` expects for one number of an answer,
-with the calibrated noise of a whole plan. Each mark of a line is at its ratio on a logarithmic scale.
+Nothing is run or measured: each figure is the ratio that `caucus-coordinator plan` expects for one coordinate of an
+answer, with the calibrated noise of a whole plan. Each mark on a line is at the position of its ratio on a logarithmic
+scale.
 """
 
 import argparse
@@ -24,11 +25,11 @@ ANSWERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "c": (77, ("method=census",)),
     "C": (10, ("method=census",)),
 }
-"""Number of labels, and settings, of each kind of answer, by the letter that marks it in the picture."""
+"""Number of labels, and settings, for each kind of answer, keyed by the letter that marks it in the picture."""
 
 _TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _DECADE = 10
-"""Width of a factor of ten in the picture, in characters."""
+"""Width, in characters, of a factor of ten in the picture."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int, Signal]:
-    """Return the expected signal of a plan's weakest answer, keyed by number of records; omit missing signals."""
+    """Return the expected signal of a plan's weakest answer, keyed by number of records, without missing signals."""
     task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
     plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
     by_records = {records: weakest(signals(plan, compared, records)) for records in RECORDS}
@@ -56,7 +57,7 @@ def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int,
 
 
 def drawn(ratios: Mapping[str, float]) -> str:
-    """Return a line of text with each mark at its ratio, on a logarithmic scale.
+    """Return a line of text with each mark at the position of its ratio, on a logarithmic scale.
 
     Dots end at the ratio at which an answer is no longer noise, and dashes at the ratio at which it is clear.
     """

@@ -1,12 +1,12 @@
-"""Time that a user waits at the start and at the end of the demo, in CPU time relative to the import of torch.
+"""How long a user waits at the start and the end of the demo, in CPU time relative to the import of torch.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 
-The demo runs once, in a separate process that notes its CPU time when round 1 has ended, when it begins to evaluate and
-when it is done. Without settings it is the demo of `make demo`. The goals are for a machine on which torch is imported
-in 1.1 seconds, as on an idle core: round 1 in 5 s, an evaluation of 8 s, 18 s in total, a plan in 5 s; and `--help`
-after six times as long as Python itself takes to start. The demo multiplies matrices in one thread, so on an idle
-machine its wall time is about its CPU time.
+The demo runs once, in a separate process that records its CPU time when round 1 has ended, when the evaluation begins
+and when the demo is done. Without settings it is the demo of `make demo`. The goals are for a machine on which torch is
+imported in 1.1 seconds, as on an idle core: round 1 in 5 s, an evaluation of 8 s, 18 s in total, a plan in 5 s, and
+`--help` in six times the start-up time of Python itself. The demo multiplies matrices in one thread, so on an idle
+machine its wall-clock time is about its CPU time.
 """
 
 import json
@@ -22,7 +22,7 @@ from pathlib import Path
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 
 ROUND, EVALUATION, DONE = MARKS = ("round 1 of ", "evaluating ", "done: ")
-"""Beginnings of the lines at which the demo's time is noted."""
+"""Beginnings of the log lines at which the demo's time is recorded."""
 
 _PROBE = "import sys; from simulations.laboratory.benchmarks.startup import probe; probe(sys.argv.pop(1))"
 _TORCH, _PYTHON = ("-c", "import torch"), ("-c", "pass")
@@ -69,7 +69,7 @@ def cpu(arguments: Sequence[str]) -> float:
 
 
 def probe(file: str) -> None:
-    """Run `caucus-simulate` with the arguments of this process; write to `file` its CPU time at each mark."""
+    """Run `caucus-simulate` with the arguments of this process; write the CPU time at each mark to `file`."""
     at: dict[str, float] = {}
     for stream in (sys.stdout, sys.stderr):
         stream.write = _noting(stream.write, at)  # type: ignore[method-assign]

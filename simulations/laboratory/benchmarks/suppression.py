@@ -1,12 +1,12 @@
-r"""Time and memory of similarity suppression, compared with the plain definition.
+r"""Time and memory for similarity suppression, compared with the plain definition.
 
     OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.suppression \
         [--candidates 10000] [--elites 2000] [--dimensions 768]
 
-Candidates lie around centres, as the offspring of elites do: few tight ones, or many loose ones. Votes are noise; tau
-starts at the mean similarity of the population. The table shows wall and CPU time of one run each, and the peak memory
-of the process. The plain definition computes the whole matrix of cosines again for each tau; it is run on a population
-of a tenth of the size, together with ours, and their elites are compared.
+Candidates lie around centres, like the offspring of elites: around few centres closely, or around many centres loosely.
+Votes are noise; tau starts at the mean similarity of the population. The table shows the wall-clock and CPU time of one
+run each, and the peak memory of the process. The plain definition computes the whole matrix of cosines again for each
+tau; it is run on a population of a tenth of the size, together with our implementation, and their elites are compared.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
-"""Number of centres per candidate, and spread of candidates around a centre, by the population's name."""
+"""Number of centres per candidate, and spread of candidates around a centre, keyed by the population's name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the table; return, for each population, our time divided by the time of the plain definition."""
+    """Print the table; return, for each population, our time divided by the time for the plain definition."""
     parser = argparse.ArgumentParser(prog="bench_suppression", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--elites", type=int, default=2000)

@@ -1,4 +1,4 @@
-"""CPU time of a call."""
+"""CPU time of function calls."""
 
 import time
 from collections.abc import Callable

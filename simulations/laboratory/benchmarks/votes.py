@@ -5,10 +5,11 @@ r"""The vote kernel compared with one raw float32 product, faiss, and the search
 
 All implementations find the nearest candidates of each record on this processor. Ours also finds the furthest in the
 same pass, in an order that does not depend on rounding; faiss finds only the nearest. The private-evolution library
-(microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`) searches with faiss if it is installed: by IndexFlatL2, here
-"faiss, l2", for its mode "l2" and by IndexFlatIP for "ip" and "cos_sim". Our search for the nearest alone is also
-compared with the former. Each ratio divides CPU times that are measured alternately. Each time is the smallest of
-several, since other load only adds to it. The growth of the process's peak memory in our first call is printed too.
+(microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`) searches with faiss if it is installed: with IndexFlatL2
+(here "faiss, l2") in its mode "l2", and with IndexFlatIP in the modes "ip" and "cos_sim". Our search for only the
+nearest candidates is also compared with IndexFlatL2. Each ratio divides CPU times that are measured alternately. Each
+time is the smallest of several, since other load only adds to it. The growth of the process's peak memory in our first
+call is printed too.
 """
 
 import argparse
@@ -31,7 +32,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each kind of vectors and each implementation; return the ratios."""
+    """Print a line for each type of vectors and each implementation; return the ratios."""
     parser = argparse.ArgumentParser(prog="bench_votes", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--candidates", type=int, default=6000)
@@ -74,7 +75,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dimensions): around common centres with this spread; None: independent."""
+    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent if it is None."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)
@@ -109,7 +110,7 @@ def _faiss(index: type, records: NDArray[np.float32], candidates: NDArray[np.flo
 
 
 def _growth(action: Callable[[], object]) -> float:
-    """Return the growth of the peak memory of the process during the call, in MiB."""
+    """Return the growth of the process's peak memory during the call, in MiB."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     action()
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

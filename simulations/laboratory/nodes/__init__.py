@@ -1,1 +1,1 @@
-"""Many hospitals' real processes on one machine: what a run costs, and what happens when hospitals fail."""
+"""Real processes of many hospitals on one machine: what a run costs, and what happens if hospitals fail."""

@@ -1,6 +1,6 @@
-"""A coordinator and its hospitals as real processes on this machine, started by an operator's commands.
+"""A coordinator and its hospitals as real processes on this machine, started with the commands that an operator uses.
 
-The benchmark of memory uses this class unchanged. `federation.py` runs hospitals as forks, and the tests
+The memory benchmark uses `Deployment` unchanged. `federation.py` runs hospitals as forks, and the tests
 (`tests/support/deployed.py`) add other machines, replaced code and faults. Both override the methods that start
 processes.
 """
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 600.0
-"""Largest number of seconds that a start, or the end of a run, may take."""
+"""Largest number of seconds that starting, or the end of a run, may take."""
 
 
 def completed(
@@ -51,7 +51,7 @@ def completed(
         timeout: Largest number of seconds that the program may take.
 
     Raises:
-        RuntimeError: The program ended with another exit code; the message has its output.
+        RuntimeError: The program ended with another exit code; the message contains its output.
         TimeoutExpired: The program took longer than `timeout`.
     """
     ended = subprocess.run(
@@ -76,7 +76,7 @@ class Deployment:
     Args:
         folder: An empty folder; its path must be short enough for Unix sockets.
         host: Host that hospitals connect to.
-        listen: Host on which the coordinator's front door listens, on the same port; None: `host`.
+        listen: Host on which the coordinator's front door listens, on the same port; None for `host`.
 
     Attributes:
         folder: The folder.
@@ -111,11 +111,11 @@ class Deployment:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def make(self, private: Sequence[Sequence[Record]], *, relay_user: str | None = None) -> None:
-        """Make all folders, start the coordinator, and enrol the hospitals. On any error, `close` is called.
+        """Make all folders, start the coordinator, and enrol the hospitals; on any error, call `close`.
 
         Args:
             private: Records of each hospital.
-            relay_user: Account under which the hospitals' relays run; None: the account of this process.
+            relay_user: Account under which the hospitals' relays run; None for the account of this process.
         """
         try:
             address = ("--address", f"{self.host}:{self.port}", "--listen", self._listen)
@@ -132,7 +132,7 @@ class Deployment:
             raise
 
     def add(self, number: int, records: Path, relay_user: str | None = None) -> None:
-        """Make the folder of a hospital, which approves every plan within its limits automatically."""
+        """Make the folder of a hospital that automatically approves every plan within its limits."""
         account = ("--relay-user", relay_user) if relay_user else ()
         named = ("--name", f"Hospital {number}", "--records", records)
         self.party("init", self.at(number), *named, "--invitation", self.here / "invitation.json", *account)
@@ -157,7 +157,7 @@ class Deployment:
         path.write_text(content, encoding="utf-8")
 
     def audit(self, number: int) -> list[dict[str, Any]]:
-        """Return the lines about requests in a hospital's audit log, in order; omit lines about decisions."""
+        """Return the lines about requests, in order, from a hospital's audit log; lines about decisions are omitted."""
         lines = map(json.loads, text(self.at(number) / "private" / "audit.jsonl").splitlines())
         return [line for line in lines if "request" in line]
 
@@ -190,7 +190,7 @@ class Deployment:
         return self.running[name]
 
     def serve(self) -> None:
-        """Start the coordinator, and wait until it answers."""
+        """Start the coordinator, and wait until it responds."""
         self.start("coordinator", "caucus-coordinator", "serve", self.here)
         wait(self._answers, "the front door answers")
 
@@ -209,7 +209,7 @@ class Deployment:
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals (all if no numbers are given); wait until all started hospitals' nodes are online."""
+        """Start these hospitals, by default all of them; wait until the nodes of all started hospitals are online."""
         wanted = {number: self._starts(number) + 1 for number in numbers or range(self.count)}
         for number in wanted:
             self.launch(number, options)
@@ -240,7 +240,7 @@ class Deployment:
         return sum(party["node"] == "online" for party in facts["parties"])
 
     def down(self, name: str) -> None:
-        """Stop the process of this name, and wait for its end."""
+        """Stop the process of this name, and wait until it has ended."""
         process = self.running.pop(name)
         process.terminate()
         process.wait(60)
@@ -250,17 +250,17 @@ class Deployment:
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:
-        """Return whether the run of this name, which `begin` started, still goes on."""
+        """Return whether the run of this name, started by `begin`, is still in progress."""
         return self.running[f"run-{name}"].poll() is None
 
     def finish(self, name: str) -> tuple[int, str]:
-        """Wait for the end of the run of this name; return its exit code and its output."""
+        """Wait until the run of this name has ended; return its exit code and its output."""
         process = self.running.pop(f"run-{name}")
         return process.wait(PATIENCE), text(self.folder / f"run-{name}.out")
 
 
 def write_records(path: Path, notes: Iterable[Record]) -> Path:
-    """Write the records of a hospital as CSV, readable only by this account; return the path."""
+    """Write the records of a hospital as CSV, readable only by this account; return the file's path."""
     with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
     path.chmod(0o600)
@@ -268,14 +268,14 @@ def write_records(path: Path, notes: Iterable[Record]) -> Path:
 
 
 def free_port() -> int:
-    """Return a port of loopback that is free at the moment."""
+    """Return a port that is currently free on the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def text(path: Path) -> str:
-    """Return the text of a file, which may be incomplete; return an empty text if there is no file."""
+    """Return the text of a file, which may be incomplete; empty if there is no file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -1,11 +1,11 @@
-r"""Hospitals that fail at random in each phase: the number of runs that succeed, and the cost of failures in these.
+r"""Hospitals that fail at random in each phase: how many runs succeed, and what the failures cost in these runs.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.dropouts \
         [--parties 10 50] [--rates 0.01 0.05 0.2] [--spares 0 0.1 0.3] [--retries 0 1 3] [--runs 50]
 
-Coordinator and parties have the real code, over a grid in this process. A run has two queries of votes, which are nine
-phases with `secagg=malicious`. In each phase each hospital fails with the same probability. It is `away` only for that
-phase, like a hospital whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in
+Coordinator and parties run the real code, over a grid in this process. A run has two queries of votes, which make nine
+phases with `secagg=malicious`. In each phase each hospital fails with the same probability. A failed hospital is `away`
+only for that phase, like one that answers after `federation.timeout`, or `gone` for the rest of the run. A phase in
 which a hospital is missing lasts until the timeout, so the loss is counted in such waits, and in repeated phases.
 """
 
@@ -54,11 +54,11 @@ KINDS = ("away", "gone")
 QUERIES = 2
 _LABELS = ("first", "second")
 _CORRUPT = 0.3
-"""Share of corrupt parties against which a plan has to protect, by the default limits of a hospital."""
+"""Fraction of corrupt parties that a plan must withstand by the default limits of a hospital."""
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, the number of phases that lacked a reply, and the number of all phases."""
+    """The end of a run: whether it was complete, the number of phases with a missing reply, and of all phases."""
 
     whole: bool
     waits: int
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Return the fraction of complete runs, and their mean numbers of waits and of repeated phases, as text."""
+    """Return the fraction of complete runs, and their mean number of waits and of repeated phases, as text."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:
@@ -102,12 +102,12 @@ def _summary(endings: Sequence[Ending]) -> str:
 
 
 class Faults:
-    """Random failures of parties in each phase, with counts of the phases and of those that lacked a reply.
+    """Random failures of parties in each phase, with counts of all phases and of those that lacked a reply.
 
     Args:
         parties: Number of parties.
         rate: Probability that a party fails in a phase.
-        draws: Generator of the failures.
+        draws: Random generator for the failures.
         lasting: Whether a failed party stays away until the end of the run.
     """
 
@@ -128,7 +128,7 @@ class Faults:
 
 
 class _Watched(FlowerNetwork):
-    """A network that tells `Faults` when a phase begins, and counts the phases in which a reply is missing."""
+    """A network that notifies `Faults` when a phase begins, and counts the phases in which a reply is missing."""
 
     def __init__(self, grid: LocalGrid, faults: Faults) -> None:
         super().__init__(grid, timeout=0)
@@ -148,7 +148,7 @@ class _Watched(FlowerNetwork):
 
 
 def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
-    """Make one run of two queries under these faults, and return how it ended."""
+    """Make one run of two queries with these faults; return how it ended."""
     encoder = Encoder.hashed_ngrams(dimensions=32, bits=10)
     identities = {party: Identity(secure_bytes(32)) for party in range(faults.parties)}
     roster = Roster({party: identity.public for party, identity in identities.items()})

@@ -3,12 +3,12 @@ r"""Real hospitals that fail at random in each phase, compared with `dropouts.py
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.failing [--parties 10] [--kinds away gone] \
         [--rates 0.01 0.05 0.2] [--spares 0.1] [--retries 1] [--runs 10] [--timeout 30]
 
-The hospitals' processes are those of `federation.py`; the runs have two queries with few candidates.
-When a message comes to a hospital's relay, the relay stops itself (SIGSTOP) with the given probability, before anything
-is answered. A hospital that is `away` continues a second after `federation.timeout`, and then answers too late. If it
-is `gone`, all of its processes are killed (SIGKILL). Before the next run every hospital is running again. The lost
-seconds are the duration of a complete run with faults minus the duration of a run without faults. They are predicted as
-well, from waits for the timeout and repeated phases.
+The hospitals' processes are those of `federation.py`; the runs have two queries with few candidates. When a message
+comes to a hospital's relay, the relay stops itself (SIGSTOP) with the given probability, before it passes the message
+on. A hospital that is `away` continues one second after `federation.timeout`, and then answers too late. If it is
+`gone`, all of its processes are killed (SIGKILL). Before the next run, all hospitals are running again. The lost
+seconds are the duration of a complete run with faults minus the duration of a run without faults. They are also
+predicted, from the waits for the timeout and the repeated phases.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _FAULTS = "faults.json"
 
 
 class Run(NamedTuple):
-    """Result of a run over real nodes: whether it was complete, its seconds, and the number of hospitals' failures."""
+    """The result of a run over real nodes: whether it was complete, its seconds, and how often hospitals failed."""
 
     whole: bool
     seconds: float
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def failing_relay() -> int:
-    """Run a relay that fails as `faults.json` in the parent folder says; `Nodes` starts it instead of its own relay."""
+    """Run a relay that fails as `faults.json` in the parent folder specifies; `Nodes` starts it as its relay."""
     folder = Path.cwd()
     draws: dict[str, random.Random] = {}
 
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
-    """Return a line's fractions of complete runs and mean lost seconds, measured and predicted, and mean failures."""
+    """Return the cells of a line: complete runs, mean lost seconds (measured and predicted), and mean failures."""
     lost = [run.seconds - calm for run in runs if run.whole]
     expected = [
         ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole
@@ -121,28 +121,28 @@ def _mean(values: Sequence[float]) -> str:
 
 
 class Faulty:
-    """Runs with faults, over nodes that are all running when a run begins.
+    """Runs with faults, over nodes that are all running when each run begins.
 
     Args:
         nodes: Nodes with `RELAY`, none of which has been started.
-        timeout: `federation.timeout`, in seconds.
-        retries: `federation.retries`.
+        timeout: Value of `federation.timeout`, in seconds.
+        retries: Value of `federation.retries`.
     """
 
     def __init__(self, nodes: Nodes, timeout: float, retries: int) -> None:
         self._nodes, self._timeout, self._retries = nodes, timeout, retries
 
     def run(self, name: str, dropouts: int, rate: float, *, lasting: bool) -> Run:
-        """Make one run, and wait for its end.
+        """Make one run, and wait until it has ended.
 
         Args:
             name: Name of the run.
-            dropouts: `federation.max_dropouts`.
+            dropouts: Value of `federation.max_dropouts`.
             rate: Probability that a hospital fails in a phase.
             lasting: Whether a hospital that fails is killed; otherwise it continues after the timeout.
 
         Raises:
-            RuntimeError: The run failed although no hospital did; the message has its output.
+            RuntimeError: The run failed although no hospital did; the message contains its output.
         """
         nodes = self._nodes
         self._all_there()
@@ -178,7 +178,7 @@ class Faulty:
         return Run(whole=not code, seconds=seconds, failed=failed)
 
     def _all_there(self) -> None:
-        """Start the killed hospitals again, after SuperLink has noticed that they are gone."""
+        """Restart the killed hospitals, after SuperLink has noticed that they are gone."""
         here = self._nodes.started()
         wait(lambda: self._nodes.online() <= len(here), "killed nodes are offline", every=1.0)
         if gone := sorted(set(range(self._nodes.count)) - set(here)):

@@ -1,4 +1,4 @@
-"""Many hospitals on this machine: `Deployment` with forked processes, so that a hundred hospitals fit into memory.
+"""A large number of hospitals on this machine: `Deployment` with forked processes, so that a hundred fit into memory.
 
 The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three processes of
 `caucus-party start` (party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive`
@@ -33,9 +33,9 @@ from simulations.laboratory.nodes.usage import stat
 PARTY = "client.command:main"
 (FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
-"""Number of hospitals that start at the same time; it is limited, since their first connections are much work."""
+"""Number of hospitals that start at the same time, limited because their first connections take much processor time."""
 FRONT = "127.0.0.2"
-"""Address of the front door. A line to it can thus begin at the usual loopback address, with the same port."""
+"""Address of the front door, so that a line to it can start at the usual loopback address, with the same port."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
@@ -45,9 +45,9 @@ class Nodes(Deployment):
     Args:
         folder: A new folder.
         count: Number of hospitals.
-        line: Line between the hospitals and the coordinator; None: loopback.
-        records: Number of records of each hospital, which are notes of the demo.
-        relay: `MODULE:FUNCTION` of a program in place of the hospitals' relay; None: the usual relay.
+        line: Line between the hospitals and the coordinator; None for loopback.
+        records: Number of records of each hospital, which are notes from the demo.
+        relay: `MODULE:FUNCTION` of a program that replaces the hospitals' relay; None for the usual relay.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Nodes(Deployment):
         return self.forks.run(PARTY, *arguments, folder=self.folder, environment=environment)
 
     def enrol(self) -> None:
-        """Enrol all hospitals as `caucus-coordinator enrol` does, but without starting two programs for each."""
+        """Enrol all hospitals as `caucus-coordinator enrol` does, but without starting two programs per hospital."""
         parties = []
         for number in range(self.count):
             party = PartyFile.load(self.at(number) / "party.json")
@@ -94,7 +94,7 @@ class Nodes(Deployment):
             super().up(*wanted[first : first + GROUP], options=options)
 
     def launch(self, number: int, options: Sequence[str] = ()) -> None:
-        """Start a hospital's processes without waiting. Options are not supported."""
+        """Start a hospital's processes without waiting; options are not supported."""
         assert not options
         for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
             self._children[number, child.name] = child
@@ -149,7 +149,7 @@ class Nodes(Deployment):
         return 0
 
     def requests(self, number: int, run: str) -> list[tuple[str, float]]:
-        """Return the names of the requests to a hospital in the run of this name, with their Unix times, in order."""
+        """Return the names and Unix times of the requests to a hospital in the run of this name, in order."""
         return [
             (line["request"], datetime.fromisoformat(line["when"]).timestamp())
             for line in self.audit(number)
@@ -157,7 +157,7 @@ class Nodes(Deployment):
         ]
 
     def processes(self) -> dict[str, list[int]]:
-        """Return the IDs of all processes, keyed by kind of process, such as "relay"."""
+        """Return the IDs of all processes, keyed by type of process, such as "relay"."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.forked.items():
             by_name.setdefault(name, []).append(process)
@@ -180,7 +180,7 @@ def _function(module: str) -> str:
 
 
 def small_run(rounds: int) -> tuple[str, ...]:
-    """Return the settings of a run of WASP with few candidates. The run has one query fewer than it has rounds."""
+    """Return the settings for a run of WASP with few candidates; it has one query fewer than it has rounds."""
     return (
         "method=wasp",
         f"method.rounds={rounds}",
@@ -196,5 +196,5 @@ def small_run(rounds: int) -> tuple[str, ...]:
 
 
 def load_encoder() -> None:
-    """Load the default encoder's table, which takes most of the memory of a party service."""
+    """Load the default encoder's table, which takes up most of the memory of a party service."""
     Encoder.hashed_ngrams().encode(["once"])

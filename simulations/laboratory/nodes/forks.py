@@ -1,4 +1,4 @@
-"""Commands that run as forks of one process. It has imported their modules, so that these are in memory only once.
+"""Commands that run as forks of one process, which has imported their modules, so that these are in memory only once.
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
@@ -30,12 +30,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Forks:
-    """A child process that forks commands on request.
+    """A child process that forks to run commands on request.
 
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
         environment: Environment variables for the import of the commands' modules.
-        first: `MODULE:FUNCTION` that is called once before all forks, which share what it has loaded into memory.
+        first: `MODULE:FUNCTION` that is called once, before all forks; they share what it has loaded into memory.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Forks:
             arguments: Arguments of the command.
             folder: The command's working directory.
             environment: All environment variables of the command.
-            log: File to which its output is added.
+            log: File to which the command's output is appended.
         """
         request = {
             "function": function,
@@ -76,7 +76,7 @@ class Forks:
         return self._ask(request)
 
     def wait(self, process: int) -> int:
-        """Wait until the command with this process ID has ended; return its exit code, or minus its signal's number."""
+        """Wait until the command with this process ID has ended; return its exit code, or minus its signal number."""
         return self._ask({"wait": process})
 
     def run(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str]) -> str:
@@ -93,7 +93,7 @@ class Forks:
             return log.read()
 
     def close(self) -> None:
-        """End all commands that still run, and then the forking process."""
+        """End all commands that are still running, and then the forking process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

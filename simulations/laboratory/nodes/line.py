@@ -1,7 +1,7 @@
-"""A slow line between hospitals and coordinator: a relay of TCP on this machine, with a delay and a rate.
+"""A slow line between hospitals and coordinator: a TCP relay on this machine with a delay and a limited rate.
 
-It needs neither root nor netem, which not every kernel has. It has no loss and no slow start of TCP, which on a real
-line adds a few round trips to each large message.
+The relay needs neither root nor netem, which is missing in some kernels. It has no packet loss and no TCP slow start,
+which on a real line adds a few round trips to each large message.
 """
 
 import asyncio
@@ -12,17 +12,17 @@ from threading import Thread
 
 
 class Line:
-    """A slow line; delay and rate can be set while it is in use.
+    """A slow line with a delay and a rate that can be changed while it is in use.
 
     Args:
         delay: Initial value of the attribute.
-        spoil: Every `spoil`-th chunk of data is corrupted by one flipped bit; 0: none.
+        spoil: Every `spoil`-th chunk of data is corrupted by one flipped bit; with 0, no chunk is.
 
     Attributes:
         delay: Duration of a round trip in seconds, half of it in each direction. Connecting takes another round trip.
-        rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
-            limit.
-        passed: Bytes so far, "up" to the coordinator and "down" from it.
+        rate: Bytes per second in each direction, for all hospitals together, as on the coordinator's own line; None for
+            no limit.
+        passed: Bytes transferred so far, keyed by direction: "up" to the coordinator and "down" from it.
     """
 
     def __init__(self, delay: float = 0.0, *, spoil: int = 0) -> None:
@@ -49,7 +49,7 @@ class Line:
             loop.close()
 
     def to(self, host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        """Return a callback of `asyncio.start_server` that relays a connection over this line to a host and port."""
+        """Return a callback for `asyncio.start_server` that relays a connection over this line to a host and port."""
         return lambda reader, writer: self._serve(reader, writer, (host, port))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:
@@ -79,7 +79,7 @@ class Line:
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
-        """Return the time at which the last of these bytes has been sent, after all earlier bytes in this direction."""
+        """Return the time at which these bytes will have been sent, after all earlier bytes in this direction."""
         if self.rate is None:
             return now
         self._free[direction] = max(now, self._free[direction]) + size / self.rate

@@ -1,4 +1,4 @@
-"""CPU time and memory of processes, and the processes that they have started, from Linux's /proc."""
+"""CPU time and memory of processes and of the processes that they have started, read from Linux's /proc."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stat(process: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on; return zeros if there is no process with this ID."""
+    """Return the fields of /proc/PID/stat, starting with the state; zeros if there is no process with this ID."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -14,7 +14,7 @@ def stat(process: int) -> list[str]:
 
 
 def cpu(processes: Iterable[int]) -> float:
-    """Return the CPU seconds that these processes have used so far, in total."""
+    """Return the total CPU seconds that these processes have used so far."""
     fields = (stat(process) for process in processes)
     return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
 
@@ -32,12 +32,12 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 
 def proportional_set(processes: Iterable[int]) -> int:
-    """Return the bytes of memory of these processes; shared memory is divided among its processes (PSS)."""
+    """Return the memory of these processes in bytes; shared memory is divided among its processes (PSS)."""
     return _memory(processes, "Pss:")
 
 
 def resident_set(processes: Iterable[int]) -> int:
-    """Return the bytes of memory of these processes; shared memory counts fully for each of them (RSS)."""
+    """Return the memory of these processes in bytes; shared memory counts fully for each process (RSS)."""
     return _memory(processes, "Rss:")
 
 

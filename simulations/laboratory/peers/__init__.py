@@ -1,1 +1,1 @@
-"""Comparison with other projects' programs, which get the input or the texts of our runs; their code is not here."""
+"""Comparisons with programs of other projects, which get the input or the texts of our runs; their code is not here."""

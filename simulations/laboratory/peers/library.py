@@ -1,6 +1,6 @@
-"""The private-evolution library's parts, set up as a run of ours was, through the library's own interfaces.
+"""The components of the private-evolution library, set up like a run of ours through the library's own interfaces.
 
-The library (package `pe`) is not installed with this project, so its modules are looked for when they are used, and
+The library (package `pe`) is not installed with this project, so its modules are imported only when they are used, and
 its objects have no types here.
 """
 
@@ -19,13 +19,13 @@ from server.operators.variation import vary
 from simulations.laboratory.peers.our_run import Counts, Run, our_votes
 
 SEARCHES = (("sklearn", "l2"), ("sklearn", "cos_sim"), ("torch", "l2"), ("faiss", "l2"), ("faiss", "cos_sim"))
-"""The library's search programs, each with a distance; on unit vectors all should find the same neighbour."""
+"""The library's search backends, each with a distance; on unit vectors, all of them should find the same neighbour."""
 TEXT, LABEL = "PE.TEXT", "PE.LABEL_ID"
 CLEAN, KEPT = "PE.CLEAN_HISTOGRAM", "PE.FROM_LAST_FLAG"
 
 
 class Library:
-    """The library's parts, set up as our run was. The library must be importable as `pe`."""
+    """The components of the library, set up like our run. The library must be importable as `pe`."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -43,13 +43,13 @@ class Library:
         return self._data(frame, {"label_info": [{"name": label} for label in self.labels]})
 
     def compute_embedding(self, data: Any) -> Any:
-        """Add our encoder's vectors to the data, as the library's interface `Embedding` demands."""
+        """Add our encoder's vectors to the data, as the library's interface `Embedding` requires."""
         vectors = list(self.run.tools.embed(data.data_frame[TEXT].tolist()))
         data.data_frame = data.data_frame.assign(**{self.column_name: vectors})
         return data
 
     def random_api(self, label_info: Any, num_samples: int) -> Any:
-        """Write the first texts of one label, with the requests of our run (the library's interface `API`)."""
+        """Return the first texts of one label, written with the requests of our run (the library's interface `API`)."""
         orders = [
             order
             for order in even_orders(num_samples * len(self.labels), self.run.tools.task, self.run.tools.models)
@@ -61,7 +61,7 @@ class Library:
         return self._data({TEXT: texts, LABEL: [0] * len(texts)}, {"label_info": [label_info]})
 
     def variation_api(self, syn_data: Any) -> Any:
-        """Return one variation of each text, or the text itself where the models wrote none (interface `API`)."""
+        """Return one variation of each text, or the text itself if the models wrote no variation (interface `API`)."""
         texts, numbers = syn_data.data_frame[TEXT].tolist(), syn_data.data_frame[LABEL].tolist()
         names = [info.name for info in syn_data.metadata.label_info]
         model = self.run.tools.models[0]
@@ -79,7 +79,7 @@ class Library:
         return self._data({TEXT: varied, LABEL: numbers}, syn_data.metadata)
 
     def compute_histogram(self, priv_data: Any, syn_data: Any) -> Any:
-        """Return the library's histogram, and add its difference from our votes to a total (interface `Histogram`)."""
+        """Return the library's histogram; add its difference from our votes to a total (interface `Histogram`)."""
         private, counted = self._counting.compute_histogram(priv_data=priv_data, syn_data=syn_data)
         frame = counted.data_frame
         candidates = [
@@ -107,7 +107,7 @@ class Library:
         return mechanism
 
     def noise(self) -> float:
-        """Return the standard deviation of the library's noise, in votes."""
+        """Return the standard deviation of the library's noise, in units of votes."""
         calibrate = self.modules("pe.dp.gaussian").get_noise_multiplier
         return float(calibrate(epsilon=self.epsilon, num_steps=self.run.method.rounds, delta=self.delta))
 
@@ -125,7 +125,7 @@ class Library:
         return chosen
 
     def texts(self, backend: str = "sklearn") -> tuple[list[Candidate], list[Candidate]]:
-        """Run the library from start to end; return all of its texts, and the texts that the last votes chose."""
+        """Run the library from start to end; return all of its texts, and the texts chosen by the last votes."""
         runner = self.modules("pe.runner").PE(
             priv_data=self.data(self.run.private),
             population=self._population(self),
@@ -174,7 +174,7 @@ class Library:
 
 
 class _Echo:
-    """An `API` whose variations are the texts themselves."""
+    """An `API` that returns each text unchanged as its variation."""
 
     def variation_api(self, syn_data: Any) -> Any:
         return type(syn_data)(syn_data.data_frame.copy(), syn_data.metadata)

@@ -1,6 +1,6 @@
-"""A finished Aug-PE run of ours: its votes without noise, its noise, its choice of survivors, its accuracy.
+"""A finished Aug-PE run of ours: its votes without noise, its noise, its selection of survivors, and its accuracy.
 
-Votes without noise, and whatever is computed from them, are for a simulation alone.
+Votes without noise, and all values computed from them, may only be used in a simulation.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished Aug-PE run of ours, with the records that its parties had.
+    """A finished Aug-PE run of ours, with the records of its parties.
 
     Attributes:
-        parts: The objects that are built from the run's settings, such as the plan.
+        parts: The objects built from the run's settings, such as the plan.
         method: The run's method.
         tools: The run's language models and encoder, without a federation.
         private: The records of all parties.
@@ -71,7 +71,7 @@ class Run:
 
 
 def finished(folder: Path) -> Run:
-    """Read a finished simulation of Aug-PE, which must not have `look_ahead`, `smoothing` or a vocabulary."""
+    """Load a finished simulation of Aug-PE, which must not use `look_ahead`, `smoothing` or a vocabulary."""
     settings = simulated(reloaded(folder, []))
     parts = build_parts(settings)
     measured = with_records(settings, [])
@@ -109,7 +109,7 @@ def our_votes(run: Run, candidates: Sequence[Candidate]) -> Counts:
 
 
 def our_noise(run: Run) -> float:
-    """Return the standard deviation of the noise in each number of a sum over all parties, in votes."""
+    """Return the standard deviation of the noise in each coordinate of a sum over all parties, in votes."""
     plan = run.parts.plan
     (planned,) = plan.queries
     return planned.noise_deviation * plan.surplus(planned, plan.parties)

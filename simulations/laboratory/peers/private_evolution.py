@@ -1,16 +1,18 @@
-"""The library of private evolution (microsoft/DPSDA, package `pe`) beside a finished Aug-PE run of ours.
+"""The private-evolution library (microsoft/DPSDA, package `pe`), compared with a finished Aug-PE run of ours.
 
     PYTHONPATH=.:DPSDA python -m simulations.laboratory.peers.private_evolution RUN OUT.json [--draws 200] [--no-texts]
 
-The library gets what our run had, through its own interfaces: the private records, the encoder, the language models
-with our prompts, N, T, L, epsilon and delta. It is not installed with this project; README.md says how it was run.
+Through its own interfaces, the library gets the same input as our run: the private records, the encoder, the language
+models with our prompts, N, T, L, epsilon and delta. It is not installed with this project; README.md describes how it
+was run.
 
-1. Votes: on one population, its histogram by each of its searches, and our parties' votes without noise.
-2. Noise: the standard deviations that both programs calibrate for the same epsilon, delta and T.
-3. Selection: many draws of noise and survivors from that population by both, which needs no language model.
-4. Texts: a whole run of the library, measured as ours.
+1. Votes: on one population, the library's histogram from each of its search backends, and our parties' votes without
+   noise.
+2. Noise: the standard deviations to which both programs calibrate it for the same epsilon, delta and T.
+3. Selection: repeated draws of noise and survivors from that population by both programs, without a language model.
+4. Texts: a whole run of the library, measured in the same way as ours.
 
-Votes without noise, and whatever is computed from them, are for a simulation alone.
+Votes without noise, and all values computed from them, may only be used in a simulation.
 """
 
 import argparse
@@ -28,7 +30,7 @@ from simulations.laboratory.peers.our_run import Counts, Run, finished, our_choi
 
 
 def of_draws(run: Run, votes: Counts, draws: int, choose: Callable[[int], list[int]]) -> dict[str, NDArray[np.float64]]:
-    """Return arrays with a value per draw: the number of survivors, their fraction of votes, and their accuracy."""
+    """Return arrays with one value per draw: number of survivors, their fraction of the votes, their accuracy."""
     rows = []
     for draw in range(draws):
         chosen = choose(draw)
@@ -38,7 +40,7 @@ def of_draws(run: Run, votes: Counts, draws: int, choose: Callable[[int], list[i
 
 
 def difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[str, float]:
-    """Return both means, second minus first, and the half-width of this difference's 95 % interval."""
+    """Return both means, the second minus the first, and the half-width of this difference's 95 % interval."""
     half = 1.96 * np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
     return {
         "ours": float(first.mean()),
@@ -49,7 +51,7 @@ def difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[
 
 
 def compared(run: Run, *, draws: int, texts: bool) -> dict[str, Any]:
-    """Compare the library with the run, in the four steps of the module; return JSON-serialisable figures."""
+    """Compare the library with the run, in the four steps of the module; return figures that can be stored as JSON."""
     library, votes = Library(run), our_votes(run, run.candidates)
     figures: dict[str, Any] = {"records": len(run.private), "population": len(votes), "votes": float(votes.sum())}
     figures["votes elsewhere"] = {

@@ -1,8 +1,9 @@
-"""The input of other projects' evaluation from a run folder, and our figures on the same texts.
+"""The input for other projects' evaluation programs, from a run folder, and our figures on the same texts.
 
     python -m simulations.laboratory.peers.suites RUN OUT
 
-OUT gets the synthetic and the held-out texts, in the forms that the programs in README.md read, and no private record:
+OUT will contain the synthetic and the held-out texts, in the formats that the programs in README.md read, and no
+private record:
 
     synthetic.csv, real.csv      text,label
     pairs.csv                    source,reference: random pairs, as many as the smaller set has texts
@@ -71,7 +72,7 @@ def write(run: Path, out: Path) -> dict[str, float | None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files for a run folder that the command line names."""
+    """Write the files for the run folder that is named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("out", type=Path, help="folder for the files, created if missing")

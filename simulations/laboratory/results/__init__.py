@@ -1,6 +1,6 @@
-"""Claims of the papers, each measured by paired runs of this program: `make results`.
+"""Claims made in papers, each tested by paired runs of this program: `make results`.
 
-claims/*.yaml      what a paper claims, and the rows (settings) whose difference shows it
+claims/*.yaml      what a paper claims, and the rows (settings) whose difference tests it
 rows.yaml          rows that claims of several papers compare with
 picture.yaml       lines of the page's picture
 presets.yaml       what all runs have in common; data sets; which claims the small preset has

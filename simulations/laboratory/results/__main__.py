@@ -1,13 +1,13 @@
-"""`make results`: makes the missing runs of all claims, and writes the findings and the page.
+"""`make results`: makes the missing runs for all claims, and writes the findings and the page.
 
 make results                                  # preset small: 20 minutes; runs/results/small/README.md
-make results PRESET=full                      # hours; goes on where it stopped
+make results PRESET=full                      # hours; continues where it stopped
 make results CLAIM=near_and_far PRESET=full   # the runs of one claim
 make results PRESET=full OUT=simulations/laboratory/results    # the page of the project, as it was measured
 python -m simulations.laboratory.results --page          # the page again, from what was measured with preset small
 
-A result that no claim needs any more, for instance after a change of settings, moves from the page's folder to that of
-the runs, and is used again when a claim needs it.
+A result that no claim needs any more, for instance after a change of settings, is moved from the page's folder to the
+folder of the runs, and is used again when a claim needs it.
 """
 
 import argparse
@@ -121,10 +121,10 @@ def _run(
 
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
-    """Lock the folder, since two commands at a time would overwrite each other's results.
+    """Lock the folder, since two concurrent commands would overwrite each other's results.
 
     Raises:
-        CheckpointError: Another command works in the folder.
+        CheckpointError: Another command is using the folder.
     """
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
@@ -135,7 +135,7 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """Return the preset, with the demo's notes in place of its data sets if any of them are missing."""
+    """Return the preset; if any of its data sets are missing, the demo's notes replace them all."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
     _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")

@@ -1,7 +1,7 @@
-"""Cells: the runs that claims need, each made once even if several claims share it.
+"""Cells: the runs that claims need, each made only once even if several claims share it.
 
-A cell is a data set, overrides and an experiment seed. Its key is a digest of these, so a changed setting is a new
-cell, and the published file omits results that no claim needs any more.
+A cell consists of a data set, overrides and an experiment seed. Its key is a digest of these, so a changed setting
+makes a new cell, and the published file omits results that no claim needs any more.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from simulations.laboratory.results.claims import Claim, settled
 
 HERE = Path(__file__).parent
 WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
-"""Overrides that choose a method on which epsilon has no effect, so that one run serves all values."""
+"""Overrides that choose a method on which epsilon has no effect, so that one run serves for all values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Preset:
     Attributes:
         name: The preset's name.
         base: Overrides of every run.
-        of_data: Overrides of each data set.
-        seeds: Largest number of seeds of each claim; with a number, only claims that are `small` or computed are
-            measured. None: all claims are measured, with their own numbers of seeds.
+        of_data: Overrides for each data set.
+        seeds: Largest number of seeds for each claim. If it is set, only claims that are `small` or computed are
+            measured; if it is None, all claims are measured, with their own numbers of seeds.
         data: Data sets that replace the claims' own; None keeps the claims' own.
     """
 
@@ -61,7 +61,7 @@ class Preset:
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:
-        """Return the data sets on which the claim is measured.
+        """Return the data sets on which a claim is measured.
 
         Raises:
             ConfigError: The claim names a data set that the presets do not have.
@@ -71,7 +71,7 @@ class Preset:
         return claim.data if self.data is None else self.data
 
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
-        """Return the cells of each row and epsilon (None if rows set it), in the order of data sets and seeds."""
+        """Return the cells for each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
         return {
             (row, epsilon): [
@@ -82,7 +82,7 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """Return all overrides of a cell, except for overrides of the base that an override with `~` removes.
+        """Return all overrides of a cell, without those of the base that an override with `~` removes.
 
         The placeholders {data}, {work} and {here} stand for folders.
         """
@@ -91,13 +91,13 @@ class Preset:
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
-        """Return a digest of all overrides of a cell, which does not depend on their order."""
+        """Return a digest of all overrides of a cell, independent of their order."""
         content = json.dumps(sorted(override.lstrip("+") for override in self.overrides(cell)), ensure_ascii=False)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
-    """Read a preset from the file.
+    """Return a preset, read from the file.
 
     Raises:
         ConfigError: There is no preset with this name.
@@ -124,7 +124,7 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """Return the cells of all claims, each once, sorted by seed, so that each claim soon has results."""
+    """Return the cells of all claims, each once, sorted by seed, so that each claim soon has some results."""
     needed: dict[str, Cell] = {}
     for claim in claims:
         for cells in chosen.cells(claim).values():

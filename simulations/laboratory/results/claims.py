@@ -1,8 +1,8 @@
-"""Claims: statements of papers, each with the difference between two settings of this program that tests it.
+"""Claims: statements from papers, each with the difference between two settings of this program that tests it.
 
-The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims`, keyed by name. A
-claim's fields are those of `Claim`; any other field is rejected. A row that claims of several papers share has `shared`
-in place of its overrides. Its overrides are in `rows.yaml` under the row's name.
+Each file `claims/*.yaml` is about one paper and has the keys `paper`, `base` (overrides) and `claims`, keyed by name. A
+claim's fields are those of `Claim`; any other field is rejected. A row that claims of several papers share has the
+value `shared` in place of its overrides, which are in `rows.yaml` under the row's name.
 """
 
 import math
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "claims"
 ROWS = Path(__file__).parent / "rows.yaml"
 LINES = Path(__file__).parent / "picture.yaml"
 RECORDS = ", M = "
-"""Separator in the name of a line of the picture, before the number of private records."""
+"""Separator in the name of a line of the picture, followed by the number of private records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
@@ -37,17 +37,17 @@ class Claim:
         where: Table, figure or section of the paper.
         published: The paper's figures.
         rows: Overrides of each row, keyed by its name, in the order of the page; empty if the figures are computed.
-        computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
+        computed: Name of the function in `computed.py` that returns a figure for each row, without a run.
         compare: The row that the claim favours, and the row that it is compared with.
-        expects: The claim about the figure of the favoured row: "higher" or "lower" than the other's, or "within" a
-            margin of it.
+        expects: What is claimed about the figure of the favoured row: "higher" or "lower" than that of the other row,
+            or "within" a margin of it.
         margin: Largest difference at which the two figures still count as equal, if `expects` is "within".
         figure: Dotted name of a figure in `metrics.json`; or "accuracy", "fid" (of the last round) or "seconds".
         epsilons: Values of epsilon at which every row is run; empty if the rows set their own.
         data: Names of the data sets.
         seeds: Number of experiment seeds.
-        small: Whether the small preset has the claim.
-        why: Explanations, keyed by the verdict to which they belong.
+        small: Whether the small preset includes the claim.
+        why: Explanations, keyed by the verdict that they explain.
     """
 
     name: str
@@ -93,7 +93,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
     """Return all claims, in the order of the files' names.
 
     Raises:
-        ConfigError: A file is not YAML of this kind, has a field that `Claim` lacks, or repeats a name.
+        ConfigError: A file is not YAML of this form, has a field that `Claim` lacks, or repeats a name.
     """
     shared = YamlFile.load(ROWS).values
     claims: dict[str, Claim] = {}
@@ -106,7 +106,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
 
 
 def read_lines(path: Path = LINES) -> list[Claim]:
-    """Read the lines of the README's picture, each as a claim with a single row, named after the line and its records.
+    """Return the lines of the README's picture, each as a claim with one row, named after the line and its records.
 
     Raises:
         ConfigError: The file is not YAML of this kind.
@@ -135,7 +135,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
-    """Return the effective overrides: a later override replaces an earlier one of the same setting.
+    """Return the effective overrides: a later override replaces an earlier override of the same setting.
 
     If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
     """
@@ -208,4 +208,4 @@ _KINDS: Mapping[str, Any] = {
     "small": bool,
     "why": Mapping,
 }
-"""Types of a claim's fields in its file. `of_type` accepts any value for a mapping, which is checked elsewhere."""
+"""Types of a claim's fields in its file. For a mapping, `of_type` accepts any value, which is checked elsewhere."""

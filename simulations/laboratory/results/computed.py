@@ -1,4 +1,4 @@
-"""Figures of claims that need no run, since formulas give them exactly.
+"""Figures for claims that need no run, since formulas give them exactly.
 
 Each function returns the figures of the claim's rows, keyed by row name.
 """
@@ -25,7 +25,7 @@ def wasp_sigma() -> dict[str, float]:
 
 
 def wasp_true_epsilon() -> dict[str, float]:
-    """Return each epsilon that the paper states for its noise, and the true epsilon of that noise."""
+    """Return each epsilon that the paper states for its noise, and the epsilon that this noise actually provides."""
     mu = {epsilon: (_TIMES**0.5) * _VOTES.sensitivity.l2 / _VOTES.grid / _papers(epsilon) for epsilon in _EPSILONS}
     return {f"stated ε {epsilon}": float(epsilon) for epsilon in _EPSILONS} | {
         f"noise for ε {epsilon}": gaussian_epsilon(_DELTA, mu[epsilon]) for epsilon in _EPSILONS

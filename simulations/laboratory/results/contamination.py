@@ -1,17 +1,17 @@
-r"""Whether a language model has seen the records of a set: completion and likelihood of the second half of a record.
+r"""Whether a language model has seen the records of a set, tested on the second half of each record.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.results.contamination [banking10] [demo_notes] ... \
         [--model smollm2] [--records 40]
 
-A record's tokens are cut in half. Of each half at most the `HALF` tokens next to the cut are used.
+Each record's tokens are cut into two halves. At most the `HALF` tokens next to the cut are used from each half.
 
-    completed   words in a row, from the cut on, that greedy completion gets right, the largest number of any record
-    recalled    share of the second half's words, in order, that greedy completion has too (longest common subsequence)
+    completed   most words in a row, from the cut on, that greedy completion gets right in any record
+    recalled    fraction of the second half's words that greedy completion has in order (longest common subsequence)
     likelihood  mean log likelihood of a token of the second half after its first half, in nats
 
 The last two are also measured with the second half of another record of the same label in place of the true one. This
-reference tells what a model knows of a record from what follows from the form of the set alone. The notes of the demo
-are from a grammar of ours, so that no model knows one: their gain is what a model infers from a first half.
+reference separates what a model knows about a record from what the form of the set alone implies. The notes of the demo
+come from a grammar of ours, so no model knows them: their gain is what a model infers from a first half.
 """
 
 import argparse
@@ -33,15 +33,15 @@ from simulations.laboratory.results.data_sets import DEMO, data_folder
 
 SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", DEMO)
 HALF = 32
-"""Largest number of tokens of a half that are used."""
+"""Largest number of tokens that are used from a half."""
 FEWEST = 8
-"""Smallest number of tokens of a record that is used."""
+"""Smallest number of tokens that a record must have to be used."""
 _AT_ONCE = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Halves:
-    """Token ids of a record on both sides of the cut, and of the second half of another record of its label."""
+    """Token IDs of a record on both sides of the cut, and of the second half of another record with its label."""
 
     first: Sequence[int]
     second: Sequence[int]
@@ -50,11 +50,12 @@ class Halves:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a model knows of the second halves of some records; the arrays have a row for each record.
+    """What a model knows about the second halves of some records; the arrays have a row for each record.
 
     Attributes:
         completed: (records,) number of consecutive words that greedy completion gets right.
-        recalled: (records, 2) fraction of the words of the true and of the other second half that the completion has.
+        recalled: (records, 2) fraction of the words of the true and of the other second half that are in the
+            completion.
         likelihood: (records, 2) mean log likelihood of a token of the true and of the other second half, in nats.
     """
 
@@ -72,7 +73,7 @@ class Measured:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each set."""
+    """Print a row for each data set."""
     parser = argparse.ArgumentParser(prog="contamination", description=__doc__.split("\n", 1)[0])
     parser.add_argument("sets", nargs="*", metavar="SET", default=list(SETS), help=" or ".join(SETS))
     parser.add_argument("--model", default="smollm2", help="a folder of transformers' files, or a name in the cache")
@@ -90,14 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def records_of(name: str) -> list[Record]:
-    """Return the records of a set's training file, or 400 notes of the demo."""
+    """Return the records of a data set's training file, or 400 notes from the demo."""
     if name == DEMO:
         return demo_notes.private_notes(0, 400, 1)
     return read_records(data_folder() / name / "train.csv")
 
 
 def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], count: int) -> list[Halves]:
-    """Draw at most `count` records of `FEWEST` tokens or more at random, and return their halves."""
+    """Return the halves of at most `count` records, drawn at random from those with `FEWEST` tokens or more."""
     order = rng.experiment(0, "halves of records").permutation(len(records))
     seen: dict[str, Sequence[int]] = {}
     made: list[Halves] = []
@@ -117,7 +118,7 @@ def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], co
 
 
 def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
-    """Complete the first halves, and return how they compare with the true and the other second halves."""
+    """Complete the first halves; return how they compare with the true and the other second halves."""
     tokenizer = causal.tokenizer
     causal.model.eval()
     completed, recalled = [], []
@@ -134,7 +135,7 @@ def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
 
 
 def _completions(causal: Causal, cut: Sequence[Halves]) -> Iterator[list[int]]:
-    """Yield, for each first half, the ids of `HALF` tokens that continue it, chosen greedily as the likeliest."""
+    """Yield, for each first half, the IDs of `HALF` tokens that continue it, each the likeliest token."""
     import torch
     from transformers import GenerationConfig
 
@@ -167,7 +168,7 @@ def _in_a_row(true: Sequence[str], written: Sequence[str]) -> int:
 
 
 def _common(true: Sequence[str], written: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
+    """Return the length of the longest common subsequence of two lists of words."""
     lengths = [0] * (len(written) + 1)
     for word in true:
         before = 0

@@ -1,10 +1,10 @@
-"""Holm's correction for the number of claims of a paper, from `findings.json` alone.
+"""Holm's correction for the number of claims in a paper, from `findings.json` alone.
 
-A claim's p-value is two-sided and, like its interval, by Student's t over the pairs of its difference. For a claim that
-holds at the largest finite epsilon, the difference there decides; otherwise, the smallest p-value of all private
-differences times their number. For a claim "within a margin" both sides have to be rejected (two one-sided tests). A
-verdict stands after the correction if Holm's procedure rejects its claim's null hypothesis at 5 % among all claims of
-the paper that have an interval.
+A claim's p-value is two-sided and, like its interval, computed with Student's t over the pairs of its difference. For a
+claim that holds at the largest finite epsilon, the p-value of the difference there counts; otherwise, the smallest
+p-value of all private differences times their number. For a claim "within a margin", both sides must be rejected (two
+one-sided tests). A verdict stands after the correction if Holm's procedure rejects its claim's null hypothesis at 5 %
+among all claims of the paper that have an interval.
 """
 
 import math
@@ -19,7 +19,7 @@ LEVEL = 0.05
 
 
 def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Return whether each verdict "holds" or "refuted" of a paper stands after the correction, keyed by claim name.
+    """Return whether a paper's verdicts "holds" or "refuted" stand after the correction, keyed by claim name.
 
     Args:
         findings: All findings of one paper.
@@ -38,7 +38,7 @@ def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def p_value(finding: Mapping[str, Any]) -> float | None:
-    """Return the two-sided p-value that decides on a claim; None without an interval over pairs."""
+    """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs."""
     known = [one for one in finding["differences"] if one["interval"] is not None and one["pairs"] > 1]
     private = [one for one in known if one["epsilon"] is None or math.isfinite(float(one["epsilon"]))] or known
     if not private:

@@ -1,4 +1,4 @@
-"""Folders of the data sets, and files derived from them."""
+"""Folders of the data sets, and files derived from the data sets."""
 
 import csv
 import os
@@ -9,20 +9,20 @@ from common.domain import Record
 from common.labelled_files import read_records
 
 DATA = "CAUCUS_DATA"
-"""Environment variable with the folder of the data sets."""
+"""Environment variable that contains the folder of the data sets."""
 DEMO = "demo_notes"
-"""Data set that is part of the program."""
+"""Data set that is included in the program."""
 ABSENT = (
     "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
     f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
 )
-"""End of a sentence about missing data sets, with {} for the folder of the data sets."""
+"""End of an error message about missing data sets, with {} for the folder of the data sets."""
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Number of the most frequent English words that the vocabulary leaves out, as they are in nearly every text."""
+"""Number of the most frequent English words that the vocabulary omits, as they occur in nearly every text."""
 TARGET_PART = 4
-"""One in this number of records belongs to the recipient, who does not use its label, and not to a hospital."""
+"""One in this number of records belongs to the recipient, who does not use the labels, and not to a hospital."""
 
 
 def data_folder() -> Path:
@@ -36,12 +36,12 @@ def is_there(data: str) -> bool:
 
 
 def whole_set(data: str) -> list[Record]:
-    """Return all records of a data set: first the training file's, then the test file's."""
+    """Return all records of a data set, first those of the training file, then those of the test file."""
     return [record for part in ("train", "test") for record in read_records(data_folder() / data / f"{part}.csv")]
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file, UTF-8, with this header."""
+    """Write a CSV file with this header, encoded in UTF-8."""
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
 

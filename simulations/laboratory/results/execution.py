@@ -1,4 +1,4 @@
-"""Execution of the missing runs in two processes, each run in a separate folder; a stopped run continues.
+"""Executes the missing runs in two processes, each run in a separate folder; a run that was stopped continues.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ only after the first round write the
 texts of that round once. A failed run is recorded with its reason, and is tried again by the next `make results`.
@@ -26,19 +26,19 @@ log = logging.getLogger("caucus.results")
 
 PROCESSES = 2
 PER_POOL = 40
-"""Number of runs after which new processes take over, which frees memory. The pool's own `max_tasks_per_child` can
+"""Number of runs after which the processes are replaced, which frees memory. The pool's own `max_tasks_per_child` can
 hang in Python 3.11."""
 USUAL_SECONDS = 35.0
-"""Seconds assumed for a run on one core before any run is measured."""
+"""Seconds that a run is assumed to take on one core, before any run has been measured."""
 
 
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
-    """Return the cells that have not been run, or whose run failed."""
+    """Return the cells that have not been run, or for which the run failed."""
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
 
 def check_models(chosen: Preset) -> None:
-    """Check that the models that all runs use have been fetched.
+    """Check that the models used by all runs have been fetched.
 
     Raises:
         ConfigError: A model has not been fetched.
@@ -98,7 +98,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     """Make one run in this process; return `blank` with the run's measurements, or with the reason for its failure.
 
-    A run that cannot continue since the program has changed starts anew, with its replies from the cache.
+    A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
     from server.failure import EXPECTED, summary
     from server.settings.compose import composed, reloaded
@@ -131,7 +131,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 
 def measured(blank: Result, folder: Path) -> Result:
-    """Return `blank` with epsilon and the figures (accuracy and last FID included) of the run in this folder."""
+    """Return `blank` with epsilon and the figures of the run in this folder, including accuracy and last FID."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)

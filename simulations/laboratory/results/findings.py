@@ -1,9 +1,9 @@
-"""The findings in `findings.json`: figures of each claim's rows, paired differences, and a verdict.
+"""The findings in `findings.json`: figures for each claim's rows, paired differences, and a verdict.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
-pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: at
+pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred intervals: at
 each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". The page marks the
-verdicts that do not stand after a correction for that (`correction.py`).
+verdicts that do not stand after a correction for this (`correction.py`).
 """
 
 import itertools
@@ -40,7 +40,7 @@ class Figure:
     Attributes:
         row: Name of the row.
         epsilon: Epsilon; None if the rows set their own.
-        mean: Mean over the runs; None if there are none.
+        mean: Mean over the runs; None if there are no runs.
         deviation: Sample standard deviation over the runs; None for fewer than two.
         runs: Number of runs that have the figure.
         planned: Number of runs that the preset requires.
@@ -56,7 +56,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The difference of the favoured row from the other, at one epsilon.
+    """The difference between the favoured row and the other row, at one epsilon.
 
     Attributes:
         epsilon: Epsilon; None if the rows set their own.
@@ -78,8 +78,8 @@ class Finding:
     Attributes:
         claim: The claim.
         data: Data sets on which it was measured; empty for computed figures.
-        figures: Figure of each row at each epsilon.
-        differences: Difference of the favoured row from the other, at each epsilon.
+        figures: Figures of each row at each epsilon.
+        differences: Difference between the favoured row and the other row, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
         from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
@@ -101,7 +101,7 @@ class Finding:
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
-    """Return the finding on a claim from the results that exist."""
+    """Return the finding on a claim, from the available results."""
     if claim.computed is not None:
         return _computed(claim)
     cells = chosen.cells(claim)
@@ -140,10 +140,10 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
-    """Return the verdict on a claim by the differences at each epsilon.
+    """Return the verdict on a claim, from the differences at each epsilon.
 
     Returns:
-        One of `VERDICTS` or `NOT_RUN`; and the epsilon from which on the claim holds, or None if it holds at each
+        One of `VERDICTS` or `NOT_RUN`, and the epsilon from which on the claim holds, or None if it holds at each
         epsilon or at none.
     """
     known = [difference for difference in differences if difference.interval is not None]

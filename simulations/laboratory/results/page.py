@@ -1,4 +1,4 @@
-"""The page of findings: one row for each claim, from `findings.json` alone, which contains every number of the page."""
+"""The page of findings: one row for each claim, from `findings.json` alone, which contains every number on the page."""
 
 import json
 from collections import Counter
@@ -16,12 +16,12 @@ from simulations.laboratory.results.picture import draw
 FINDINGS = "findings.json"
 PAGE = "README.md"
 POINTS = 100
-"""Percentage points of an accuracy, or another share, of 1."""
+"""Percentage points of an accuracy, or another fraction, of 1."""
 _SHARES = ("accuracy", "macro_f1")
 
 
 def render(content: Mapping[str, Any]) -> str:
-    """Render the page in Markdown.
+    """Return the page in Markdown.
 
     Args:
         content: Content of `findings.json`.
@@ -103,7 +103,7 @@ def _measured_on(finding: Mapping[str, Any]) -> list[str]:
 
 
 def _figures(finding: Mapping[str, Any]) -> list[str]:
-    """Return one line for each epsilon: the rows' means ± standard deviations."""
+    """Return one line for each epsilon, with the rows' means ± standard deviations."""
     figures, claim = finding["figures"], finding["claim"]
     lines = []
     for epsilon in dict.fromkeys(figure["epsilon"] for figure in figures):

@@ -1,6 +1,7 @@
-"""The picture of the page of results: accuracy against epsilon, by number of records, drawn from `findings.json`.
+"""The picture on the page of results: accuracy against epsilon, by number of records, from `findings.json`.
 
-A bar is one standard deviation over the seeds in either direction. If epsilon has no effect, the line is horizontal.
+A bar extends one standard deviation over the seeds in either direction. If epsilon has no effect, the line is
+horizontal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,11 @@ from simulations.laboratory.results.claims import RECORDS
 
 FILE = "accuracy.svg"
 _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Name of each line to its figures, one per epsilon."""
+"""Figures of each line, one per epsilon, keyed by the line's name."""
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the picture, as SVG; None if no line with private records was measured.
+    """Return the picture as SVG; None if no line with private records was measured.
 
     Args:
         findings: The list `picture` in `findings.json`, with the measurements of each line of `picture.yaml`.
@@ -44,7 +45,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[float]) -> Lines:
-    """Return the plot for this number of records. A method without measurements has no line, but keeps its colour."""
+    """Return the plot for this number of records; a method without measurements has no line, but keeps its colour."""
     epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
     missing = [{"mean": None}] * len(epsilons)
     figures = {name: panel.get(name, missing) for name in names}
@@ -59,7 +60,7 @@ def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[f
 
 
 def _spread(figure: Mapping[str, Any]) -> Span | None:
-    """Return the ends of one standard deviation to either side of a mean, in percent; None without a mean."""
+    """Return the ends of a bar of one standard deviation to either side of a mean, in percent; None without a mean."""
     if figure["mean"] is None:
         return None
     deviation = figure["deviation"] or 0.0

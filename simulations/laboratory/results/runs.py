@@ -1,4 +1,4 @@
-"""Results of the runs, one line of `runs.jsonl` for each."""
+"""Results of the runs, stored one per line in `runs.jsonl`."""
 
 import json
 import os
@@ -15,19 +15,19 @@ FILE = "runs.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Measurements of a run.
+    """The measurements of a run.
 
     Attributes:
-        key: Key of its cell.
+        key: Key of the run's cell.
         data: The run's data set.
         seed: The run's experiment seed.
         overrides: All overrides, with placeholders such as {data} in place of paths.
         figures: Figures of `metrics.json`, keyed by dotted name; also "accuracy", "fid" (of the last round) and
             "seconds".
-        epsilon: Epsilon of the run's guarantee; None if it failed.
-        seconds: Wall time.
-        cpu_seconds: CPU time.
-        error: Reason for the run's failure, in one line; None if it did not fail.
+        epsilon: Epsilon of the run's guarantee; None if the run failed.
+        seconds: Wall-clock time, in seconds.
+        cpu_seconds: CPU time, in seconds.
+        error: Reason for the run's failure, in one line; None if the run did not fail.
     """
 
     key: str
@@ -42,7 +42,7 @@ class Result:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Return the results, keyed by the key of their cell; if a cell has several results, the last one counts.
+    """Return the results, keyed by the key of their cell; if a cell has several results, the last one is returned.
 
     Raises:
         DataError: A line is not a result.
@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Result]:
 
 
 def append(path: Path, result: Result) -> None:
-    """Append a result to the file, and return once it is on disk."""
+    """Append a result to the file, and flush it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_plain(result), ensure_ascii=False) + "\n")
@@ -74,7 +74,7 @@ def append(path: Path, result: Result) -> None:
 
 
 def write(path: Path, results: Iterable[Result]) -> None:
-    """Replace the content of the file by these results, atomically."""
+    """Replace the content of the file with these results, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
     write_atomic(path, "".join(lines).encode())

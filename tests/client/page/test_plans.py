@@ -123,6 +123,7 @@ def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
     assert "höchstens 98,21\u00a0%" in text
+    assert "<strong>Schwacher Schutz.</strong>" in text
     assert "Von ε 10 sind 10,000 übrig" in text
     assert "98.21" not in re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL)
 

@@ -20,7 +20,7 @@ def candidates(labels="ab"):
     ]
 
 
-PERFECT = {"records": 16, "accuracy": 1.0, "macro_f1": 1.0, "recall_by_label": {"a": 1.0, "b": 1.0}}
+PERFECT = {"records": 16, "accuracy": 1.0, "macro_f1": 1.0, "confusion": {"a": {"a": 2}, "b": {"b": 2}}}
 HELD_OUT = [Record(f"another {WORD[label]} here", label) for label in "abab"]
 
 

@@ -65,6 +65,9 @@ def report(tmp_path_factory):
     points = generator.normal(size=(TEXTS, 2)).round(3).tolist()
     (run / TextMap.FILE).write_text(json.dumps({"points": points}))
     (run / PrivateMap.FILE).write_text(json.dumps({"points": {"sepsis": points[:900], "pneumonia": points[900:1800]}}))
+    metrics = json.loads((run / "metrics.json").read_text())
+    metrics["synthetic"]["confusion"] = {"sepsis": {"sepsis": 160, "pneumonia": 40}, "pneumonia": {"sepsis": 100}}
+    (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[7, 31], [8, 12]]}))
     (run / "state").mkdir()
     for index in range(2):
         np.save(run / "state" / f"answer-{index:03}.npy", generator.integers(-1000, 9000, 2 * TEXTS))

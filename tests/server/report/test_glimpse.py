@@ -19,19 +19,41 @@ def test_two_usual_texts_of_two_labels_and_the_one_with_the_rarest_words():
         ("a cough", "a"), ("a cough", "a"), ("a cough", "a"), ("a fever", "b"), ("zebra quartz", "a"), ("", "b")
     )
     first, second, rarest = glimpse(of_run)
-    assert rarest.text == "zebra quartz"
-    assert {first.label, second.label} == {"a", "b"}
+    assert (rarest.text.text, rarest.why) == ("zebra quartz", "The rarest words: look here for names and odd details")
+    assert {first.text.label, second.text.label} == {"a", "b"}
+    assert first.why == second.why == "Usual words"
+
+
+def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
+    """The nearest of another label is the second; the rarest text and a line that the file lacks are passed over."""
+    of_run = texts(
+        ("a cough one", "a"), ("a cough two", "a"), ("a cough one", "b"), ("a cough two", "b"), ("zebra quartz", "a")
+    )
+    shown = glimpse(of_run, [(4, 9), (77, 8), (1, 7), (0, 6), (3, 5)], 1200)
+    assert [one.text.text for one in shown] == ["a cough two", "a cough two", "zebra quartz"]
+    assert [one.text.label for one in shown] == ["a", "b", "a"]
+    assert [one.why for one in shown[:2]] == [
+        f"Closest to real texts: of 1,200 real test texts, {votes} are closer to this one than to any other"
+        for votes in (7, 5)
+    ]
+    assert glimpse(of_run, [(1, 7)])[0].why.startswith("Closest to real texts: of the real test texts, 7 are")
+    assert glimpse(of_run, [(1, 7)])[1].why == "Usual words"
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_few_texts_are_all_shown(number):
     few = texts(("one", "a"), ("two", "b"))[:number]
-    assert glimpse(few) == tuple(few)
+    assert [one.text for one in glimpse(few, [(0, 3)])] == few
 
 
 def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[4, 11]]}))
     page = report(run).text
+    assert "of 400 real test texts, 11 are closer" in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
     (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": "refused"}))
-    assert "Three of the texts" not in report(run).text
+    page = report(run).text
+    assert "Three of the texts" not in page
+    assert "disclose records, or this could not be tested" in page.partition("Is it safe?")[2]

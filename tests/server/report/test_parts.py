@@ -118,6 +118,7 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
         ("metrics.json", '["accuracy"]'),
         ("metrics.json", '{"utility": {"accuracy": {"value": "much"}}}'),
         ("metrics.json", '{"utility": {"accuracy": {"value": 1, "interval": 3}}}'),
+        ("metrics.json", '{"nearest_texts": [1]}'),
         (TextMap.FILE, '{"points": [[0, "x"]]}'),
         (TextMap.FILE, '{"points": [[NaN, 1]]}'),
         (PrivateMap.FILE, '{"points": {"sepsis": [1]}}'),

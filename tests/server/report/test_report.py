@@ -12,6 +12,7 @@ import pytest
 from common.errors import DataError
 from server.report import write_report
 from server.report.plots import lines, steps
+from server.report.write import drawn
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 
@@ -27,7 +28,7 @@ def test_every_section_says_its_figures(run):
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     for words in (
         "40 synthetic texts, written by language models that 3 hospitals guided",
-        "No language model was shown a private text, as long as the public texts are public.",
+        "The language models saw no private text, only those that the task declares public.",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
         "3,000",  # tokens read, over three rounds
@@ -121,7 +122,7 @@ def test_banners(tmp_path):
     assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
-    assert "A simulation: one machine had all hospitals' records." in open_run.text
+    assert "A trial on one computer, which had all hospitals' records: a simulation." in open_run.text
     assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 1
 
 
@@ -228,6 +229,23 @@ def test_intervals_are_drawn_through_the_points_and_reach_into_the_axis():
     assert (series.whiskers.count("M"), series.intervals) == (1, ((0.25, 1.0), None))
     assert plot.y_ticks[-1][1] == "1"
     assert lines("k", "T", note="", x_name="x", places=[1, 2], values=values).series[0].whiskers == ""
+
+
+def test_single_results_are_dots_at_the_place_of_their_mean_and_reach_into_the_axis():
+    values, singles = {"a": [0.5, 0.75, None]}, {"a": [[0.1, 0.9], [0.75], []]}
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2, 3], values=values, singles=singles)
+    (series,) = plot.series
+    assert series.singles.count("M") == 3
+    assert series.singles.startswith(f"M{series.points[0][0]} ")
+    assert plot.y_ticks[-1][1] == "1"
+    assert 'class="dots s0"' in drawn(plot)
+
+
+def test_lines_over_two_places_are_a_table_without_a_drawing():
+    for places in (2, 3):
+        values = {"a": [0.5, 0.75, 1.0][:places]}
+        page = drawn(lines("k", "T", note="", x_name="x", places=range(places), values=values))
+        assert ("<svg" in page, "<details>" in page, ">0.75<" in page) == (places == 3, places == 3, True)
 
 
 def test_intervals_of_lines_that_meet_stand_side_by_side_around_their_place():

@@ -39,7 +39,7 @@ def test_it_trains_on_the_private_records_and_says_so_first(tmp_path, caplog):
     assert lines(folder, "synthetic.jsonl") == []
     assert read(folder, "run.json")["status"] == "complete"
     page = (folder / "report.html").read_text("utf-8").partition("<body>")[2]
-    assert page.index("<strong>OnlyPrivate:</strong> no privacy") < page.index("What was released")
+    assert page.index("<strong>OnlyPrivate:</strong> no privacy") < page.index("What it cost")
     assert "simulation only" in page.partition('id="utility"')[2].lower()
 
 

@@ -60,7 +60,7 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     assert "nothing about them is protected" in privacy["not_covered"][0]
     assert (read(folder, "run.json")["status"], read(folder, "run.json")["seconds"] > 0) == ("complete", True)
     page = (folder / "report.html").read_text("utf-8").partition("<body>")[2]
-    assert page.index("<strong>Private exemplars:</strong> no privacy") < page.index("What was released")
+    assert page.index("<strong>Private exemplars:</strong> no privacy") < page.index("What it cost")
     # What was made from records is kept from the runs that are protected.
     assert (folder / "state" / "replies.db").exists()
     assert not (tmp_path / "shared.db").exists()

@@ -24,8 +24,9 @@ def test_figures_have_arrows_marks_and_the_same_footnotes(tmp_path):
         path = run(tmp_path, number, ["method=wasp"], 0.7)
         (path / "metrics.json").write_text(json.dumps(FIGURES))
     page = swept(tmp_path)
-    assert "fidelity: fid ↓(lower is better)" in page.text
-    assert "membership: PPL ↓(lower is better) simulation only" in page.text
+    assert "Fidelity (1)" in page.text
+    assert "fid ↓(lower is better)" in page.text
+    assert "PPL ↓(lower is better) simulation only" in page.text
     assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 1
     assert "↑ higher is better, ↓ lower is better." in page.text
     assert "95 % interval" in page.text
@@ -57,7 +58,7 @@ def test_rows_and_runs_have_the_gain_over_the_same_models_without_the_hospitals(
         (path / "metrics.json").write_text(json.dumps(FIGURES | {"zero_shot": group}))
     run(tmp_path, 2, ["method=dp_kps"], 0.6)  # has no texts to compare with
     page = swept(tmp_path)
-    assert "zero shot: difference ↑(higher is better)" in page.text
+    assert "difference ↑(higher is better)" in page.text
     assert "-0.01 to 0.11" in page.text
     lines = (tmp_path / "table.md").read_text("utf-8").splitlines()
     assert "| row | runs | accuracy | gain | ε |" in lines

@@ -1,0 +1,74 @@
+"""The confusion matrix of the classifier that the synthetic texts train, or its most frequent confusions."""
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from server.documents.files import Document
+
+MOST = 10
+"""Largest number of labels of a matrix on the page, and number of confusions that it lists in place of a larger one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confused(Document):
+    """Test texts of one label that the classifier gives another.
+
+    Attributes:
+        label: The right label.
+        predicted: The other label.
+        texts: Number of the texts.
+        tested: Number of all test texts of the right label.
+    """
+
+    label: str
+    predicted: str
+    texts: int
+    tested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion(Document):
+    """Right and predicted labels of the test texts.
+
+    Attributes:
+        trained_on: Number of the synthetic texts that the classifier was trained on; None if unknown.
+        labels: The labels of rows and columns; empty for more than `MOST`, or if nothing was measured.
+        letters: A letter for each label, for the head of its column.
+        counts: (labels, labels) number of test texts for each right label and each predicted one.
+        most: The most frequent confusions, at most `MOST`, the most frequent first.
+    """
+
+    trained_on: int | None
+    labels: tuple[str, ...]
+    letters: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    most: tuple[Confused, ...]
+
+
+def confusion(
+    matrix: Mapping[str, Mapping[str, int]], order: Sequence[str] = (), *, trained_on: int | None = None
+) -> Confusion:
+    """Return a matrix of `metrics.json` as the page shows it.
+
+    Args:
+        matrix: Number of test texts for each right label and each predicted one, without zeros.
+        order: Labels in the order of the page; further ones follow.
+        trained_on: See `Confusion`.
+    """
+    measured = {*matrix, *(predicted for row in matrix.values() for predicted in row)}
+    labels = tuple(label for label in dict.fromkeys([*order, *sorted(measured)]) if label in measured)
+    errors = [
+        Confused(label=label, predicted=predicted, texts=texts, tested=sum(row.values()))
+        for label, row in matrix.items()
+        for predicted, texts in row.items()
+        if predicted != label
+    ]
+    shown = labels if len(labels) <= MOST else ()
+    return Confusion(
+        trained_on=trained_on,
+        labels=shown,
+        letters=tuple(string.ascii_uppercase[: len(shown)]),
+        counts=tuple(tuple(matrix.get(label, {}).get(predicted, 0) for predicted in shown) for label in shown),
+        most=tuple(sorted(errors, key=lambda error: -error.texts)[:MOST]),
+    )

@@ -1,0 +1,53 @@
+"""Which labels a classifier of the texts confuses, as a matrix or as a list."""
+
+import json
+
+import pytest
+
+from server.report.confusion import MOST, confusion
+from tests.support.documents import write_run
+from tests.support.pages import report
+
+
+def test_a_matrix_has_a_row_and_a_column_for_each_label():
+    shown = confusion({"a": {"a": 5, "c": 2}, "b": {"a": 1}})
+    assert shown.labels == ("a", "b", "c")  # nothing is of c, but a text is taken for it
+    assert shown.letters == ("A", "B", "C")
+    assert shown.counts == ((5, 0, 2), (1, 0, 0), (0, 0, 0))
+    assert [(error.label, error.predicted, error.texts, error.tested) for error in shown.most] == [
+        ("a", "c", 2, 7),
+        ("b", "a", 1, 1),
+    ]
+
+
+def test_many_labels_have_their_most_frequent_confusions_alone():
+    names = [f"label {at:02}" for at in range(MOST + 1)]
+    shown = confusion({name: {name: 3, names[at - 1]: at + 1} for at, name in enumerate(names)})
+    assert shown.labels == shown.counts == ()
+    assert [error.texts for error in shown.most] == list(range(MOST + 1, 1, -1))
+
+
+@pytest.mark.parametrize("labels", [2, MOST + 1])
+def test_the_page_shows_either_with_the_recall_of_each_label(tmp_path, labels):
+    run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    names = ["sepsis", *(f"label {at}" for at in range(1, labels))]
+    metrics["synthetic"]["confusion"] = {"sepsis": {"sepsis": 5, "label 1": 3}, "label 1": dict.fromkeys(names, 1)}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page = report(run)
+    assert "62.5 %" in page.text
+    assert ("A sepsis" in page.text) == ("sepsis is taken for label 1: 3 of 8 texts" in page.text) == (labels == 2)
+    assert "3 of 8" in page.text
+    assert page.text.index("By label") < page.text.index("The guarantee in full")
+    assert "confusion" not in page.text.partition("Every other figure")[2].partition("The texts")[0]
+
+
+@pytest.mark.parametrize("wrong", [3, {"a": 3}, {"a": {"a": "many"}}, {"a": {"a": 0}}, {"a": {}}, {}])
+def test_nothing_is_shown_of_what_is_no_matrix(tmp_path, wrong):
+    run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    metrics["synthetic"]["confusion"] = wrong
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page = report(run).text
+    assert "own label" not in page
+    assert "recall" not in page
