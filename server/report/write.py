@@ -24,7 +24,6 @@ from server.report.facts import gather
 from server.report.figure_tables import better, tables
 from server.report.glimpse import glimpse
 from server.report.plots import Frame
-from server.report.verdict import points
 
 EXAMPLES = 5
 """Number of texts of each label in the page itself; the search on the page finds the others."""

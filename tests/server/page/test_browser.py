@@ -3,6 +3,7 @@
 The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downloaded.
 """
 
+import json
 import shutil
 import urllib.parse
 
@@ -14,7 +15,7 @@ from server.page.app import application
 from server.report import write_report
 from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
-from tests.support.documents import write_run
+from tests.support.documents import round_json, write_run
 from tests.support.flower import under_way
 
 pytestmark = MARKS
@@ -149,8 +150,10 @@ def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
     assert width(page) <= pixels
 
 
-def test_a_run_s_page_loads_itself_when_a_person_wants_it_and_without_scripts(visit, monkeypatch):
+def test_a_run_s_page_loads_itself_when_a_person_wants_it_and_without_scripts(visit, coordinator, monkeypatch):
     monkeypatch.setattr("server.page.app.AGAIN", "1")
+    with (coordinator.folder / "runs" / "first" / "rounds.jsonl").open("a") as rounds:
+        rounds.write(json.dumps(round_json(3, epsilon=3.0)) + "\n")  # the first that makes a plot
     page = visit(java_script_enabled=False)
     page.goto(f"{page.root}run?name=first")
     assert page.locator("svg .line").count() > 0
