@@ -1,8 +1,8 @@
 """The coordinator's certificates: its private authority, and the certificate for its front door and SuperLink.
 
 Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
-certificate and key are renewed by hand: run `caucus-coordinator renew` before the period `VALID` has passed (`serve`
-and `status` warn 30 days before). Hospitals keep the authority's certificate.
+certificate and key are renewed by hand: run `caucus-coordinator renew` before their validity period `VALID` ends
+(`serve` and `status` warn 30 days before). Hospitals keep the authority's certificate.
 """
 
 import ipaddress

@@ -47,7 +47,7 @@ class Finding:
         part: Role of the part in the run, such as `encoder`.
         name: Name of the chosen part.
         ok: Whether the run can use it.
-        digest: Digest of the part, or empty; for the encoder, it must be the same at all parties.
+        digest: Digest of the part, or an empty text. The encoder's digest must be the same at all parties.
         detail: Description of the part, or what is missing and what to do.
     """
 
@@ -212,6 +212,6 @@ def _tracking(kind: str) -> tuple[str, str]:
 
 
 def _named(part: Part, name: str = "") -> str:
-    """Return the name of a part: the name of its model, or else of its class."""
+    """Return the name of a part's model, or the name of the part's class if it has no model."""
     kind = part.model or str(part.settings[TARGET]).rpartition(".")[2]
     return f"{name} ({kind})" if name else kind

@@ -1,7 +1,7 @@
-"""`caucus-coordinator enrol` and `remove`: membership here and at SuperLink, and the roster for all hospitals.
+"""`caucus-coordinator enrol` and `remove`: change the membership here and at SuperLink, and the roster.
 
-Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of all later
-parties. Therefore send `roster.json` to all parties after either command. A party finds its number by its own key.
+Parties are numbered without gaps in the order of their enrolment; removing a party decreases the number of each later
+party by one. Therefore send `roster.json` to all parties after either command. A party finds its number by its own key.
 """
 
 import argparse

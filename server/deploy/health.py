@@ -2,9 +2,9 @@
 
     python -m server.deploy.health FOLDER
 
-It sends a request in the same way as a hospital, with the authority's certificate, so TLS, the front door and the
-SuperLink behind it must all work. If they do, the exit code is 0; otherwise it is 1, and the reason is printed in one
-line.
+The check sends a request in the same way as a hospital, with the authority's certificate, so TLS, the front door and
+the SuperLink behind it must all work. If they do, the exit code is 0. Otherwise the exit code is 1, and the reason is
+printed in one line.
 """
 
 import ssl

@@ -88,9 +88,9 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:
-    """Return the same as `forwards`, except what depends on the models, within a second and without loading a model.
+    """Return the part of `forwards`'s result that can be computed within a second and without loading a model.
 
-    The result contains neither the forecast nor whether the models and the encoder can be loaded at all.
+    The result has no forecast and does not show whether the models and the encoder can be loaded.
     """
     from server.settings.automatic import expected_records, settled
     from server.settings.build import build, drafted
@@ -144,12 +144,12 @@ def _facts(
     earlier: "Earlier | None" = None,
     more: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Return the facts that can be stated about a plan with its noise before any query is asked.
+    """Return what can be stated about a plan and its noise before any query is asked.
 
     Args:
         plan: The plan.
-        compared: Number of candidates, or other items compared, keyed by query (`Method.compared`).
-        records: Expected number of records; None: unknown.
+        compared: Number of candidates, or of other items, that each query compares, keyed by query (`Method.compared`).
+        records: Expected number of records; None if unknown.
         earlier: The earlier run that released the numbers to be used, if any.
         more: Further facts, placed before the advice.
     """
@@ -168,7 +168,7 @@ def _facts(
 
 
 def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
-    """Return the cost per text of writing texts section by section; empty for texts without sections."""
+    """Return a sentence on the cost per text of writing section by section; empty for texts without sections."""
     if not (task.sectioned and expected["texts"]):
         return []
     calls, read, written = (
@@ -185,8 +185,8 @@ def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
     """Return advice on what it would cost to count correct answers at the hospitals.
 
-    The list is empty for a run that has test texts or already has such a count. It is also empty unless each text has
-    one label, because what is counted are records that a classifier labels correctly.
+    The list is empty if the run has test texts or already has such a count. It is also empty unless each text has one
+    label, because the count is of records that a classifier labels correctly.
     """
     from server.evaluation import federated_count
     from server.settings.build import drafted

@@ -154,7 +154,7 @@ def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
 
 
 def _terms(chosen: argparse.Namespace, *, public: bool) -> Terms:
-    """Return the terms of publication from the command's arguments, since they need a person's decision.
+    """Return the terms of publication, all taken from the command's arguments, since a person must decide on them.
 
     Raises:
         ConfigError: A licence is missing, or an argument is not in the form that hubs expect.

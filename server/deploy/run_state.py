@@ -2,7 +2,8 @@
 
 A run is executed by a separate process, which Flower starts. The process locks the folder while it works. Before it
 ends, it writes a complete result there, or a file that states why it ended (`server/failure.py`). If a folder is not
-locked and contains neither, its process was killed. Flower is queried only about a run for which no process has begun.
+locked and contains neither a result nor such a file, its process was killed. Flower is queried only about a run for
+which no process has begun.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ ASK_FLOWER_EVERY = 10.0
 LEAST_ROOM = 2**16
 """Number of free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File of a deployed run: its ID in Flower, `serve`'s processes, and the log's size when the run was submitted."""
+"""File of a deployed run with its ID in Flower, `serve`'s processes, and the log's size when the run was submitted."""
 
 DIED = "the process of the run ended without reporting an error"
 
@@ -106,12 +107,13 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
-    """Return the run's progress. If its process has not begun, ask Flower first; a run that Flower gave up has failed.
+    """Return the run's progress. If its process has not begun, ask Flower first: a run that Flower gave up has failed.
 
     Args:
         settings: Settings of the coordinator.
         folder: The run folder.
-        known: Whether a process that Flower does not report may still begin; if not, the run has failed, too.
+        known: Whether a process that Flower does not report may still begin. If it may not, a run that Flower does not
+            report has failed.
     """
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows

@@ -201,7 +201,7 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
-    """Have Flower continue a run that has ended before it was complete; yield messages for the operator.
+    """Have Flower continue a run that ended before it was complete; yield messages for the operator.
 
     Args:
         settings: Settings of the coordinator.

@@ -1,9 +1,9 @@
-"""`caucus-coordinator send`: send the texts of a complete run to the hospitals that answered it.
+"""`caucus-coordinator send`: send the texts of a complete run to the hospitals that answered its queries.
 
 A hospital accepts the texts for its own audit (`client/releases.py`) and sends back only a confirmation. Like every
 message, the texts are sent by a process that Flower starts; it works in the run's folder `sending`. A hospital that was
-offline can be sent the texts later. The coordinator's page calls `begin` to do the same, and `sent` to show which
-hospitals have the texts.
+offline can be sent the texts later. The coordinator's page calls `begin` to send the texts, and `sent` to show which
+hospitals have them.
 """
 
 import argparse

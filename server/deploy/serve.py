@@ -4,8 +4,8 @@ superlink    Flower's, on loopback; remembers nodes and messages in superlink.db
 executor     starts the ServerApp of each run; knows SuperLink's secret            server/flower/executor.py
 front_door   the only public endpoint                                              server/flower/front_door.py
 
-A risk remains: root and the coordinator's own account have full control here, so no other person or service should use
-that account.
+One risk remains: root and the coordinator's own account have full control over these processes, so no other person or
+service should use that account.
 """
 
 import argparse

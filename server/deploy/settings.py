@@ -5,10 +5,10 @@ FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and
 FOLDER/server.crt, .key     certificate and key of the front door and SuperLink
 FOLDER/superexec.secret     secret by which SuperLink recognises the executor
 FOLDER/control.secret       token that SuperLink requires of all other processes; `serve` draws a new one
-FOLDER/parties.json         enrolled parties by number, with their nodes
-FOLDER/roster.json          their party files, for the hospitals; public
-FOLDER/identities.json      only their identities, for the runs (secagg.roster)
-FOLDER/invitation.json      for the hospitals; public
+FOLDER/parties.json         the enrolled parties by number, with their nodes
+FOLDER/roster.json          the enrolled parties' files, for the hospitals; public
+FOLDER/identities.json      only the parties' identities, for the runs (secagg.roster)
+FOLDER/invitation.json      invitation for the hospitals; public
 FOLDER/bundle/              Flower app: two lines that import the installed code
 FOLDER/flwr/                Flower's own configuration
 FOLDER/runs/NAME/           run folders

@@ -1,8 +1,8 @@
 """`census.json`: the numbers that a census released, and the guarantee under which any later run may use them.
 
 The guarantee covers everything that is computed from the file, any number of times. The file is not signed. A run that
-begins with it repeats its statements, which are only as trustworthy as the file (`server/operators/census_file.py`
-checks what can be checked).
+begins with the file repeats the file's statements, which are only as trustworthy as the file
+(`server/operators/census_file.py` checks what can be checked).
 """
 
 from collections.abc import Mapping
@@ -46,8 +46,8 @@ class CensusNumbers(Document):
         softness: Softness of the nearest-mean classifier; public.
         radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32 in row-major order, as base64.
-        centres: (labels, dimensions) float32, encoded in the same way.
-        questionnaire: Answers about the form of the records' texts; None if they were not queried.
+        centres: (labels, dimensions) float32, encoded like `basis`.
+        questionnaire: Answers about the form of the records' texts; None if no questionnaire was asked.
     """
 
     labels: tuple[str, ...]
@@ -71,7 +71,8 @@ class Released(Document):
         run: The run that asked the parties.
         plan_digest: Hex digest of that run's plan.
         encoder: Digest of the encoder that computed the vectors.
-        numbers: The numbers, such as `CensusNumbers`, stored among the other fields.
+        numbers: The numbers, such as the fields of `CensusNumbers`, which the file stores beside the fields of this
+            class.
         privacy: The run's `privacy.json`.
     """
 

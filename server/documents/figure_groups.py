@@ -1,9 +1,9 @@
 """Groups of figures in the format of `metrics.json`.
 
-A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
-two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
-"definition" and a "note"; the names of figures in nested mappings begin with the name of the mapping. "simulation_only"
-marks all figures in a mapping as computed from private records.
+A figure is a number, or a mapping with a "value" (null if it could not be computed; then there is a "reason"), an
+"interval" of two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group,
+with a "definition" and a "note"; the name of a figure in a nested mapping begins with the name of that mapping.
+"simulation_only" marks all figures in a mapping as computed from private records.
 """
 
 import math

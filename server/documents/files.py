@@ -117,8 +117,8 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
     Args:
         path: The file.
         parse: Function that converts the content of the file.
-        problems: List to which the reason is appended, as a sentence without a full stop, unless the file is missing
-            and not `needed`.
+        problems: List to which the reason is appended, as a sentence without a full stop. If the file is missing and
+            not `needed`, nothing is appended.
         needed: Whether every run has the file.
     """
     try:
@@ -139,7 +139,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
-    """Parse each line of a JSON Lines file; report in `problems` how many are unreadable, and the first of these."""
+    """Parse each line of a JSON Lines file; report in `problems` how many lines are unreadable, and the first one."""
     lines = read(path, split, problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):

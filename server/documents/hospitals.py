@@ -49,7 +49,8 @@ class Delivery(Document):
     """The document `sending/sent.json`.
 
     Attributes:
-        texts: Hex SHA-256 of the texts. A hospital that was sent other texts earlier does not have these.
+        texts: Hex SHA-256 of the texts. A hospital that was only sent earlier texts with another digest does not have
+            these texts.
         sent_at: Time of the last sending, to the microsecond.
         received: Time at which each hospital that has the texts accepted them, keyed by the hospital's name.
         missing: Reason why a hospital that answered the run does not have the texts, keyed by the hospital's name.

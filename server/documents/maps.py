@@ -14,7 +14,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMap(Document):
-    """The document `map.json`. If the texts' embeddings span no plane, it has neither axes nor points.
+    """The document `map.json`. If the texts' embeddings span no plane, the map has neither axes nor points.
 
     Attributes:
         explained: Fraction of the embeddings' variance along each axis.

@@ -38,7 +38,7 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts in its training set.
-        trained_on: The same number in groups, such as `utility`, that do not use `records`.
+        trained_on: The number of texts in the training set, in groups that do not use `records`, such as `utility`.
         confusion: Number of test texts for each true label and each predicted label, without zeros; empty in earlier
             versions.
         rows: Number of texts or records on which the accuracy was measured.
@@ -96,7 +96,7 @@ class Nearness(Document):
     Attributes:
         synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
         without: Distance of the texts that the same models wrote without the hospitals.
-        real: Distance of other held-out texts.
+        real: Distance of held-out texts that are not among those compared with.
         gain: `without` minus `synthetic`; None if there is no interval.
         texts: Number of texts in each set.
     """
@@ -122,7 +122,7 @@ class LabelSets(Document):
         gain: `synthetic` minus `without` for equal numbers of texts; None if there is no interval.
         equally_many: Micro F1 of classifiers trained on the same number of synthetic texts as `without`.
         pairs_apart: Distance between the label pairs of the synthetic texts and those of the held-out texts.
-        independent_apart: The same distance if labels were independent.
+        independent_apart: The value of `pairs_apart` if labels were independent.
     """
 
     synthetic: Estimate
@@ -170,7 +170,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """Return a copy with these figures and groups added, which replace those with the same names."""
+        """Return a copy with these figures and groups added; they replace existing ones of the same names."""
         return Metrics({**self.content, **more})
 
     @property
@@ -384,7 +384,7 @@ def _estimate(figure: object) -> Estimate:
 
 
 def _matrix(rows: object) -> dict[str, dict[str, int]]:
-    """Return a matrix of counts without rows that are empty; none of it if a row is not one of counts."""
+    """Return a matrix of counts without its empty rows; return an empty matrix if a row contains other values."""
     whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
     if not all(isinstance(count, int) and count > 0 for row in whole.values() for count in row.values()):
         return {}

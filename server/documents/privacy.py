@@ -25,7 +25,7 @@ class Adjacency(Document):
 
     Attributes:
         relation: Difference between the two data sets: "add or remove".
-        unit: "sample" or "user": one data set has one more such unit than the other.
+        unit: "sample" or "user": the unit of which one data set has one more than the other.
         max_records: Maximum number of records counted per unit.
     """
 
@@ -80,8 +80,8 @@ class StatedQuery(Document):
         sensitivity_l2: Largest change of an answer caused by one unit, in the Euclidean norm.
         scale: Scale of the noise, in the answer's unit.
         scale_grid: Scale of the noise, in grid units.
-        density_error_times_records: Error that noise adds to a sketched density, times the number of records, for the
-            planned mechanism and for each of two alternatives.
+        density_error_times_records: Error that noise adds to a sketched density, times the number of records; one value
+            for the planned mechanism and one for each of two alternatives.
         choice: Epsilon of a noised choice, both according to the paper and among public candidates.
         noise_multiplier: Noise in one step of DP-SGD, as a multiple of the sensitivity.
     """
@@ -116,7 +116,7 @@ class StatedQuery(Document):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Directions of votes, each with the same number of entries in the answer; empty for any other query."""
+        """Directions of votes, all with equally many entries in the answer; empty for a query that is not for votes."""
         if self.kind != "votes":
             return ()
         return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)
@@ -128,7 +128,7 @@ class AgainstColluders(Document):
 
     Attributes:
         colluders: Number of the other parties.
-        epsilon: Epsilon against them and the coordinator.
+        epsilon: Epsilon against these parties and the coordinator.
     """
 
     colluders: int
@@ -239,7 +239,7 @@ class Privacy(Document):
     not_covered: tuple[str, ...] = ()
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the document as JSON before anything is spent, with the expected signal of each query of this run."""
+        """Return the document as JSON before any epsilon is spent, with the expected signal of each query."""
         facts = self.to_json()
         del facts["spent"]
         # Queries of an earlier run, whose answers are used again, are none of this plan.

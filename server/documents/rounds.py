@@ -18,7 +18,7 @@ class Tokens(Document):
 
     Attributes:
         input: Tokens read by the models.
-        cached: Tokens among these that were read from a provider's prompt cache.
+        cached: Tokens in `input` that were read from a provider's prompt cache.
         output: Tokens written by the models.
     """
 
@@ -81,7 +81,7 @@ class AskedQuery(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport(Document):
-    """A round. The method creates the report; `server/run.py` adds the queries and, from `fid` on, measurements.
+    """Report on a round. The method creates it; `server/run.py` adds `queries`, and the measurements from `fid` on.
 
     Attributes:
         round: Number of the round: from 0 in the program, from 1 in the file.
@@ -95,7 +95,8 @@ class RoundReport(Document):
         cleaned: Number of repaired and dropped texts, keyed by model and by rule of the cleaner.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
-        figures: Figures that only this method reports, such as WASP's weights, stored among the other fields.
+        figures: Figures that only this method reports, such as WASP's weights; the file stores them beside the other
+            fields.
         fid: Distance (FID) of the texts from the held-out texts; None if there are no held-out texts.
         fid_error: Standard error of `fid`; None if there is no `fid`, or if there are very few texts.
         seconds: Seconds, keyed by kind of work; None until the run has measured the round.

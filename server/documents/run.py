@@ -36,10 +36,11 @@ class RunSummary(Document):
         task: Name of the task.
         parties: L, the number of parties.
         kind: Kind of the texts in the plural, such as "discharge letters"; missing in earlier versions.
-        labels: Public descriptions of the task's labels, keyed by label, or only `UNLABELLED`; empty for a baseline.
+        labels: Public descriptions of the task's labels, keyed by label; only `UNLABELLED` for texts without labels;
+            empty for a baseline.
         seconds: Wall time in seconds, excluding interruptions.
-        warnings: Advice on each query for which the answers are expected to be mere noise, keyed by query; a list in
-            earlier versions.
+        warnings: Advice on each query whose answers are expected to be mere noise, keyed by query; a list in earlier
+            versions.
         reason: Why the run is partial; written by earlier versions only.
         spans: Public descriptions of the task's types of spans, keyed by type; missing if there are none.
         versions: Versions of the program and its libraries.

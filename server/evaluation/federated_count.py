@@ -3,7 +3,7 @@
 After the last round, a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent
 to the parties, each of which counts how many of its records the classifier labels correctly
 (`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are revealed. The query is part of the plan, and
-its fraction of epsilon is taken from the method's queries; with public test texts the query is unnecessary.
+its fraction of epsilon is taken from the method's queries; a run with public test texts does not need the query.
 """
 
 import math
@@ -34,7 +34,7 @@ _NEVER = -1e6
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Return a method's queries, with less epsilon, followed by the count; if `share` is 0, return them unchanged.
+    """Return a method's queries with less epsilon, then the count. If `share` is 0, return the queries unchanged.
 
     The count has Laplace noise, which is the smallest possible for two counts queried once. Its epsilon is pure
     (without delta) if the epsilon of all other queries is pure.

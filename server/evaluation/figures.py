@@ -41,12 +41,12 @@ class Measured:
         evaluation: Settings of the small model and of all other figures.
         encoder: The agreed encoder.
         experiment_seed: Seed for all sampling.
-        embed: Function used in place of `encoder.encode`, such as a version with a cache, since embedding is the most
-            costly step.
-        released: The synthetic texts as released, if figures use only one of their fields; None: the texts of the
-            candidates.
-        public: Function that reads the public texts, if the task has any; needed only for figures that are compared
-            with public texts.
+        embed: Function used in place of `encoder.encode`, for example a version with a cache, since embedding is the
+            most costly step.
+        released: The synthetic texts as released, if figures use only one field of each text. If None, the candidates'
+            texts are the released texts.
+        public: Function that reads the task's public texts, if it has any; needed only for comparisons with public
+            texts.
         language: Language of the texts.
     """
 
@@ -77,7 +77,7 @@ class Measured:
 
     @property
     def in_sections(self) -> bool:
-        """Whether the candidates are sections of the released texts, of which each may have several."""
+        """Whether each candidate is a section of a released text, which may have several sections."""
         return len(self.candidates) != len(self.whole_texts)
 
     @cached_property
@@ -100,7 +100,7 @@ class Measured:
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:
-        """Draw at most `most` records (default: `evaluation.texts`); the experiment seed determines the sample."""
+        """Draw at most `most` records (by default `evaluation.texts`); the experiment seed determines the sample."""
         order = rng.experiment(self.experiment_seed, "measures", purpose).permutation(len(records))
         return [records[at] for at in order[: most or self.evaluation.texts]]
 
@@ -119,12 +119,12 @@ def figure(
 
 
 def over_texts(score: Callable[[NDArray[np.intp]], float], rows: int) -> Figure:
-    """Return a figure over all test texts, with its interval; `score` is called with the indices of some of them."""
+    """Return a figure over all test texts, with its interval; `score` is called with indices of test texts."""
     return figure(lambda: score(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(score, rows))
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Return figures that one function computes together; if it fails, return the same reason in place of each."""
+    """Return figures that one function computes together; if it fails, return the reason in place of each figure."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -133,7 +133,7 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure; for a library's error only its type, as the message may quote text."""
+    """Return the reason in place of each figure: only the type of a library's error, whose message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
@@ -237,8 +237,8 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
 
     Args:
         measured: Settings and encoder.
-        records: Real texts in place of the synthetic ones.
-        real: Other real texts.
+        records: Real texts that are evaluated in place of the synthetic texts.
+        real: The real texts with which `records` are compared.
         about: Description of both sets, for the definition.
     """
     candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]

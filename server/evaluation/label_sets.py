@@ -1,8 +1,8 @@
 """What classifiers learn from texts with several labels, and how well pairs of labels are preserved (`metrics.json`).
 
 As for texts with one label (`zero_shot.py`), the same classifiers are trained on the synthetic texts, on texts that the
-same models wrote before any answer and, in a simulation, on the private records; all are tested on the same held-out
-texts.
+same models wrote before any answer and, in a simulation, on the private records; all classifiers are tested on the same
+held-out texts.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """The synthetic texts that are nearest to the most held-out texts: a first look at how real the texts are.
 
-Held-out texts vote as records do (WASP, section 3.2, with Q = 1), but without noise, because they are the coordinator's
-own and no party's. No held-out text leaves this page of the program: the result has the numbers of the votes alone.
+Held-out texts vote as records do (WASP, section 3.2, with Q = 1), but without noise, because they belong to the
+coordinator and not to a party. No held-out text leaves this module: the result contains only the numbers of votes.
 """
 
 from typing import Any
@@ -23,9 +23,10 @@ def nearest_texts(measured: Measured) -> dict[str, Any]:
         measured: The synthetic texts and the test texts, with their vectors.
 
     Returns:
-        A list of at most `_MOST` pairs, the most votes first: the text's line in `synthetic.jsonl` (from 0) and the
-        number of held-out texts whose nearest synthetic text it is, by cosine similarity. The result is empty without
-        held-out or synthetic texts, and for texts in sections, which are embedded section by section.
+        A list of at most `_MOST` pairs, the most votes first. A pair consists of the line (from 0) of a text in
+        `synthetic.jsonl` and the number of held-out texts to which this synthetic text is nearest, by cosine
+        similarity. The result is empty without held-out or synthetic texts, and for texts in sections, which are
+        embedded section by section.
     """
     if not measured.test or not measured.candidates or measured.in_sections:
         return {}

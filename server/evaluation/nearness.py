@@ -3,8 +3,8 @@
 With labels, a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without labels, it is judged
 by the distance (FID) of its texts from held-out texts. For comparison, the same distance is measured for texts that the
 same models wrote before any answer, and for real texts. FID depends on the number of texts, so all three sets have the
-same size and are compared with the same real texts, the second half of the held-out texts. The real texts among the
-three sets come from the first half.
+same size, and each is compared with the second half of the held-out texts. The set of real texts is drawn from the
+first half.
 """
 
 import math

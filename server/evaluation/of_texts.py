@@ -1,9 +1,9 @@
 """Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private record is needed.
 
 A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
-"rows", the number of texts behind it. A figure that cannot be computed has the value None and a "reason"; the other
-figures are still computed. Groups that use private records outside a query are computed only in a simulation, by
-`simulations/private_evaluation/of_records.py`, and are marked "simulation_only".
+"rows", the number of texts from which it was computed. A figure that cannot be computed has the value None and a
+"reason"; the other figures are still computed. Groups that use private records outside a query are computed only in a
+simulation, by `simulations/private_evaluation/of_records.py`, and are marked "simulation_only".
 """
 
 import logging
@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """Measure the configured small model and, if texts have probabilities, also with the most probable labels."""
+    """Measure the configured small model, and measure it with the most probable labels if texts have probabilities."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]

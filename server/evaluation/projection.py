@@ -1,7 +1,7 @@
 """Coordinates of each text on a map, whose axes are the first two principal components of the synthetic embeddings.
 
-The axes are computed only from the synthetic texts, so that their map reveals nothing beyond the texts. A simulation
-projects the private records onto the same axes; their coordinates are private and stored in a separate file.
+The axes are computed only from the synthetic texts, so that the texts' map reveals nothing beyond the texts. A
+simulation projects the private records onto the same axes; their coordinates are private and stored in a separate file.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Projection:
 
     @classmethod
     def fit(cls, vectors: NDArray[np.float32]) -> Self | None:
-        """Return the plane of the first two principal components of (n, dimensions) vectors; None if they span none."""
+        """Return the plane of (n, dimensions) vectors' first two principal components; None if they span no plane."""
         if len(vectors) < 3 or vectors.shape[1] < 2:
             return None
         mean = mean_of(vectors)

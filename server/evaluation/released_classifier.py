@@ -1,8 +1,9 @@
 """The classifier that a run's released numbers define, and its probabilities for public texts.
 
-Both are functions of released numbers and of public texts, so they cost no privacy. The public texts are a *transfer
-set*: they are not synthetic data and are stored in a separate file, but a student learns from them which words belong
-to a label, including words that no language model wrote (Hinton et al. 2015, section 3).
+The classifier and the probabilities are functions of released numbers and of public texts, so they cost no privacy. The
+public texts are a *transfer set*: they are not synthetic data and are stored in a separate file, but a student model
+learns from them which words belong to a label, including words that no language model wrote (Hinton et al. 2015,
+section 3).
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ def transfer_set(
 def measured_with(
     measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
 ) -> dict[str, Group]:
-    """Return groups for `metrics.json` on the classifier, and on the small model if also trained on public texts."""
+    """Return groups for `metrics.json` on the classifier, and on a small model that is also trained on public texts."""
     groups: dict[str, Group] = {}
     if not measured.test:
         return groups

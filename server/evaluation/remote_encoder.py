@@ -1,8 +1,8 @@
-"""Embeddings from an endpoint with OpenAI's protocol, for figures on texts that may be sent there, never for votes.
+"""Embeddings from an endpoint with OpenAI's protocol, for figures on texts that may be sent to it, never for votes.
 
 Votes need the same encoder at every party, and private text is never sent anywhere, so no party uses this class: it is
-not an `Encoder`, has no digest that a plan could contain, and is refused by a party. It is used by the evaluation's
-models (`evaluation.embedding`) on synthetic and held-out texts, which then leave this machine.
+not an `Encoder`, has no digest that a plan could contain, and is refused by a party. Only the evaluation's models
+(`evaluation.embedding`) use it, on synthetic and held-out texts, which thereby leave this machine.
 """
 
 import os
@@ -22,7 +22,7 @@ class RemoteEncoder:
 
     Args:
         model: Name of the model at the endpoint.
-        base_url: Address of the endpoint; None: OpenAI's.
+        base_url: Address of the endpoint; if None, the address of OpenAI's endpoint.
         key_variable: Name of the environment variable that contains the key.
         batch: Number of texts in one request.
 
@@ -53,7 +53,7 @@ class RemoteEncoder:
 
     @property
     def digest(self) -> str:
-        """Digest of the encoder, which is not available: endpoints of two parties cannot be proved to compute the same.
+        """Digest of the encoder, which is not available: no one can prove that two endpoints compute alike.
 
         Raises:
             ConfigError: Always, since a plan identifies an encoder by its digest.
@@ -69,7 +69,8 @@ class RemoteEncoder:
         """Return the vectors, (len(texts), dimensions) float32, unit norm, of at least one text, in the same order.
 
         Raises:
-            ProviderError: The endpoint fails, or does not return one finite vector of the same width for each text.
+            ProviderError: The endpoint fails, or does not return one finite vector for each text, all of the same
+                width.
         """
         rows: list[list[float]] = []
         for start in range(0, len(texts), self._batch):

@@ -1,9 +1,9 @@
 """How well texts in sections preserve the order and the lengths of real texts' sections: a group of `metrics.json`.
 
 What classifiers learn from sections is measured as for texts with one label, each section being a text under its
-heading (`Task.classifier_inputs`). The models have no information on the order. Two other orders serve for comparison:
-one in which each section is independent of the one before, with the real texts' frequencies, and the order of the plan,
-with all headings in every text.
+heading (`Task.classifier_inputs`). These models have no information on the order of the sections. Two other orders
+serve for comparison: one in which each section is independent of the preceding section and has the real texts'
+frequencies, and the order of the plan, with all headings in every text.
 """
 
 from collections.abc import Sequence

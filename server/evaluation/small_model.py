@@ -41,7 +41,7 @@ class Evaluation(EvaluationSettings):
     """The settings of the evaluation, with the objects that they describe.
 
     Attributes:
-        embedding: Encoder used only by the small model; None uses the run's encoder.
+        embedding: Encoder used only by the small model; if None, the run's encoder is used.
         own: The user's own metrics, keyed by name.
     """
 
@@ -109,7 +109,8 @@ def metrics(
     """Return the fields of `metrics.json` for the small model, trained on synthetic texts and tested on held-out texts.
 
     A simulation adds `real_private`, the same model trained on the private records, without adaptation. The result is
-    empty without held-out texts. It contains only their number if texts have no labels or may have several.
+    empty if there are no held-out texts. It contains only their number if texts have no labels or may have several
+    labels.
     """
     if not held_out:
         return {}
@@ -320,5 +321,5 @@ def _definition(model: str) -> str:
 
 
 def _as_terms(text: str, terms: Sequence[str], extractor: Extractor) -> str:
-    """Return a text's terms in order, each once; return a text without terms unchanged."""
+    """Return a text's terms in order, each once. If the text has no terms, return it unchanged."""
     return "; ".join(terms[term] for term in extractor.first(text, len(terms))) or text

@@ -1,4 +1,4 @@
-"""Figures on spans: what a token classifier learns from the synthetic texts, and which marks were made and dropped.
+"""Figures on spans: what a token classifier learns from the synthetic texts, and which marks were kept or dropped.
 
 The held-out texts with spans are split at random. A token classifier is trained three times: on one half, on the
 synthetic texts, and on texts that the same models wrote before any answer. All three are tested on the other half.
@@ -24,7 +24,7 @@ LEARNED, MARKS = "spans", "marks"
 """Names of the groups."""
 
 _DRAWS = 3
-"""Number of random subsets over which figures are averaged, for a set that is larger than the smallest one."""
+"""Number of random subsets of a training set that is larger than the smallest; figures are averages over them."""
 _LEARNED = (
     "{model} Trained on all {synthetic} synthetic texts, tested on {tested} held-out ones. as_many: trained on {texts} "
     "of the synthetic texts; zero_shot: on as many texts that the same models wrote before any answer; real: on as "
@@ -106,7 +106,7 @@ def learned(
 
 
 def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
-    """Return the sums of the counts of `tagger.matches` over several trainings, or the error if there are no counts."""
+    """Return the sums of the counts of `tagger.matches` over several trainings, or the error if one fails."""
     texts, right = [text.text for text in test], [text.spans for text in test]
     try:
         counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]
@@ -122,7 +122,7 @@ def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Fig
 
 
 def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
-    """Return the gain in F1 with its interval over the test texts, which are the same for both."""
+    """Return the gain in F1 from `before` to `after`, with its interval over the test texts, the same for both."""
 
     def gain(at: NDArray[np.intp]) -> float:
         return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]

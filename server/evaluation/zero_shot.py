@@ -3,8 +3,8 @@
 The texts that a run's language models write in its first round, before any answer, show what they write without the
 hospitals: these texts depend only on the public task (`server/tools.py` keeps them). The small model is trained on
 these texts and, separately, on the synthetic texts, and tested on the same held-out texts. Since a model learns more
-from more texts, both trainings use the same number: the larger set is replaced by a random subset in which each label
-keeps its proportion.
+from more texts, both trainings use the same number of texts: the larger set is replaced by a random subset in which
+each label keeps its proportion.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty without held-out, synthetic or zero-shot texts, or labels.
+    """Return the comparison for `metrics.json`; empty without labels or without held-out, synthetic or zero-shot texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.

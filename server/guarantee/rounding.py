@@ -23,7 +23,7 @@ def one_in(delta: float) -> str:
 def at_most_times(epsilon: float) -> str:
     """Return e^epsilon as text, rounded up.
 
-    It bounds the ratio of a result's probabilities with and without one protected unit.
+    This number bounds the ratio of a result's probabilities with and without one protected unit.
     """
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
     return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"

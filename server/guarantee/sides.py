@@ -21,14 +21,15 @@ class Guarantee(Document):
 
     Attributes:
         kind: The case of the guarantee.
-        epsilon: ε for one protected unit; 0 if no query was asked, infinite without a bound.
+        epsilon: ε for one protected unit; 0 if no query was asked, infinite if there is no bound.
         title: The guarantee in a few words, beginning with "No guarantee" if there is none.
         reader: Sentences on what a reader of the texts can infer about one protected unit.
         insiders: Sentences on what the coordinator and the parties can infer about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
         worth: The shortest answer to the question whether the texts are safe, without a full stop.
         safe: Sentences that say what `worth` means; the other fields state the conditions.
-        right_guesses: Upper bound on a reader's percentage of right guesses, as in `safe`; 100 without a bound.
+        right_guesses: Upper bound on a reader's percentage of right guesses, as stated in `safe`; 100 if there is no
+            bound.
     """
 
     kind: Kind

@@ -90,7 +90,8 @@ def cost(privacy: Privacy | None) -> str:
 def _unproven(privacy: Privacy) -> list[str]:
     """Return the paragraphs for a run with queries that lack a privacy proof.
 
-    They state the paper's claim, if the paper makes one about a noisy choice, and the guarantee for the other queries.
+    If the paper claims a guarantee for a noised choice, they state that claim. They also state the guarantee for the
+    other queries.
     """
     names = privacy.unproven
     paragraphs = [

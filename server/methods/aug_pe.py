@@ -3,12 +3,13 @@
 Aug-PE+ is the same method without classes in prompts (DP-KPS, section 3).
 
 Round t of T, on a population of N candidates, N/C for each of C labels:
-1. At t = 0 write the population: texts about the label and a random public attribute or, in Aug-PE+, texts around
+1. At t = 0 write the population: texts about the label and a random public attribute or, in Aug-PE+, texts written from
    random words of the private records' noised vocabulary, without a class.
-2. Look ahead: in the votes, the mean embedding of k variations represents a candidate (k = 0: its own embedding).
+2. Look ahead: in the votes, the mean embedding of k variations represents a candidate; if k = 0, its own embedding
+   does.
 3. Ask for Top-1 nearest votes.
-4. N/(C L) candidates of each label survive, for an expansion L: those with the most votes, or candidates drawn in
-   proportion to votes.
+4. N/(C L) candidates of each label survive, for an expansion L: either those with the most votes, or candidates drawn
+   in proportion to their votes.
 5. Survivors and their variations, again N/C for each label, are the next population.
 
 The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ each initial text is given a

@@ -27,14 +27,14 @@ the texts as they are.
 
 Texts in sections (`server/operators/section_texts.py`): the labels are headings, and in steps 3, 4 and 5 each section
 of a text counts under its heading. One more query, before the first round, asks in which order sections follow one
-another; sequences of headings are drawn from its answer, and texts are written section by section. Steps 6 and 7 are as
-with several labels.
+another; sequences of headings are drawn from its answer, and texts are written section by section. Steps 6 and 7 are
+the same as for texts with several labels.
 
 A task without labels is treated as one label: the probability in step 6 is the probability of being a record rather
 than a first-round text (`server/operators/population.py`), and step 7 leaves the texts as they are.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is stored in `census.json` in the run
-folder: another run, possibly with other models, can begin with it (setting `census`) and asks no query.
+folder: another run, possibly with other models, can begin with this answer (setting `census`), and then asks no query.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,13 +91,13 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan one query, or none with a finished run's census; one more query for several labels or for sections."""
+        """Plan no query if a finished run's census is used; otherwise one, or two for several labels or sections."""
         del membership
         census_question.check(self, task)
         return census_question.queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, the number of texts of the run; with a questionnaire, the number from which these N are chosen."""
+        """Return N, the run's number of texts; with a questionnaire, return the number from which N are chosen."""
         del task, models
         return sum(texts_of_round(self, number) for number in range(self.rounds))
 
@@ -107,7 +107,7 @@ class CensusMethod(CensusSettings):
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """Return a state without texts, with equal weights, and with the finished run's census if one is named."""
+        """Return a state without texts, with equal weights and, if the settings name a finished run, its census."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:
@@ -202,7 +202,7 @@ class CensusMethod(CensusSettings):
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return the estimated proportions of the records as targets for the texts; None if not queried or not used."""
+        """Return the records' estimated proportions as targets for the texts; None if not asked for or not used."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
@@ -236,7 +236,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the proportion of each model's texts with the requested label, (K,): zeros without `evidence`."""
+        """Estimate the proportion of each model's texts with the requested label, (K,); zeros without `evidence`."""
         models = len(tools.models)
         evidence = self.evidence and census_question.distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
@@ -267,7 +267,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; the census's own if an earlier version recorded none."""
+    """Return the softness of the released probabilities; if an earlier version recorded none, the census's."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 

@@ -9,7 +9,7 @@
 5. Have a language model write one text per sequence. The prompt states the kind of text and the phrases, never the
    label.
 
-A text gets the label whose density its sequence was drawn from. There is a single round, and steps 4 and 5 access no
+A text gets the label from whose density its sequence was drawn. There is a single round, and steps 4 and 5 access no
 private data. Sketches and histograms are sums over records, so that they work for any number of parties.
 """
 
@@ -63,7 +63,7 @@ class DpKps(DpKpsSettings):
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan the histogram, then the sketches; no query if the models write without phrases."""
+        """Plan the histogram, then the sketches; plan no query if the models write without phrases."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
@@ -228,8 +228,8 @@ class DpKps(DpKpsSettings):
         For a grid B, I features, and m, the product of the largest number of records per unit and the number of
         attempts, the scale of the noise is b = sqrt(2) I m B / epsilon, at most 2e4. A record's feature is rounded
         toward zero by less than 1/B. This moves a density by at most sqrt(2)/B of the label's records, usually by about
-        a tenth of that, and mostly makes all densities smaller together, which does not change the draws. Noise moves
-        each density independently, by b sqrt(2/I) on the grid, which is 2 sqrt(I) m / epsilon records.
+        a tenth of that, and mostly reduces all densities together, which does not change the draws. Noise moves each
+        density independently, by b sqrt(2/I) on the grid, which is 2 sqrt(I) m / epsilon records.
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID

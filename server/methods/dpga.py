@@ -1,12 +1,14 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
-0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; their
-   lengths, as a range found by the sparse vector technique and a histogram over this range; the keywords nearest to
-   each label's records, among those that the models list for the label; and the similarity of pairs of records.
+0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; the
+   records' lengths, as a range found by the sparse vector technique and a histogram over this range; the keywords
+   nearest to each label's records, among those that the models list for the label; and the similarity of pairs of
+   records.
 Then, in generation t of T:
-1. The population consists at t = 0 of new texts, with a label, keyword and length drawn from the metadata; later of the
-   elites and their offspring: rewritten elites, elites with half of their words replaced, crossovers of two elites of
-   one label, and new texts as at t = 0. A child has the length of its parent, or the mean length of both parents.
+1. At t = 0 the population consists of new texts with a label, keyword and length drawn from the metadata. Later it
+   consists of the elites and their offspring: rewritten elites, elites with half of their words replaced, crossovers of
+   two elites of one label, and new texts as at t = 0. A child has the length of its parent, or the mean length of both
+   parents.
 2. Ask for Top-1 nearest votes from a Poisson subsample of the records.
 3. The elites are the N candidates with the most votes, except those too similar to a better candidate
    (`server/operators/suppression.py`).
@@ -15,9 +17,9 @@ The elites of the last generation are the synthetic data set. A text stays as lo
 
 Each query gets a fraction of epsilon, and the votes get the rest. In the paper, half of epsilon goes to metadata: a
 fifth of epsilon to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but
-does not charge it; here it is a query that gets a twentieth of epsilon, taken from the votes, and is asked only with
-`tau=None`. One subsample serves all votes, so that it saves as much as the paper computes; with `redraw`, a new
-subsample is drawn for each vote and charged accordingly.
+does not charge it to the budget; here it is a query that gets a twentieth of epsilon, taken from the votes, and is
+asked only with `tau=None`. One subsample serves all votes, so that subsampling saves as much epsilon as the paper
+computes; with `redraw`, a new subsample is drawn for each vote and charged accordingly.
 """
 
 from collections import Counter
@@ -144,7 +146,7 @@ class Dpga(DpgaSettings):
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the number of all keywords, and the largest size of a population, the first or a later one."""
+        """Return the number of all keywords, and the size of the first or a later population, whichever is larger."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})

@@ -132,7 +132,7 @@ class FuseGen(FuseGenSettings):
         return write
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
-        """Select R/2 easy and R - R/2 ambiguous texts of each label; all its texts if a label has no more than R."""
+        """Select R/2 easy and R - R/2 ambiguous texts of each label; if a label has at most R texts, select all."""
         pools: dict[str, list[int]] = {}
         for number, label in enumerate(task.labels):
             members = np.flatnonzero(labels == number)

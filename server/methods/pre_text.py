@@ -50,7 +50,7 @@ class PreText(PreTextSettings):
         """Return the number of seeds: a fifth of N, at most 400, at least `shots` per label, and never more than N.
 
         The last prompts show `shots` different seeds of a label. More seeds would split the same votes among them, and
-        each costs 1 + k texts in every round, which is not worthwhile for few samples.
+        each seed costs 1 + k texts in every round, which is not worthwhile for few samples.
         """
         if self.seeds is not None:
             return self.seeds

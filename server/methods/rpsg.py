@@ -2,10 +2,10 @@
 
 1. Seeds are chosen by one query. Its kind depends on `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
-     choices leave the party unsummed. Pure epsilon, end to end.
+     choices leave the party unsummed. The guarantee is pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
-     under secure aggregation and noised, and seeds are drawn in proportion to the sums. (epsilon, delta) or pure, end
-     to end.
+     under secure aggregation and noised, and seeds are drawn in proportion to the sums. The guarantee is (epsilon,
+     delta) or pure epsilon, end to end.
    - "seed_unproven": the paper's procedure. Each drawn record is rewritten as several abstracts within its party, and
      the winner of a noised choice leaves the party as text. The choice is private but the text is not, so there is no
      guarantee and epsilon is infinite.
@@ -53,8 +53,8 @@ VOTES = "nearest votes"
 ABSTRACTS = "abstracted seeds"
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
-"""Abstracts; for each label, the seeds' indices among the abstracts, repeated as often as chosen; the models' texts;
-notes."""
+"""The abstracts; the indices of each label's seeds among them, repeated as often as they were chosen; the models'
+texts; and notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +309,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Return the indices in random order, so that no model or party is preferred if there are more than are needed."""
+    """Return the indices in random order, so that no model or party is preferred if not all are needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

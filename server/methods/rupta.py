@@ -1,9 +1,9 @@
-"""RUPTA: the parties' own models rewrite records, one to one, until they find them private (Yang et al. 2025).
+"""RUPTA: the parties' own models rewrite records, one to one, until they judge the texts private (Yang et al. 2025).
 
 A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), without
 differential privacy: each released text is a function of one record, and a model's opinion does not bound what the text
-reveals. The query is unproven, costs ε = ∞, and is refused by every party unless its own file names it and sets
-`unsafe_unproven`. There is one query with one answer (`client/writers/rewriting.py`); no private record leaves its
+reveals. The query is unproven and costs ε = ∞. Every party refuses it unless the party's own file names the query and
+sets `unsafe_unproven`. There is one query with one answer (`client/writers/rewriting.py`); no private record leaves its
 machine unrewritten.
 """
 

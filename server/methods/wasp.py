@@ -5,14 +5,15 @@ Round t of T:
 2. Prompt zero-shot at t = 0, later by contrast between good and bad exemplars of any model (section 4.6).
 3. Add the new texts to all earlier ones, D.
 4. Unless this was the last round, ask for Top-Q nearest and furthest votes on all of D (section 4.4, eqs. 3-6).
-5. For each label, the S texts with the most nearest and furthest votes are the next good and bad sets (section 4.5).
+5. For each label, the S texts with the most nearest votes are the next good set, and the S texts with the most furthest
+   votes are the next bad set (section 4.5).
 6. Weight each model by the votes for its texts (eq. 8).
 
 After T rounds, and T - 1 private queries, D is the synthetic data set.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query, before the first votes, asks which labels
 occur together, and sets of labels are requested according to its answer. A text is a candidate under each of its
-labels, and can be in the pool of each.
+labels, and can be in each label's pool.
 """
 
 from collections import Counter
@@ -197,7 +198,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Return the memory with exemplars and weights from these votes, or unchanged if there are none, and notes."""
+        """Return the memory, with exemplars and weights from the votes if there are any, and notes."""
         if votes is None:
             return memory, []
         labels, (places, numbers) = list(tools.task.labels), label_sets.label_rows(candidates, tools.task)

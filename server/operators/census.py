@@ -1,19 +1,19 @@
-"""A census: noised sums of the records' coordinates in a public subspace, and the estimates for each label from them.
+"""A census: noised sums of the records' coordinates in a public subspace, and estimates for each label from these sums.
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
-The subspace is a function only of the candidates and of the labels' descriptions. Everything after it is a function of
-the subspace and of noised numbers, so nothing here can cost privacy, however often it is used.
+The subspace is a function only of the candidates and of the labels' descriptions. All later steps are functions of the
+subspace and of noised numbers, so nothing here can cost privacy, however often a census is used.
 
 Let S be the noised sum for a label, in radii, with noise of standard deviation sigma in each of k directions, and n the
 label's noised number of records. Then S / n is the offset of the mean of the label's records from the label's public
 centre, with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that is
-common to all labels: an offset is multiplied by v / (v + e), averaged over the posterior of v, for which the prior is
-flat in log v. The error e is (sigma / n)^2 plus, since the records are themselves a sample, about 1 / (4 k n), if the
-coordinates of the n records have a length of half a radius. A census without any signal above the noise therefore
-leaves the centres unchanged. Numbers of records are shrunk towards equal numbers in the same way. The estimated mean is
-the centre plus the shrunk offset, in all dimensions: outside the subspace only the public centre is known, which is a
-useful estimate.
+common to all labels. The measured offset is therefore multiplied by v / (v + e), averaged over the posterior of v, for
+which the prior is flat in log v. The error e is (sigma / n)^2 plus, since the records are themselves a sample, about
+1/(4 k n), if the coordinates of the n records have a length of half a radius. A census without any signal above the
+noise therefore leaves the centres unchanged. The labels' numbers of records are likewise shrunk towards equal numbers.
+The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the subspace only the public centre
+is known, which is a useful estimate.
 """
 
 import math
@@ -38,7 +38,8 @@ _NEGLIGIBLE = 1e-6
 _VARIANCES = np.geomspace(1e-3, 1, 25)
 """Values of the prior variance of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25
-"""Lower bound on the size of a label, as a fraction of the mean size, which keeps the means finite."""
+"""Lower bound on a label's number of records, as a fraction of the mean over labels; it keeps the label's mean vector
+finite."""
 _SPREAD = 0.25
 """Mean squared length of the records' coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
@@ -53,7 +54,7 @@ class Subspace:
     Attributes:
         basis: (k, dim) float32, orthonormal directions.
         centres: (C, dim) float32, for each label, the point relative to which its records are measured.
-        radius: Maximum length of a record's coordinates; longer ones are shortened to it.
+        radius: Maximum length of a record's coordinates; longer coordinates are shortened to this length.
     """
 
     basis: NDArray[np.float32]
@@ -102,9 +103,9 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
     """Return orthonormal directions, (k, dim): first those between the labels' means, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
-    differ from their label's mean. If there are too few candidates, or they are too similar, directions orthogonal to
-    all these complete the number that the plan fixes, since records may differ where candidates do not. The largest
-    entry of each direction is positive, so that the same candidates give the same basis.
+    differ from their label's mean. If candidates are too few or too similar, directions orthogonal to all of these are
+    added, up to the number that the plan fixes, since records may differ in directions in which candidates do not. The
+    largest entry of each direction is positive, so that the same candidates give the same basis.
     """
     means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))
@@ -131,8 +132,8 @@ def _signed(directions: Floats) -> Floats:
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """Return the softness at which a nearest-mean classifier best fits the candidates' labels; see `posteriors`.
 
-    It depends only on public candidates and centres. It maximises the likelihood of the requested labels under the
-    assumption that a fraction of the candidates has any label instead of the requested one.
+    The softness depends only on public candidates and centres. It maximises the likelihood of the requested labels
+    under the assumption that a fraction of the candidates has any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
@@ -164,7 +165,7 @@ class Census:
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.
         count_noise: Standard deviation of the noise of a count, in records.
-        questionnaire: Noised answers about the form of the records' texts; None if they were not queried.
+        questionnaire: Noised answers about the form of the records' texts; None if no questionnaire was asked.
     """
 
     labels: tuple[str, ...]
@@ -222,10 +223,10 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and relabelled texts.
+    """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and number relabelled.
 
-    Without labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the
-    records.
+    If there are no labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts
+    to the records.
     """
     if is_one_population(census.labels):
         return {
@@ -244,7 +245,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 def _sizes(counts: Floats, noise: float) -> Floats:
     """Shrink numbers of records, (C,), towards their average.
 
-    The average is taken as at least 1, and each result is at least a quarter of it.
+    The average is taken as at least 1, and each result is at least a quarter of the average.
     """
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels

@@ -1,8 +1,8 @@
 """Reading and writing of a census in `census.json`, with checks against the other files of its run.
 
-The file is not signed. If it is still in its run folder, it has to agree with `privacy.json` and the coordinator's
-ledger there. The parties' ledgers record their answers under `run` and `plan_digest`. Bases and centres are bit-for-bit
-identical to those sent to the parties.
+The file is not signed. If it is still in its run folder, it has to agree with that folder's `privacy.json` and the
+coordinator's ledger. The parties' ledgers record their answers under `run` and `plan_digest`. Bases and centres are
+bit-for-bit identical to those sent to the parties.
 """
 
 import json
@@ -30,7 +30,7 @@ SETTING = "method.census"
 
 _D = TypeVar("_D", bound=Document)
 _OPEN = {"spent", "statement", "not_covered"}
-"""Fields that change while a run is under way, or that state other fields in words."""
+"""Fields that change while a run is under way, or that express other fields in words."""
 _ROUNDING = 1e-6
 
 
@@ -109,7 +109,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Raise a ConfigError if answers are not finite, or are to questions that this version does not have.
+    """Raise a ConfigError if answers are not finite, or belong to questions that this version does not have.
 
     Raises:
         ConfigError: The message names the entry.

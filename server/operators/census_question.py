@@ -39,10 +39,10 @@ FIRST, LISTED = 16, 64
 
 
 def check(settings: CensusSettings, task: Task) -> None:
-    """Raise a ConfigError if the task, or the census of a finished run, rules out the settings.
+    """Raise a ConfigError if the settings do not suit the task or the census of a finished run.
 
     Raises:
-        ConfigError: The settings are ruled out; the message names one of them.
+        ConfigError: The settings are unsuitable; the message names one of them.
     """
     if settings.census is not None:
         task.check_single("method.census", "whose census says which labels occur together", "Ask: method.census=null")
@@ -60,7 +60,7 @@ def check(settings: CensusSettings, task: Task) -> None:
 
 
 def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan one query, or none with a finished run's census; one more if texts have several labels or sections."""
+    """Plan no query if a finished run's census is used; otherwise one, or two for several labels or sections."""
     if settings.census is not None:
         return ()
     units = round(settings.count * GRID)
@@ -89,7 +89,7 @@ def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools:
     Args:
         settings: The method's settings.
         texts: Texts of the first round, with one row for each section or label of a text.
-        written: (n,) the text in each row.
+        written: (n,) the text of each row.
         tools: Tools of the run.
     """
     described = [description or label for label, description in tools.task.labels.items()]

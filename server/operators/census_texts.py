@@ -134,7 +134,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
 
 
 def _section_maker(settings: CensusSettings, write: RequestMaker) -> section_texts.SectionMaker:
-    """Return a function that makes requests for sections: as for a text, but with the text so far and fewer words."""
+    """Return a function that requests a section: as for a whole text, but with the text so far and fewer words."""
 
     def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
         request = write(order, 1, generator)

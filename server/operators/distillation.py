@@ -24,18 +24,19 @@ from server.operators.census import Floats, Vectors, posteriors
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
 _MOST_CORRECTION = 4.0
-"""Largest correction factor for a label's probabilities, so that a label without texts does not take over other
-texts."""
+"""Largest correction factor for a label's probabilities, so that a label without texts does not take over the texts of
+other labels."""
 _ERRORS = 2.0
 _MOST_TEXTS = 600
-"""Maximum number of texts from which the softness is chosen; if there are more, evenly spaced ones are used to save
-time."""
+"""Maximum number of texts from which the softness is chosen; if there are more texts, evenly spaced ones are used to
+save time."""
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """Return the least softness at which students' agreement with the teacher is within two standard errors of the top.
+    """Return the least softness whose student-teacher agreement is within two standard errors of the maximum.
 
-    Near its maximum, agreement varies little, and a student that reads words learns more from sharper probabilities.
+    Near its maximum, the agreement varies little, and a student that reads words learns more from sharper
+    probabilities.
 
     Args:
         vectors: (n, dim) texts.

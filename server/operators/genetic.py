@@ -1,6 +1,6 @@
 """DPGA-TextSyn's genetic operators, as requests for new texts (section 3.4).
 
-A child is written by the model of its only or first parent. It has its parents' label and mean length.
+A child is written by the model of its only or first parent. The child has its parents' label and mean length.
 """
 
 from collections.abc import Callable, Iterator, Sequence

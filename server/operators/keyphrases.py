@@ -71,7 +71,7 @@ def draw_frequencies(
     """Draw the frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
 
     Each of j blocks has an effective squared norm of 1/j, so that one bandwidth serves sequences of any length (section
-    A.2, bandwidth selection). The vectors have norm 1, so the frequencies include that factor.
+    A.2, bandwidth selection). The vectors have norm 1, so the frequencies include the factor 1/sqrt(j).
     """
     rows = spec.features // 2 if spec.paired else spec.features
     blocks = max(1, spec.prefix)
@@ -196,7 +196,7 @@ def iterative(
 def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
     """Return the number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
 
-    "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the smallest power of two that is at least K,
+    "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the smallest power of two that is at least K, which gives
     ceil(log2 K) sketches, so that no prefix is padded with more blocks than it has.
     """
     if ensemble == "linear":
@@ -205,7 +205,7 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """Draw column indices, (rows, count), in proportion to each row's positive weights, or uniformly if it has none.
+    """Draw column indices, (rows, count), in proportion to each row's positive weights, or uniformly if a row has none.
 
     Returns:
         The indices, and the number of those that were drawn uniformly.

@@ -6,7 +6,7 @@ the noised answer:
 
 1. the size k of a set, in proportion to the numbers of records with k labels;
 2. its labels one after the other, each in proportion to the number of its records times its lift with every label
-   already in the set. The lift states how much more often the two labels occur together than they would in sets of
+   already in the set. The lift of two labels states how much more often they occur together than they would in sets of
    these sizes if labels were independent.
 
 Numbers of pairs are shrunk towards those expected of independent labels, by the fraction of their scatter around the
@@ -39,8 +39,8 @@ NAME = "label sets"
 
 Floats = NDArray[np.float64]
 _LEAST = 0.05
-"""Smallest number of records with a label for drawing sets, as a fraction of the mean, so that noise removes no
-label."""
+"""Lower bound on the number of records with a label when sets are drawn, as a fraction of the mean, so that noise
+removes no label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,8 +79,8 @@ def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
 
     Each end comes from a separate noised search, which at a party with few records often stops too early, at any
     length. This affects the extremes over all parties, but hardly the medians; the same holds for one dishonest party.
-    In return, lengths that occur only at a minority of the parties may be outside the range. Lengths below the range
-    count as its shortest length; lengths above it are ignored.
+    The drawback is that lengths which occur only at a minority of the parties may be outside the range. Lengths below
+    the range count as its shortest length; lengths above it are ignored.
     """
     low, high = (float(np.median(side)) for side in ends.T)
     low, high = sorted((min(max(0.0, low), cap), min(max(0.0, high), cap)))
@@ -94,8 +94,8 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
 
     Returns:
         (count - 1,) edges of all bins, and the spans of the bins within the range. The last bin, for longer texts, is
-        never among them. If the range has fewer lengths than there are bins, a bin is one word wide and further bins
-        are ignored.
+        never among them. If the range has fewer lengths than there are bins, a bin is one word wide and the remaining
+        bins are ignored.
     """
     low, high = span
     # The last bin is for texts longer than the range.
@@ -115,7 +115,7 @@ def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int
 def list_keywords(
     tools: Tools, labels: Sequence[str], count: int, *, temperature: float
 ) -> tuple[dict[str, list[str]], Written, list[str]]:
-    """Return subtopics of each label, of which each model lists an equal part.
+    """Return subtopics of each label; every model lists an equal part of them.
 
     Args:
         tools: Task, models and experiment seed.
@@ -159,7 +159,7 @@ def keyword_shares(
     Args:
         votes: Noised votes for the keywords of all labels, in order.
         keywords: Keywords, keyed by label.
-        softmax: Temperature in votes: with this many more votes a keyword is e times as likely.
+        softmax: Temperature in votes: a keyword with this many more votes than another is e times as likely.
     """
     shares, start = {}, 0
     for label, phrases in keywords.items():

@@ -33,7 +33,7 @@ class PartyTexts(PartyTextsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """An empty mapping, as the parties write all texts."""
+        """An empty mapping, because the parties write all texts."""
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:

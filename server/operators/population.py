@@ -8,9 +8,9 @@ belongs to the records is
 
     1 / (1 + exp(-(v - (m + m0) / 2) . (m - m0) / s^2)),
 
-which is Fisher's discriminant. It replaces the probability of a label: texts with the highest probability are the next
-exemplars, and models with a higher mean probability write more texts. If shrinkage leaves no offset, the probability is
-1/2 for all texts.
+which is Fisher's discriminant. This probability replaces that of a label: texts with the highest probability are the
+next exemplars, and models with a higher mean probability write more texts. If shrinkage leaves no offset, the
+probability is 1/2 for all texts.
 
 If texts have several labels, each label is such a population: its records are compared with the first-round texts that
 were requested with it. Labels are not compared with each other, since they do not exclude one another.

@@ -3,8 +3,8 @@
 Everything here is a function of the coordinator's texts and of noised numbers, so nothing can cost privacy.
 
 Each question counts every record once, and all counts have equal noise. The counts are divided by one estimate of the
-number of records, and then replaced by the nearest distribution. A term's proportion is its count divided by the same
-estimate, limited to [0, 1].
+number of records; the results for each question are then replaced by the nearest distribution. A term's proportion is
+its count divided by the same estimate, limited to [0, 1].
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Aims:
-    """Estimated proportions of the records: those with each answer to each question, then those with each term.
+    """Estimated proportions of the records with each answer to each question, followed by those with each term.
 
     Attributes:
         numbers: The released numbers.
@@ -103,8 +103,8 @@ def _distribution(values: Floats) -> Floats:
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
     """Return the indices of `size` rows, ascending, whose mean features come close to the proportions.
 
-    Rows are removed one at a time, each time the row without which the sum of squared differences, each divided by its
-    variance, is smallest. A very noisy proportion therefore hardly counts.
+    Rows are removed one at a time. Each step removes the row whose removal leaves the smallest sum of squared
+    differences from the proportions, each divided by its variance. A very noisy proportion therefore hardly counts.
 
     Args:
         features: (n, F) of 0 and 1.

@@ -1,7 +1,7 @@
 """Requested labels as evidence: how often texts have the label that was requested of their model.
 
-The means of a census assign a label to each text. Let A be the proportion of a model's texts for which this is the
-requested label, t the proportion of texts to which the means assign the right label, and r the proportion of the
+The means of a census assign a label to each text. Let A be the proportion of a model's texts whose assigned label is
+the requested one, t the proportion of texts to which the means assign the right label, and r the proportion of the
 model's texts that really have the requested label. If the errors of the means are independent of the model, A is the
 product t r, so that r is A/t. And t can be computed from released numbers and public texts: points are drawn about the
 estimated means, with the scatter of the texts that are assigned the same label, and classified by means to which the
@@ -20,10 +20,11 @@ import numpy as np
 from server.operators.census import Census, Estimates, Floats, Labels, Vectors, label_means, posteriors
 
 TRUSTED = 0.8
-"""Least reliability of a model at which its requested labels count: below it, counting them reduces accuracy."""
+"""Least reliability of a model at which its requested labels count as evidence; below it, they would reduce
+accuracy."""
 ZERO_SHOT = 0.6
 """Least reliability of a model at which it is prompted without exemplars, since a noisy census may choose wrong
-ones."""
+exemplars."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 

@@ -1,8 +1,8 @@
 """Texts in sections: the order of the sections, and texts that are written section by section.
 
-Before its first round, a method sends one query for the number of records that begin with each section, have each
-section directly after each other one, and end with each section (`common/queries/section_order.py`). For each text a
-sequence of headings is drawn from these noised numbers:
+Before its first round, a method sends one query for the number of records that begin with each section, that end with
+each section, and in which a section directly follows another, for each pair (`common/queries/section_order.py`). For
+each text a sequence of headings is drawn from these noised numbers:
 
 1. its headings, each drawn with a probability equal to the proportion of records that have it, up to the maximum number
    per text;
@@ -10,8 +10,8 @@ sequence of headings is drawn from these noised numbers:
    end, by importance sampling: several orders are drawn heading by heading, and one of them is selected. The chain
    alone would end texts early, since it does not take into account which headings a text still lacks.
 
-Numbers are shrunk towards those expected if each section were independent of the one before, by the fraction of their
-scatter around the expected numbers that noise explains (empirical Bayes), like those of pairs of labels
+Numbers are shrunk towards those expected if each section were independent of the preceding section, by the fraction of
+their scatter around the expected numbers that noise explains (empirical Bayes), as the numbers of pairs of labels are
 (`label_sets.py`). Information on which headings occur together, and on dependencies between sections that are not
 adjacent, is lost.
 
@@ -208,7 +208,7 @@ def row_texts(candidates: Sequence[Candidate]) -> list[str]:
 
 
 def under(candidate: Candidate, heading: str) -> str:
-    """Return the part of a text that is an exemplar for a heading: its section, or all of a text without sections."""
+    """Return a text's exemplar for a heading: the section under it or, if the text has no sections, all of the text."""
     if candidate.sections is None:
         return candidate.text
     return next(candidate.text[part.start : part.end] for part in candidate.sections if part.heading == heading)

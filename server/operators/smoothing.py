@@ -1,8 +1,8 @@
 """Smoothed votes: ridge regression of noised votes on the candidates' public embeddings, separately for each label.
 
-Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near similar
-candidates. A regression on the embeddings therefore keeps most of the votes and little of the noise. It is a function
-of public texts and of votes that are already noised, so it costs no privacy.
+Noise is independent from one candidate to the next. Votes are not independent, since records near a candidate are also
+near similar candidates. A regression on the embeddings therefore keeps most of the votes and little of the noise. The
+regression is a function of public texts and of votes that are already noised, so it costs no privacy.
 
 Let u_i be the principal directions of the centred embeddings of a label's n candidates, and l_i the squares of their
 singular values, scaled to mean 1 over the at most n - 1 directions. The label's votes, minus their mean, are modelled
@@ -10,11 +10,11 @@ as
 
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
-The best prediction of the sum is ridge regression with penalty v / s. Neither v nor s is a setting; both are common to
-all labels. v is at least the variance of the noise, and exceeds it by the part of the votes that embeddings do not
-explain, such as the random selection of the few records that voted. Predictions are averaged over a grid of s and v, up
-to the scores' own variance, weighted by their marginal likelihood. Laplace noise is treated as Gaussian noise of the
-same variance.
+The best prediction of the sum is obtained by ridge regression with penalty v / s. Neither v nor s is a setting; both
+are common to all labels. v is at least the variance of the noise, and exceeds it by the part of the votes that
+embeddings do not explain, such as the random selection of the few records that voted. Predictions are averaged over a
+grid of s and v, up to the scores' own variance, weighted by their marginal likelihood. Laplace noise is treated as
+Gaussian noise of the same variance.
 
 A regression makes similar errors for similar candidates. If votes are nearly all noise, the candidates of a label that
 it rates best all lie in one random region, which is worse than random candidates. Half of the prior is therefore on the
@@ -69,8 +69,8 @@ def smoothed(
 
     Returns:
         Smoothed scores in votes, in the shape of `scores`. Scores are returned unchanged if there is no noise or all
-        are equal; the scores of a label are returned unchanged if it has a single candidate or identical vectors. The
-        predicted mean of a label is the mean of its scores, but at least 0, as votes are counts.
+        are equal; the scores of a label are returned unchanged if the label has a single candidate or identical
+        vectors. The predicted mean of a label is the mean of its scores, but at least 0, as votes are counts.
     """
     if noise == 0:
         return scores

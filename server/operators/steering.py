@@ -22,7 +22,7 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
     The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least
     `size` of them, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
-    texts from others.
+    texts from other models.
 
     Args:
         posterior: (n, C) probability of each label for each text.
@@ -51,9 +51,10 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
     """Return the relative number of the next round's texts that each label needs, (C,), above 0.
 
-    The target for a label is the average of an equal part of all texts, including those to come, and its estimated
-    proportion of them. The label needs the difference between this target and its present number of texts, counted by
-    most probable label, but at least a quarter of an equal part of the coming texts.
+    The target for a label is the average of two numbers of texts: an equal part of all texts, including those to come,
+    and the label's estimated proportion of all these texts. The label needs the difference between this target and its
+    present number of texts, counted by most probable label, but at least a quarter of an equal part of the coming
+    texts.
 
     Args:
         posterior: (n, C) probability of each label for each text so far.
@@ -81,7 +82,7 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
     """Return each text's most probable label, (n,); a label without texts gets the text most probable for it.
 
-    That text is never taken from a label that has only one.
+    That text is never taken from a label that has only one text.
     """
     labels = posterior.argmax(axis=1)
     for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 128
-"""Number of rows of cosines computed at once: with fewer, the matrix product is slow; with more, many are never
-used."""
+"""Number of rows of cosines computed at once: with fewer rows, the matrix product is slow; with more, many cosines are
+never used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +29,21 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Choose elites by walking over candidates in order of votes and dropping any with a cosine to an elite above tau.
+    """Choose elites by walking over candidates in order of votes, dropping any whose cosine to an elite exceeds tau.
 
     The walk stops at `count` elites. If it finds fewer, it is repeated with tau + step, tau + 2 step, and so on, up to
     1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However, a walk
     is abandoned as soon as the taken and the remaining candidates together are too few. The cosines of a taken
-    candidate to those after it are computed when the first walk takes it, in float64, so that the order of summation
-    has no effect, and reused by later walks: at most n^2 / 2 cosines, 400 MB for 10,000 candidates.
+    candidate to all later candidates are computed when the first walk takes it, in float64 so that the order of
+    summation has no effect, and are reused by later walks. There are at most n^2 / 2 cosines, 400 MB for 10,000
+    candidates.
 
     Args:
         votes: (n,) noisy votes; ties go to the lower index.
         vectors: (n, dim) float32, unit norm.
         count: Number of elites.
         tau: Initial threshold.
-        step: Increment of the threshold; 0 keeps tau, and there may be fewer elites.
+        step: Increment of the threshold. With 0, tau stays the same, and there may be fewer than `count` elites.
 
     Returns:
         `count` elites, or all n candidates if n is smaller; with step 0, the elites that one walk finds.
@@ -60,7 +61,7 @@ def suppress(
 
 
 def self_similarity(vectors: NDArray[np.float32]) -> float | None:
-    """Return the mean cosine of all pairs of (n, dim) unit vectors, the paper's diversity; None for fewer than two."""
+    """Return the mean cosine of all pairs of (n, dim) unit vectors, the paper's diversity; None if n is below 2."""
     n = len(vectors)
     if n < 2:
         return None

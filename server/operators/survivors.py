@@ -1,8 +1,8 @@
 """Choice of surviving candidates for each label, and of the number of variations of each (Aug-PE; PrE-Text).
 
-Both are functions of votes that are already noised, so nothing here can cost privacy. Only candidates with votes above
-the threshold become parents. Noise alone gives a score above zero to half of the candidates that have no votes; a
-threshold of about the noise's sigma excludes most of them.
+Both choices are functions of votes that are already noised, so nothing here can cost privacy. Only candidates with
+votes above the threshold become parents. Noise alone gives a score above zero to half of the candidates that have no
+votes; a threshold of about the noise's sigma excludes most of them.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ def choose(
         votes: (n,) noisy votes.
         labels: (n,) in [0, C).
         counts: Number of parents to choose for each of C labels.
-        select: "rank": the candidates with the most votes, as far as these exceed the threshold. "sample": `counts`
-            draws with replacement, in proportion to the votes above the threshold. In either case, if no votes exceed
-            the threshold, parents are drawn uniformly without replacement, with a note.
+        select: "rank": the candidates with the most votes, among those whose votes exceed the threshold. "sample":
+            `counts` draws with replacement, in proportion to the votes above the threshold. In either case, if no votes
+            exceed the threshold, parents are drawn uniformly without replacement, with a note.
         threshold: Number of votes that a parent must exceed.
         rng: Source of randomness.
         task: Task, which provides the names of the labels.

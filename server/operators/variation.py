@@ -169,8 +169,8 @@ def look_ahead(
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
     """Return the vectors that represent the candidates in the votes: (candidates, dimensions) float32, unit norm.
 
-    Each is the mean embedding of a candidate's variations, scaled to norm 1; or the candidate's own embedding if it has
-    no variations or if they cancel out.
+    Each vector is the mean embedding of a candidate's variations, scaled to norm 1. If there are no variations, or if
+    they cancel out, the vector is the candidate's own embedding.
     """
     own_vectors = tools.embed([candidate.text for candidate in candidates])
     texts = list(dict.fromkeys(text for variations in ahead.values() for text in variations))

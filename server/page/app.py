@@ -94,7 +94,7 @@ def _plan(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _figures(request: Request, settings: CoordinatorSettings) -> Response:
-    """Return only the figures of a draft, for the page's script; nothing while a run is being planned or started."""
+    """Return only the figures of a draft, for the page's script; empty while a run is being planned or started."""
     if not _acting.acquire(blocking=False):
         return Response(status_code=HTTPStatus.NO_CONTENT)
     try:

@@ -1,7 +1,8 @@
 """`caucus-coordinator page`: the coordinator's page on this machine.
 
-It is served like a hospital's page, on 127.0.0.1, or on an address that is specified with a certificate and a password
-(`common/page/address.py`). The runs that it starts are executed by Flower, so they continue when the page is closed.
+The page is served like a hospital's page, on 127.0.0.1, or on an address that is specified with a certificate and a
+password (`common/page/address.py`). The runs that it starts are executed by Flower, so they continue when the page is
+closed.
 """
 
 import argparse

@@ -41,7 +41,7 @@ OWN_TASK = ("labels", "test", "public_text")
 TEXTS = ("test", "public_text", "purpose", "recipient")
 """Fields with words or a path, which are quoted so that Hydra reads any content as text."""
 MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
-"""Methods that a coordinator can run, keyed by name; the others are baselines of simulations."""
+"""Methods that a coordinator can run, keyed by name; all other methods are baselines of simulations."""
 SECTIONS = {"task": LabelledFilesSettings, "privacy": Privacy, "federation": Federation, "": Settings}
 """Class that documents a setting outside the method, keyed by the section's name."""
 
@@ -71,7 +71,7 @@ class Draft:
         """Return a draft without a name, with the overrides that the run in this folder was started with.
 
         Raises:
-            CheckpointError: They were not stored, since `steer` or an earlier version made the run.
+            CheckpointError: The overrides were not stored, since `steer` or an earlier version made the run.
         """
         if not (run / OVERRIDES).is_file():
             raise CheckpointError(OVERRIDES, expected="a file", got="none", where=run, do="Draft a new run")
@@ -151,12 +151,12 @@ def _warnings(composed: Settings) -> Iterator[str]:
 
 
 def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
-    """Return the facts about a draft that can be computed while the user is typing; errors are those of `planned`."""
+    """Return the facts about a draft that can be computed while the user is typing; raise the errors of `planned`."""
     return at_a_glance(with_hospitals(settings, draft.overrides()))
 
 
 def explained(draft: Draft) -> dict[str, str]:
-    """Return a sentence on each field of `SETTINGS` except the method, for the draft's method or else the first one."""
+    """Return a sentence on each field of `SETTINGS` but the method, for the draft's method or, if none, the first."""
     method = MADE.get(draft.fields["method"], METHODS[0])
     sentences = {}
     for field, setting in SETTINGS.items():

@@ -7,7 +7,7 @@ from server.report.write import show_duration, show_number
 
 
 def number(value: object) -> str:
-    """Return a number as reports show it, with narrow spaces, as commas mark decimals in German and French."""
+    """Return a number as in reports: with narrow spaces, not commas, which mark decimals in German and French."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return show_number(value).replace(",", "\u202f")

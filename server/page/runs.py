@@ -49,8 +49,8 @@ class Costs:
         delta: The delta at which `planned` and `spent` are computed.
         money: Money spent on remote models; None if no price is known.
         tokens: Number of tokens of remote models.
-        most_money: Cap on the money; None: no cap.
-        most_tokens: Cap on the number of tokens; None: no cap.
+        most_money: Cap on the money; None if there is no cap.
+        most_tokens: Cap on the number of tokens; None if there is no cap.
         seconds_left: Seconds that the remaining rounds will take if they are like the rounds so far; None if unknown.
         money_left: Money that the remaining rounds will cost if they are like the rounds so far; None if unknown.
     """
@@ -83,7 +83,7 @@ class Run:
         plots: Plots of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
         steered: Whether `caucus-coordinator steer` made the run.
-        rejected: Whether resuming the run does not help.
+        rejected: Whether resuming the run would not help.
         has_report: Whether there is a report.
         can_be_drafted: Whether its settings can be copied to a new draft.
         sending: The hospitals that have its texts; None if the run is not complete, or if its texts are not sent to

@@ -1,14 +1,15 @@
 """Calibration of a plan without noise: distribution of epsilon over the queries, and the noise that each query needs.
 
 Each query first gets the noise with which its answers alone cost its fraction of epsilon, at the full delta. All
-queries together then cost less than epsilon, since losses add up more slowly than their bounds (or, with several
-Gaussian queries, about epsilon). All scales are therefore multiplied by one factor, found by bisection, with which the
-whole plan costs epsilon. Queries that have to be pure keep their noise: at the plan's delta, a Laplace answer with many
-coordinates would get a fraction of that noise and, without a delta, cost several times its fraction of epsilon.
+queries together then cost less than epsilon (or, with several Gaussian queries, about epsilon), since losses add up
+more slowly than their bounds. All scales are therefore multiplied by one factor, found by bisection, with which the
+whole plan costs epsilon. Queries that have to be pure keep their noise: if it were calibrated at the plan's delta, a
+Laplace answer with many coordinates would get only part of that noise and would, without a delta, cost several times
+its fraction of epsilon.
 
 An unproven query makes the plan's epsilon infinite. The other queries are then calibrated for their fractions of
-epsilon as if the unproven query did not exist, and that query gets the noise that its paper uses for its fraction of
-epsilon, if the paper uses any.
+epsilon as if the unproven query did not exist, and that query gets the noise that its paper uses for this fraction of
+epsilon, if the paper uses any noise.
 """
 
 import math
@@ -31,10 +32,10 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
     Args:
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: Epsilon of everything that the plan can release in all attempts, except queries without a proof.
-            Infinite: no noise.
-        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison:
-            its proof holds only for epsilon < 1, and `guarantee.verify` computes its true cost.
+        epsilon: Epsilon of everything that the plan can release in all attempts, except queries without a proof. If it
+            is infinite, no noise is added.
+        calibration: "tight", or "paper" for comparison. "paper" is the classical Gaussian mechanism with the papers'
+            sensitivity; its proof holds only for epsilon < 1, and `guarantee.verify` computes its true cost.
 
     Raises:
         ConfigError: A value is out of range, or the queries' fractions of epsilon do not add up to 1.

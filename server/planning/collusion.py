@@ -4,7 +4,8 @@ A hospital that helps reveals its own noise share to the coordinator, so that on
 sum. A plan that expects no help has a larger epsilon against such a coalition; a plan that expects c helping hospitals
 increases each noise share, so that a sum over all L hospitals, with D dropouts allowed, has sqrt((L - D) / (L - D - c))
 times the noise of a plan that expects none. Signals grow with L, but the noise of a sum hardly does, so a few more
-hospitals with the same number of records each make up for the larger noise, although more of them may then help.
+hospitals with the same number of records each make up for the larger noise, although more hospitals may then help the
+coordinator.
 """
 
 import math
@@ -23,9 +24,9 @@ class Collusion:
         helping: Number of hospitals that may help the coordinator, as the plan's masks assume.
         planned: Number of helping hospitals that the plan's noise allows for (`federation.colluders`).
         epsilon: Epsilon against the coordinator and the helping hospitals; infinite if the masks are not secure against
-            so many.
-        noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to the same
-            in a plan that expects none; None if no hospital's noise would remain.
+            so many helping hospitals.
+        noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to that in
+            a plan that expects no help; None if no hospital's noise would remain.
         hospitals: Number of additional hospitals that restore the signal-to-noise ratio of a plan that expects no help;
             None if no hospital's noise would remain.
     """

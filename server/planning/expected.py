@@ -5,7 +5,7 @@ the mechanism adds to that number. M is the expected total number of records: a 
 Records are assumed to be spread evenly over labels, candidates and parties; with Poisson subsampling at rate q, M is
 multiplied by q.
 
-    query                 signal                                                   noise, s of one number of a sum
+    query                 signal                                                   noise (s: of one number of a sum)
     votes                 M (2 - 2^(1-r)) / n votes for one of n candidates,       s
                           r = min(Q, n / C)
     class sums            0.4 M / C radii, along a direction in which the mean     s
@@ -29,8 +29,8 @@ multiplied by q.
 Here C is the number of labels, L the number of parties, U the number of planned survivors, Q the number of votes per
 record in each direction (`VotesSpec.top`) and c the number of choices per party. p = 1 / (n + (K - n) e^(-1/b)) is the
 probability of choosing a given one of the n (out of K) abstracts that a record is near to, and p' = p e^(-1/b) is the
-probability of choosing any other one. The noise of a sum is stated for a round in which no party is missing: its scale,
-sqrt(2) b for Laplace noise, times sqrt(L / U), since all L parties add a U-th of the variance.
+probability of choosing any other one. The noise of a sum is stated for a round in which no party is missing: it is the
+scale (for Laplace noise, sqrt(2) b) times sqrt(L / U), since each of the L parties adds a U-th of the variance.
 
 Operations on many numbers together are not included: the votes for all texts of a model, or votes smoothed over similar
 texts, have more signal than the votes for a single candidate.
@@ -74,7 +74,7 @@ class Expected(NamedTuple):
     Attributes:
         signal: Expected contribution of the records.
         noise: Standard deviation of the noise.
-        unit: Unit of both, in the plural, such as votes per candidate.
+        unit: Unit of the signal and the noise, in the plural, such as votes per candidate.
     """
 
     signal: float

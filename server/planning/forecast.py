@@ -90,7 +90,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """Return a query for abstracts with each party's number of texts multiplied by `share`; leave others unchanged."""
+    """Multiply each party's number of texts by `share` in a query for abstracts; return any other query unchanged."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
@@ -111,11 +111,12 @@ def forecast(
     Args:
         method: The method to rehearse.
         task: The public description of the data.
-        plan: The plan of its queries.
+        plan: The plan of the method's queries.
         providers: Language models, keyed by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Number of dimensions of the encoder's vectors.
-        records: Expected total number of records; None: so many that noise does not change the requested lengths.
+        records: Expected total number of records. If None, so many are assumed that noise does not change the requested
+            lengths.
 
     Returns:
         The figures in the form for JSON, with `texts`, the maximum number of texts that the run requests. A model's

@@ -148,9 +148,9 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
     """Return the root mean square errors that noise adds to a sketched density, times the label's number of records.
 
-    The result is None for any other query, or without noise. The errors are those of the plan and, for comparison,
-    those of both mechanisms in their best setting at this query's fraction of epsilon: single features with pure
-    Laplace noise, and paired features with Gaussian noise.
+    The result is None if the query is for anything but a sketch, or has no noise. The errors are those of the plan and,
+    for comparison, those of both mechanisms in their best setting at this query's fraction of epsilon: single features
+    with pure Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:

@@ -24,14 +24,14 @@ _LARGE_DELTA = 1e-3
 def colluders(secagg: Secagg, parties: int) -> int:
     """Return the number of parties assumed to reveal their noise to the coordinator, unless the settings specify it.
 
-    If the coordinator is not trusted, this is the number against which the masks are secure, as hospitals assume.
-    Otherwise the coordinator is assumed to follow the protocol and to act alone.
+    If the coordinator is not trusted, it is the number of colluders against which the masks are secure, as hospitals
+    assume. Otherwise the coordinator is assumed to follow the protocol and to act alone.
     """
     return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """Return a warning if δ exceeds 1 / `number`, the number of records or users; no warning if it is 0 or None."""
+    """Return a warning if δ exceeds 1 / `number`, the number of records or users; none if `number` is 0 or None."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
@@ -54,7 +54,7 @@ def make_plan(
 ) -> Plan:
     """Price and calibrate all queries of `method`, and that of a federated evaluation if it gets a fraction of epsilon.
 
-    A single party cannot hide among others, so it adds all of the noise itself, and there are no masks. If the
+    A single party cannot hide among other parties, so it adds all of the noise itself, and there are no masks. If the
     coordinator is not trusted, `roster` is the hex digest of the parties' identities.
 
     Raises:

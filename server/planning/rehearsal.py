@@ -147,7 +147,7 @@ class Rehearsal:
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
-        """Return the range that each party's search finds; with few records, noise may end it before the cap."""
+        """Return the range that each party's search finds; with few records, noise may end a search before the cap."""
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))

@@ -16,12 +16,12 @@ from common.queries.votes import VotesSpec
 from server.planning.expected import TERMS, Expected, Setting, expected
 
 HOPELESS = 0.5
-"""Signal-to-noise ratio below which an answer counts as noise: a candidate with the expected votes is ranked below one
-without any with probability above Phi(-0.5 / sqrt(2)) = 0.36, and candidates that differ by less are misranked even
-more often."""
+"""Signal-to-noise ratio below which an answer counts as noise: with probability above Phi(-0.5 / sqrt(2)) = 0.36, a
+candidate with the expected votes is ranked below a candidate without votes. Candidates that differ by less are
+misranked even more often."""
 CLEAR = 3.0
-"""Signal-to-noise ratio from which an answer counts as clear: one such pair in 60 is misranked, Phi(-3 / sqrt(2)) =
-0.017."""
+"""Signal-to-noise ratio from which an answer counts as clear: one in 60 such pairs of candidates is misranked (Phi(-3 /
+sqrt(2)) = 0.017)."""
 
 _STEP = 1.1
 """Ratio between successive numbers of records tried. If a signal falls with more records, its peak is wider than this
@@ -155,7 +155,7 @@ def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
-    """Return a sentence on each query for which answers will be noise or weak, or the signal cannot be estimated."""
+    """Return a sentence on each query whose answers will be noise or weak, or whose signal cannot be estimated."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 

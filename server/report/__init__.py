@@ -13,7 +13,7 @@
     plots.py          layout of lines and bars
     dots.py           layout of a map
     run_plots.py      the plots of one run
-    write.py          templates to files
+    write.py          rendering of templates into files
     tensorboard.py    the figures of each round as event files
     templates/        the pages (of a run, of a sweep), pictures of plots, their parts, styles and script
 

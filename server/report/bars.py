@@ -1,7 +1,7 @@
 """The verdict's figures as bars: each figure of its sentences, with a name and its 95 % interval.
 
-Accuracies (micro F1 for texts with several labels) are drawn on a scale from 0 to 1. Without labels the bars show the
-distances of equally large sets of texts from real texts, on a scale that ends at the largest distance.
+Accuracies (micro F1 for texts with several labels) are drawn on a scale from 0 to 1. If texts have no labels, the bars
+show the distances of equally large sets of texts from real texts, on a scale that ends at the largest distance.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def bars(metrics: Metrics) -> Bars:
 
 
 def _shares(metrics: Metrics) -> Iterator[Bar]:
-    """Yield the bars of accuracies: first what the hospitals add, then all texts and the references."""
+    """Yield the bars of accuracies: first those that show what the hospitals add, then all texts and references."""
     measured, gain = accuracies(metrics), metrics.label_sets.gain if metrics.label_sets else metrics.gain
     alike, without, real, released = _intervals(metrics)
     whole = f"all {_number(measured.trained_on)}synthetic texts"

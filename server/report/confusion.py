@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from server.documents.files import Document
 
 MOST = 10
-"""Largest number of labels of a matrix on the page, and number of confusions that it lists in place of a larger one."""
+"""Largest number of labels for which the page shows a matrix, and number of confusions that it lists in place of a
+larger matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confused(Document):
-    """Test texts of one label that the classifier gives another.
+    """Test texts of one label to which the classifier gives another label.
 
     Attributes:
         label: The right label.
-        predicted: The other label.
-        texts: Number of the texts.
+        predicted: The label that the classifier gives.
+        texts: Number of these test texts.
         tested: Number of all test texts of the right label.
     """
 
@@ -33,7 +34,7 @@ class Confusion(Document):
 
     Attributes:
         trained_on: Number of the synthetic texts that the classifier was trained on; None if unknown.
-        labels: The labels of rows and columns; empty for more than `MOST`, or if nothing was measured.
+        labels: The labels of rows and columns; empty if there are more than `MOST` labels, or if nothing was measured.
         letters: A letter for each label, for the head of its column.
         counts: (labels, labels) number of test texts for each right label and each predicted one.
         most: The most frequent confusions, at most `MOST`, the most frequent first.
@@ -53,7 +54,7 @@ def confusion(
 
     Args:
         matrix: Number of test texts for each right label and each predicted one, without zeros.
-        order: Labels in the order of the page; further ones follow.
+        order: Labels in the order of the page; labels that are missing here follow.
         trained_on: See `Confusion`.
     """
     measured = {*matrix, *(predicted for row in matrix.values() for predicted in row)}

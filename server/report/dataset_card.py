@@ -38,7 +38,7 @@ COLUMNS = {
     "text, and `type`, one of the types below",
     "sections": "the sections of the text, in order: `start` and `end` in Unicode code points, and `heading`",
 }
-"""Description of each column, by name. Only texts that have what the last three say have these columns."""
+"""Description of each column, by name. The last three exist only for texts that have what they describe."""
 MARKED = {"spans": "type", "sections": "heading"}
 """Columns that are lists of objects, each with `start`, `end`, and a field of this name; public texts have none."""
 ATTESTED = (
@@ -59,10 +59,10 @@ class Terms:
 
     Attributes:
         license: Licence of the synthetic texts: an identifier that hubs use, or the address of the licence's text.
-        public_license: Licence of the public texts, in the same form; None: the public texts are left out.
-        language: Code of the texts' language, such as "en"; None: not stated.
-        creator: Name of the organization that publishes the texts; None: not stated.
-        repository: Name of the repository on a hub, OWNER/NAME; None: not stated.
+        public_license: Licence of the public texts, in the same form. If None, the public texts are left out.
+        language: Code of the texts' language, such as "en"; None if not stated.
+        creator: Name of the organization that publishes the texts; None if not stated.
+        repository: Name of the repository on a hub, OWNER/NAME; None if not stated.
     """
 
     license: str
@@ -84,12 +84,13 @@ class Card:
         started: Day on which the run began; None in earlier versions.
         purpose: Purpose of the texts, as the coordinator states it.
         parties: Number of hospitals.
-        labels: The labels with their public descriptions, in the order of the column `probabilities`; may be none.
+        labels: The labels with their public descriptions, in the order of the column `probabilities`; empty if there
+            are none.
         models: Names of the language models.
         encoder: Name of the encoder.
         texts: Number of synthetic texts.
         public_texts: Number of public texts.
-        spans: The types of spans with their public descriptions; may be none.
+        spans: The types of spans with their public descriptions; empty if there are none.
         columns: Names of the columns of the synthetic texts.
         guarantee: The guarantee in words.
         delta: δ.

@@ -1,6 +1,6 @@
 """Layout of a map: points on a plane by source and label, in the coordinates of `plots.py`.
 
-Labels differ in shape and in colour, sources in shape.
+Labels differ in shape and in colour, sources in whether the shapes are filled.
 """
 
 from collections.abc import Mapping, Sequence

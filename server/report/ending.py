@@ -16,13 +16,13 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and one on spans or sections if it has any.
+    """Yield six lines about a complete run folder, and a line on spans or sections if its texts have any.
 
-    If its texts are refused, a line that says so precedes them.
+    If the run's texts are refused, a line that says so precedes all other lines.
 
     Args:
         run: The run folder.
-        following: The next command; None: the one that measures the texts on other test texts.
+        following: The next command. If None, it is the command that measures the texts on different test texts.
     """
     metrics = Metrics.read(run, []) or Metrics()
     summary = RunSummary.read(run, [])
@@ -78,7 +78,7 @@ def _spans(metrics: Metrics) -> str:
 
 
 def _sections(metrics: Metrics) -> str:
-    """Return how the order and the lengths of sections differ from real texts; empty without sections."""
+    """Return how the order and the lengths of sections differ from those of real texts; empty without sections."""
     found = metrics.finite
     shown = (("synthetic", "order distance"), ("independent", "independent"), ("the plan's order", "plan order"))
     apart = [f"{words} {found[key]:.2f}" for words, name in shown if (key := f"sections: {name}") in found]

@@ -55,14 +55,14 @@ class Facts:
     """Content of a report.
 
     Attributes:
-        run: `run.json`; None if it cannot be read. The same holds for the other documents.
-        privacy: `privacy.json`.
+        run: `run.json`; None if it cannot be read.
+        privacy: `privacy.json`; None if it cannot be read.
         metrics: `metrics.json`; empty if it cannot be read.
         rounds: `rounds.jsonl`, counted from 1.
         texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
         census: The numbers of `census.json`; None without a census.
-        config: `config.yaml`.
+        config: `config.yaml`; None if it cannot be read.
         synthetic: Points of the texts on the map; empty if there is no map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
         problems: Files that could not be read, with the reasons.
@@ -103,7 +103,7 @@ class Facts:
 
     @property
     def lead(self) -> str:
-        """Sentences below the title: whether it is a simulation, and what the models and the hospitals did."""
+        """Sentences below the title: whether the run is a simulation, and what the models and the hospitals did."""
         privacy, sentences = self.privacy, []
         if privacy is None:
             return ""
@@ -260,7 +260,7 @@ def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
 def _map(
     run: Path, privacy: Privacy | None, texts: Sequence[Candidate], problems: list[str]
 ) -> tuple[dict[str, list[Point]], Places]:
-    """Return points by label, synthetic and private; private ones are read only in a simulation."""
+    """Return points by label, synthetic and private; private points are read only in a simulation."""
     drawn = TextMap.read(run, problems, needed=False) or TextMap()
     synthetic: dict[str, list[Point]] = {}
     if drawn.points and len(drawn.points) != len(texts):

@@ -66,7 +66,7 @@ def better(name: str) -> str | None:
 
 
 def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
-    """Return the tables of a page, without the figures that it shows elsewhere.
+    """Return the tables of a page, without the figures that the page shows elsewhere.
 
     Args:
         groups: The groups of `metrics.json`.

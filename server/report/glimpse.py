@@ -29,13 +29,13 @@ def glimpse(
 ) -> tuple[Glimpsed, ...]:
     """Return two typical texts, of two labels if there are two, and the text with the rarest words.
 
-    Typical are the texts that are nearest to the most held-out texts or, where this was not measured, texts of median
+    Typical texts are those that are nearest to the most held-out texts or, where this was not measured, texts of median
     rarity. The rarity of a text is the mean of -log p(w) over its words, where p(w) is the proportion of the word among
-    those of all texts. No private record is needed, so this costs no privacy.
+    the words of all texts. No private record is needed, so the choice costs no privacy.
 
     Args:
         texts: The texts of a run.
-        nearest: See `Metrics.nearest_texts`; a number beyond the texts is ignored.
+        nearest: See `Metrics.nearest_texts`; a line beyond the last text is ignored.
         tested: Number of the held-out texts.
 
     Returns:

@@ -21,7 +21,7 @@ class LabelRow(Document):
         label: The label's name.
         texts: Number of its texts.
         share: The label's fraction of the texts' weights; None if there are no texts.
-        words: Median number of words of its texts; None if it has none.
+        words: Median number of words of its texts; None if the label has no texts.
         records: Number of its records; None unless the records are counted.
         record_share: The label's proportion among the records; None if it is not known.
         recall: Fraction of its test texts to which a classifier trained on the texts gives this label; None if it was
@@ -39,11 +39,11 @@ class LabelRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTable(Document):
-    """The table of labels, with their texts and records. Texts and records with several labels count under each.
+    """The table of labels, with their texts and records. A text or record with several labels counts under each.
 
     Attributes:
         records: "counted" for exact numbers of private records, only in a simulation; "noised" for proportions that the
-            method's answers released; None for neither.
+            method's answers released; None if neither is known.
         simulation_only: Whether the records are counted.
         weighed: Whether the texts have different weights.
         rows: The labels.
@@ -101,8 +101,8 @@ def record_shares(
 ) -> tuple[Mapping[str, float], bool]:
     """Return each label's proportion among the records (empty if unknown), and whether the proportions are exact.
 
-    Only a simulation has exact proportions. A method that asks for them has noised proportions in its rounds; if its
-    answers have no noise, the proportions are exact for private records and are not used.
+    Only a simulation has exact proportions. A method that asks for proportions has noised proportions in its rounds. If
+    its answers have no noise, these are exact proportions of private records and are not used.
     """
     if privacy is None:
         return {}, False

@@ -8,7 +8,7 @@ from server.documents.files import Document
 from server.operators.questionnaire import aims_of
 
 TERMS = 12
-"""Number of terms on the page. They are the ones with the largest `LikenessRow.surprise`."""
+"""Number of terms on the page, which shows the terms with the largest `LikenessRow.surprise`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def lines(
         title: See `Frame`.
         note: See `Frame`.
         x_name: See `Frame`.
-        places: Places of the values, such as rounds; with logarithmic axes ascending and above 0.
+        places: Places of the values, such as rounds; ascending and above 0 if the axes are logarithmic.
         values: A value for each place, keyed by the line's name. A missing value, or 0 on a logarithmic axis, leaves a
             gap.
         intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.

@@ -24,7 +24,7 @@ TESTS = {
     "disclosures": "whether the texts disclose more of the records than of records that no run saw",
     "sites": "whether the texts tell one hospital from another",
 }
-"""Groups of figures that test the texts, by title, in words. The groups of the other figures are references."""
+"""Groups of figures that test the texts, by title, in words. All other groups of figures are references."""
 UNSEEN = {
     "disclosures": "what none of its features shows, such as a style, a translation or the same in other words; "
     "records whose text occurs more than once; a few records among many; a person with several records. A hospital "
@@ -57,7 +57,7 @@ def escaped(value: object) -> str:
 
 
 def _worst(facts: Facts) -> dict[str, Any] | None:
-    """Return the label with the lowest recall on test texts, and the mean recall of all labels; None without any."""
+    """Return the label with the lowest recall on test texts, and the mean recall of all labels; None without recall."""
     recalls = {row.label: row.recall for row in facts.labels.rows if row.recall is not None}
     if not recalls:
         return None

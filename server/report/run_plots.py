@@ -66,8 +66,8 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
 
     Args:
         rounds: The rounds.
-        groups: Groups of figures of the whole run; the distance between two sets of real texts is drawn in the plot of
-            the FID.
+        groups: Groups of figures of the whole run. The distance between two sets of real texts is taken from them and
+            drawn in the plot of the FID.
     """
     figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
     names = [name for name in dict.fromkeys(name for group in figures for name in group) if name not in _BOOKKEEPING]
@@ -92,7 +92,7 @@ def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[flo
 
 
 def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]]:
-    """Return each line's values by round. A figure that is a mapping has a line for each key, any other one line."""
+    """Return each line's values by round. A mapping has a line for each key, any other figure one line."""
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
         return {name.replace("_", " "): [finite(value) for value in values]}

@@ -21,7 +21,7 @@ WITHOUT = "the same models without the hospitals"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies(Document):
-    """Accuracy, 0 to 1, on the held-out texts; None if it was not measured. For texts with several labels: micro F1.
+    """Accuracies, 0 to 1, on held-out texts (micro F1 for texts with several labels); None if not measured.
 
     Attributes:
         measure: `ACCURACY`, or `MICRO_F1` in its place.
@@ -64,9 +64,9 @@ class UtilityRow(Document):
     """One classifier in the table of accuracies.
 
     Attributes:
-        trained_on: Training texts in words.
+        trained_on: Description of the training texts.
         texts: Number of texts that it was trained on; None if unknown.
-        tested_on: Test texts in words.
+        tested_on: Description of the test texts.
         tested: Number of test texts; None if unknown.
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
@@ -91,7 +91,8 @@ class Utility(Document):
     Attributes:
         rows: Rows of the table.
         notes: The sentences.
-        measure: `ACCURACY`, or `MICRO_F1`, which then replaces each row's accuracy; the rows then have no macro-F1.
+        measure: `ACCURACY` or `MICRO_F1`. If it is `MICRO_F1`, micro F1 replaces each row's accuracy, and the rows have
+            no macro-F1.
     """
 
     rows: tuple[UtilityRow, ...]
@@ -213,7 +214,7 @@ def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
-    """Yield rows of the zero-shot texts and, if these are fewer than `trained`, of as many of the synthetic texts."""
+    """Yield rows of the zero-shot texts and, if these are fewer than `trained`, of equally many synthetic texts."""
     zero_shot, tested = metrics.zero_shot, metrics.test_records
     if zero_shot is None:
         return
@@ -230,7 +231,7 @@ def _row(
     *classifiers: Classifier | None,
     simulation_only: bool = False,
 ) -> UtilityRow:
-    """Make a row: each figure comes from the first classifier that has it, and the reason from the very first one."""
+    """Make a row: each figure comes from the first classifier that has it, and the reason from the first of all."""
     known = [classifier for classifier in classifiers if classifier]
     accuracy = _first(*(classifier.accuracy for classifier in known))
     return UtilityRow(

@@ -1,10 +1,10 @@
 """Two or three short sentences on a run: its texts compared with the same models without the hospitals, and references.
 
 The first says what the hospitals' answers add: the accuracy with and without them, from equally many texts. The second
-has the 95 % interval of the difference between these two accuracies. The third compares the accuracy with all texts to
-those with real records and by guessing, because even texts half-way between real records and guessing may be no better
-than those that the same models wrote before any answer. Without labels no classifier is trained, and the sentences
-state the distance of the texts from real ones.
+states the 95 % interval of the difference between these two accuracies. The third compares the accuracy from all texts
+with the accuracies from real records and from guessing, because even texts half-way between real records and guessing
+may be no better than texts that the same models wrote before any answer. Without labels no classifier is trained, and
+the sentences state the distance of the texts from real ones.
 
 If a run has no guarantee, the sentences are preceded by the advice to treat its texts as private data.
 """
@@ -18,7 +18,8 @@ from server.guarantee.sides import Guarantee
 from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
-"""Share of the way from guessing to real records from which texts count as nearly as good as real records."""
+"""Fraction of the gap in accuracy between guessing and real records from which texts count as nearly as good as real
+records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +28,8 @@ class Verdict(Document):
 
     Attributes:
         sentence: The verdict: sentences, the first of which says whether the hospitals' answers help.
-        short: The same without the advice on a missing guarantee and without all texts and the references, for a page
-            that shows these elsewhere.
+        short: The verdict without the advice on a missing guarantee and without the sentence on all texts and the
+            references, for a page that shows both elsewhere.
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind the verdict.
         simulation_only: Whether the verdict has a figure that was computed from private records.
@@ -89,7 +90,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
-    """Return a list of accuracies in words: those of `first`, with real records and by guessing."""
+    """Return a list of accuracies in words: those in `first`, then those with real records and by guessing."""
     shown = (*first, ("with real records", measured.real), ("by guessing", measured.majority))
     parts = [f"{_percent(value)} {what}" for what, value in shown if value is not None]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -1,8 +1,8 @@
 """Weaknesses of a run's results, each with advice in a sentence, for the log, the page and `status`.
 
-They follow from the content of a run folder, which is public or released: texts, figures on test texts, noised answers.
-Only a simulation has the records' own labels (`simulations/private_evaluation`), and results from these are marked as
-such.
+The weaknesses follow from the content of a run folder, which is public or released: texts, figures on test texts,
+noised answers. Only a simulation has the records' own labels (`simulations/private_evaluation`), and weaknesses that
+follow from these labels are marked as such.
 
     accuracy     lower end of the 95 % interval not above the fraction of the most frequent label
     gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
@@ -13,11 +13,12 @@ such.
     labels       fractions of texts and records that differ by more than a quarter; labels without any text
     pairs        pairs of labels further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
-    lost texts   more than half of the requested ones
-    disclosures  records are disclosed more often than test texts, according to the test that nothing was learned
+    lost texts   more than half of the requested texts
+    disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
-Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
-warning is also a weakness, until the votes are available: then the measurement replaces the expectation.
+Before the first answer a run warns about queries whose answers noise is expected to drown
+(`server/planning/signal.py`). Such a warning is also a weakness, until the votes are available: then the measurement
+replaces the expectation.
 """
 
 import json
@@ -42,14 +43,14 @@ from server.report.verdict import gained, nearer, points
 from server.report.vote_distributions import Votes
 
 RISE = 2.0
-"""Number of standard errors from which a rise of FID counts: one in 40 is higher by chance. For few texts the error is
-itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
+"""Number of standard errors from which a rise of FID counts: one rise in 40 is larger by chance. For few texts the
+error is itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
 APART = 0.25
 """Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 CROWDED = 1.25
 """Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
 GAP = 0.03
-"""Loss of accuracy, from the released numbers' classifier to the texts, from which it is reported."""
+"""Loss of accuracy, from the released numbers' classifier to the texts, above which a weakness is reported."""
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 
@@ -201,7 +202,7 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
 
 
 def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
-    """Yield weaknesses of the votes of each query over all rounds, and warnings of queries without votes."""
+    """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
     warnings = run.warnings or {}
     answers: dict[str, list[tuple[int, float, float]]] = {}
     for vote in votes:

@@ -26,7 +26,7 @@ from server.report.glimpse import glimpse
 from server.report.plots import Frame
 
 EXAMPLES = 5
-"""Number of texts of each label in the page itself; the search on the page finds the others."""
+"""Number of texts of each label in the page itself; the search on the page finds all texts."""
 
 LONG = 1200
 """Number of characters of a text that are shown before the reader opens it."""

@@ -51,7 +51,7 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
 
 
 def expected_records(settings: Settings) -> int | None:
-    """Return M, the public guess of the total number of records; in a simulation, by default the number it deals out.
+    """Return M, the public guess of the total number of records; by default, in a simulation, the number dealt out.
 
     Return None if there is no guess and, in a simulation, the records are in a file. The file is not read here: the run
     counts its records.
@@ -94,7 +94,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """Return the most rounds at which no repeated answer is mere noise; the maximum if rounds repeat no answer."""
+    """Return the most rounds at which no repeated answer is mere noise; the maximum if no answer is repeated."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

@@ -90,7 +90,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 
     Args:
         settings: The settings that the run stored.
-        overrides: An override that names a group replaces the whole group; any other replaces a single value.
+        overrides: An override that names a group replaces the whole group; any other override replaces a single value.
 
     Raises:
         ConfigError: An override deletes or misspells a setting, or its value is of the wrong type or out of bounds.

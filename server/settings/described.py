@@ -9,7 +9,7 @@ from typing import Any
 
 
 def setting_in_a_sentence(schema: type[Any], name: str) -> str:
-    """Return the first sentence of a setting's description, from its class or the nearest parent that has one."""
+    """Return the first sentence of a setting's description, from its class or the nearest parent class with one."""
     described = re.compile(rf"^ {{8}}{name}: (.+?)(?=^ {{8}}\S|^ {{0,4}}\S|\Z)", re.MULTILINE | re.DOTALL)
     for parent in schema.__mro__:
         if found := described.search(parent.__doc__ or ""):
@@ -21,7 +21,7 @@ def method_in_a_sentence(schema: type[Any]) -> str:
     """Return the first sentence of a method's own file, or of its settings if it is a variant of another method.
 
     Args:
-        schema: Settings class of the method; that of a variant inherits `made_by` from the other method.
+        schema: Settings class of the method; the class of a variant inherits `made_by` from the other method.
     """
     own = "made_by" in vars(schema)
     return _of_file(schema.made_by) if own else _line((schema.__doc__ or "").partition("\n\n")[0])

@@ -34,8 +34,8 @@ class Training(FineTuning):
         batch: Number of texts per batch.
         length: Maximum number of tokens read from a text, at least 2.
         width: Width of a model with random weights.
-        layers: Number of layers of that model.
-        vocabulary: Number of tokens in its vocabulary.
+        layers: Number of layers of a model with random weights.
+        vocabulary: Number of tokens in the vocabulary of a model with random weights.
     """
 
     batch: int = 16
@@ -59,27 +59,29 @@ class EvaluationSettings:
 
     Attributes:
         model: "tfidf": logistic regression on TF-IDF; "encoder": logistic regression on the encoder's vectors;
-            "network": three layers on the same vectors; "finetuned": a transformer with all weights trained.
+            "network": three layers on the encoder's vectors; "finetuned": a transformer with all weights trained.
         checkpoint: Model to fine-tune, such as "bert-base-uncased": a folder, or a name in the local cache.
         device: Device for the training, as torch names it.
         domain_adaptation: "none"; or "deep_coral", which adapts the network to `target`
             (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
-        epochs: Epochs of the network (None: 50), or the largest number of epochs of fine-tuning (None: 10); at least 1.
-        vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, since then the
-            released texts are sequences of keyphrases (DP-KPS, section B.2.2). None leaves texts as they are.
+        epochs: Epochs of the network (50 if None), or the largest number of epochs of fine-tuning (10 if None); at
+            least 1.
+        vocabulary: A `.txt` of terms, for released texts that are sequences of keyphrases (DP-KPS, section B.2.2):
+            training and test texts are replaced by their terms, in order. None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
         federated: Fraction of epsilon, up to 0.5, spent on the noised count of the parties' records that a classifier
-            trained on the synthetic texts labels correctly (`server/evaluation/federated_count.py`); 0: no such query.
+            trained on the synthetic texts labels correctly (`server/evaluation/federated_count.py`); 0 plans no such
+            query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models for the attack LIRA.
-        seeds: Number of times a randomised model is trained, for an interval over these runs; 1: an interval over test
-            rows.
-        embedding: Encoder used only by the small model; None uses the run's encoder. It may be an endpoint
+        seeds: Number of times a randomised model is trained, for an interval over these trainings; with 1, the interval
+            is over the test texts.
+        embedding: Encoder used only by the small model; None uses the run's encoder. The encoder may be an endpoint
             (`server.evaluation.remote_encoder`).
-        own: The user's own metrics, by name; they are passed only the synthetic texts.
+        own: The user's own metrics, keyed by name; a metric receives only the synthetic texts.
     """
 
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"

@@ -59,8 +59,9 @@ class CensusSettings(PromptingSettings):
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
-        directions: k, number of directions of the subspace: coordinates requested for each label, in addition to its
-            count. `auto` chooses k from the expected number of records (`server/settings/automatic.py`).
+        directions: k, number of directions of the subspace, and so of the coordinates requested for each label in
+            addition to its count. `auto` chooses k from the expected number of records
+            (`server/settings/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
             amount makes the means less precise.
         description: Weight of a label's public description in its centre, relative to the label's first-round texts, in
@@ -69,24 +70,25 @@ class CensusSettings(PromptingSettings):
         shrinkage: Whether to shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Whether to weight models by the estimates; off for the ablation.
         steering: Whether to choose exemplars by the estimates; off for the ablation, where all rounds are zero-shot.
-        need: Whether labels get texts according to need; off for the ablation, where all get the same number.
+        need: Whether labels get texts according to need; off for the ablation, where all labels get the same number.
         labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
             "census": the most probable label only; "requested": the requested label, for models that write what is
             requested; or "gate": as "requested", without the texts for which another label is more probable.
         evidence: Whether to count the requested label as evidence about a text's label, where the released numbers
-            indicate that its model writes what is requested; off for the ablation.
+            indicate that the text's model writes what is requested; off for the ablation.
         share_weights: Whether to weight the released texts by the estimated proportions of the labels; off for the
             ablation.
         transfer: Maximum number of public texts that are given label probabilities (`transfer.jsonl`), at least 0.
-        questionnaire: Questions about the form of the records' texts, asked in the same query; the noise grows with
-            their number: "none"; "questions", about length, person and the like; or "terms", these and common words of
-            the first round's texts. Later rounds then request texts of matching lengths.
+        questionnaire: Questions about the form of the records' texts, asked in the same query: "none"; "questions",
+            about length, person and the like; or "terms", these questions and common words of the first round's texts.
+            The noise grows with the number of questions. If there are any, later rounds request texts of matching
+            lengths.
         best_of: Number of texts that later rounds order for each text kept, if a questionnaire was answered: for each
-            label, the texts that best match the answers are kept. 1: all texts are kept.
+            label, the texts that best match the answers are kept. With 1, all texts are kept.
         census: `census.json` of a finished run, to be used instead of a new query.
-        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; asked only
-            if texts have several labels (`task.labels_per_text`). For texts in sections, the query is about the order
-            of the sections.
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
+            is asked only if texts have several labels (`task.labels_per_text`). For texts in sections, the query is
+            about the order of the sections.
         shown_words: Maximum number of words from a text's earlier sections in the prompt for its next section, at least
             0.
     """
@@ -160,11 +162,11 @@ class DpSgdSettings(PartyTextsSettings):
         batch: Public guess of q times a party's number of records; sums of gradients are divided by it.
         clip: C, norm at which a record's gradient is clipped.
         resolution: B, number of grid units in C; B² must be at least 14 times the number of trained weights.
-        learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower one.
+        learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower rate.
         lora: Rank of the adapters that are trained instead of the weights; 0 trains all weights.
         max_tokens: Maximum number of tokens used from a record, or written for a text, including those of the label.
         temperature: Sampling temperature.
-        top_p: Sampling draws from the likeliest tokens with this total probability; 1: from all tokens.
+        top_p: Sampling draws from the likeliest tokens with this total probability; with 1, from all tokens.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_sgd.DpSgd"

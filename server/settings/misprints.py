@@ -34,8 +34,8 @@ def explained(
 ) -> ConfigError:
     """Translate a Hydra error into a one-line error about the setting that is wrong.
 
-    If Hydra's error has fields that name the setting, they are used. Most of its errors have only a message, which is
-    not parsed; instead, the overrides are compared with the known settings again to find the fault.
+    If Hydra's error has fields that name the setting, they are used. Most of Hydra's errors have only a message, which
+    is not parsed; instead, the overrides are compared with the known settings again to find the fault.
 
     Args:
         error: An error of a class in `NOT_COMPOSED`.

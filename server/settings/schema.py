@@ -31,9 +31,10 @@ class Privacy:
     Attributes:
         epsilon: ε of all answers together, above 0; inf adds no noise at all, for experiments only.
         delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight"; or "paper", sigma according to the papers' formula, for comparison; its true ε is printed
-            as well.
-        unit: "sample", one record; or "user", all records of one user (column `user`, else the party).
+        calibration: "tight", or "paper" for comparison, which sets sigma by the papers' formula; the true ε of this
+            sigma is printed as well.
+        unit: "sample", one record; or "user", all records of one user (named in the column `user`; without this column,
+            each party is one user).
         max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
     """
 
@@ -74,18 +75,20 @@ class Federation:
 
     Attributes:
         parties: L, the number of parties, at least 1.
-        hospitals: In a deployment, the parties' names from the roster, in order of their numbers; None: "party 0" and
-            so on.
-        max_records: Public bound on the number of records per party; in a deployment, the roster's bound; None: 2^20.
-        max_dropouts: Number of parties that may be missing from a round, fewer than all; each increases the noise.
-        max_attempts: Maximum number of attempts at each query, at least 1, all charged to the budget: with 2, and
-            secagg=malicious, a run survives the loss of a party between its answer and the agreement on who has
+        hospitals: In a deployment, the parties' names from the roster, in order of their numbers; if None, the parties
+            are named "party 0" and so on.
+        max_records: Public bound on the number of records per party, which in a deployment is the roster's bound; if
+            None, 2^20.
+        max_dropouts: Number of parties that may be missing from a round, fewer than all; each such party increases the
+            noise.
+        max_attempts: Maximum number of attempts at each query, at least 1, all charged to the budget. With 2 attempts
+            and secagg=malicious, a run survives the loss of a party between its answer and the agreement on who has
             answered.
-        colluders: Number of parties assumed to reveal their noise to the coordinator, fewer than all; each increases
-            the noise. None: with secagg=malicious the number that `secagg.corrupt` implies, as hospitals assume;
-            otherwise 0.
+        colluders: Number of parties assumed to reveal their noise to the coordinator, fewer than all; each such party
+            increases the noise. If None, the number is 0 or, with secagg=malicious, the number that `secagg.corrupt`
+            implies, as hospitals assume.
         expected_records: M, at least 1, a public guess of the total number of records, from which `plan` computes the
-            expected signal. None: unknown, or in a simulation the number of records that it deals out.
+            expected signal. If None, M is unknown or, in a simulation, the number of records that are dealt out.
         timeout: Maximum number of seconds to wait for replies and for nodes to connect, at least 0.
         retries: Number of times a failed query is sent again before the run ends, at least 0, with the same bytes and
             at no privacy cost.
@@ -118,16 +121,17 @@ class SimulatedFederation(Federation):
 
     Attributes:
         records: M, total number of private records, at least 1; None uses all.
-        partition: "natural", which keeps each hospital's own records or, if the data name no hospitals, equals
-            "dirichlet"; "dirichlet"; or "iid".
+        partition: "natural", "dirichlet" or "iid". "natural" keeps each hospital's own records; if the data name no
+            hospitals, it is the same as "dirichlet".
         alpha: Concentration of the Dirichlet distribution, above 0; the smaller it is, the more unevenly records are
             dealt out.
         canaries: Number of records with a unique code and subject, at most 100, each added with probability 1/2;
-            evaluation.metrics=[canaries] looks for them.
-        canary_form: "subject": one sentence for all; "beginning": half of a held-out text with an unlikely ending.
+            evaluation.metrics=[canaries] looks for these records.
+        canary_form: "subject": one sentence for all canaries; "beginning": half of a held-out text with an unlikely
+            ending.
         canary_times: Number of copies of an added canary among the records, at least 1.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
-            them. None: no party.
+            these words. None if there is no such party.
     """
 
     records: int | None = None
@@ -157,10 +161,10 @@ class Secagg:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
             "none": the coordinator sees each party's answer, and each party adds the full noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
-        threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; None: the smallest
-            safe number.
-        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; above that it is sparse
-            and random.
+        threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; if None, the
+            smallest safe number.
+        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; with more parties, it
+            is sparse and random.
         corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
         dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
         security_bits: On a sparse graph, a mask can be removed with probability below 2^-security_bits; at least 1.
@@ -199,12 +203,12 @@ class Rules:
         headings: Remove Markdown headings before the text.
         numbering: Remove a number or bullet before the text.
         quotes: Remove quotation marks around the whole text.
-        loops: Cut a text where it begins to repeat the same words, three times or more in a row, after the first time.
+        loops: If a text has the same words three times or more in a row, cut it after their first occurrence.
         echoes: Drop a text that is part of the prompt.
         copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of an earlier text of the run.
         foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
-            are counted in any case.
+            are counted even if the rule is off.
     """
 
     fences: bool = True
@@ -229,11 +233,13 @@ class Llm:
     """The language models, and caps on their use.
 
     Attributes:
-        use: Names of the K models to use, at least one; None: all.
-        clean: Rules that clean the texts, as in `configs/llm/clean`; None: no cleaning, for models that write nothing
+        use: Names of the K models to use, at least one; None uses all models.
+        clean: Rules that clean the texts, as in `configs/llm/clean`; None cleans nothing, for models that write nothing
             but the text.
-        max_cost: Cap on the total cost of all models of the run, in the currency of the prices, above 0; None: no cap.
-        max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None: no cap.
+        max_cost: Cap on the total cost of all models of the run, in the currency of the prices, above 0; None sets no
+            cap.
+        max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None sets no
+            cap.
         models: Settings of the models, keyed by name.
     """
 
@@ -258,9 +264,9 @@ class Settings:
         run: Identity of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts; it is part of the plan and is shown to the hospitals before they approve it.
         recipient: Recipient of the texts; it is part of the plan and is shown to the hospitals, too.
-        embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
-            they are not stored.
-        reply_cache: File that stores the models' replies, which runs may share; None: in the run folder.
+        embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run" stores them in the run
+            folder, and None does not store them.
+        reply_cache: File that stores the models' replies, which runs may share; None stores them in the run folder.
         experiment_seed: Seed for prompts, sampling and built-in models, at least 0; never used for noise or keys.
         tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the extra `tracking`.
         method: Settings of the method.

@@ -95,9 +95,10 @@ class FineTuning:
     """Training of a small language model from a checkpoint.
 
     Attributes:
-        start: Model to start from: a folder, or a name in the local cache; None: random weights.
+        start: Model to start from: a folder, or a name in the local cache; None starts from random weights.
         epochs: Number of passes over the texts, at least 1.
-        learning_rate: Learning rate of AdamW; None: 4e-4 from a checkpoint, as in the papers, 4e-3 from random weights.
+        learning_rate: Learning rate of AdamW; if None, 4e-4 from a checkpoint, as in the papers, or 4e-3 from random
+            weights.
         weight_decay: Weight decay of AdamW, at least 0.
         device: Device, as torch names it.
     """

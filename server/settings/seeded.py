@@ -32,17 +32,18 @@ class DpKpsSettings(PromptingSettings):
             features, with far less noise.
         features: I, number of features of each sketch. With Laplace noise and M records per label, use at most about
             epsilon M / 2.
-        grid: B, number of grid units in 1 for each sketch; None: as fine as the table of the noise allows, at most 256.
-        bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
-            encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out from
-            a background of exp(-2).
+        grid: B, number of grid units per unit of a feature in each sketch; if None, as many as the table of the noise
+            allows, at most 256.
+        bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's value is 1,
+            for encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
+            from a background of exp(-2).
         sequence: "independent"; or "iterative": each phrase is drawn given the phrases before it, which needs very many
             records.
         ensemble: Ensemble for iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉ sketches.
         length: K, number of phrases in a sequence, at most `kept_terms`.
         few_shot: File of texts that the recipient of the data provides; each prompt shows all of them, with their own
-            phrases. They do not belong to the parties, are not protected, and must not be test texts. None: no such
-            texts.
+            phrases. They do not belong to the parties, are not protected, and must not be test texts. None if there are
+            no such texts.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts contain the label and no
             phrases, and no query is asked.
         rounds: Always 1, since no later round would ask a query.
@@ -96,10 +97,10 @@ class RefinementSettings(FineTuning):
     The inherited settings are for the training of the surrogate, which the paper starts from BERT-small.
 
     Attributes:
-        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase, in (0, 1]; 1:
-            all.
-        nll: Fraction of the remaining texts to keep, those least likely under the surrogate, in (0, 1]; 1: all, without
-            a surrogate.
+        similarity: Fraction of the texts to keep, those least similar to the variants that they rephrase, in (0, 1]; 1
+            keeps all texts.
+        nll: Fraction of the remaining texts to keep, those least likely under the surrogate, in (0, 1]; 1 keeps all
+            texts and needs no surrogate.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
@@ -122,24 +123,25 @@ class RpsgSettings(PromptingSettings):
 
     Attributes:
         samples: N, number of texts released.
-        candidates: "pool": each record's own choice leaves its party, pure ε; "histogram": choices are summed over the
-            parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee (ε = ∞):
-            texts made from records leave their party.
+        candidates: "pool": each record's own choice leaves its party, with pure ε; "histogram": choices are summed over
+            the parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee
+            (infinite ε): texts made from records leave their party.
         pool: Number of abstracts that the models write, evenly over labels and models, at least 2.
         abstract_words: Requested length of an abstract in words; None leaves it open.
-        choices: Number of seeds that each party chooses, or releases, a public number; None: `samples` over all
-            parties, and with "seed_unproven" one for each text written at first. A party with fewer records than
-            choices makes the remaining choices at random, which is worse than fewer choices that each serve for several
-            texts.
+        choices: Number of seeds that each party chooses, or releases; a public number. If None, all parties together
+            choose `samples` seeds or, with "seed_unproven", release a seed for each text written at first. A party with
+            fewer records than choices makes the remaining choices at random, which is worse than fewer choices that
+            each serve for several texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
-            "histogram": "laplace", pure ε, or "gaussian"; None: the first.
+            "histogram": "laplace", pure ε, or "gaussian"; None uses the first of these.
         nearest: With "pool": number of abstracts that a record rates as equally good, while all others are equally bad.
-            0: ratings are cosines, which is far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
-        top: With "histogram": number of votes per record; each has half the weight of the one before.
+            With 0, ratings are cosines, which is far weaker at the same epsilon. None means about pool / (1 +
+            e^epsilon).
+        top: With "histogram": number of votes per record; each vote has half the weight of the preceding vote.
         threshold: With "histogram": number of noised votes that an abstract must exceed, about the scale of the noise.
         fine: With "histogram": number of grid units in a vote.
-        smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower the
-            threshold then.
+        smoothing: With "histogram": whether votes are smoothed over the embeddings (`server/operators/smoothing.py`);
+            if so, lower the threshold.
         abstracts: With "seed_unproven": K, number of abstracts per record to choose from (Table 4; the party sets in
             client.yaml how they are written).
         longest: With "seed_unproven": maximum number of bytes in a released abstract.

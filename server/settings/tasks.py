@@ -33,7 +33,7 @@ class DemoSettings(TaskSettings):
 
     Attributes:
         records_per_party: Number of private texts per hospital, at least 0.
-        test_records: Number of held-out texts, in the styles of all hospitals; 0: no accuracy is measured.
+        test_records: Number of held-out texts, in the styles of all hospitals; with 0, no accuracy is measured.
         corpus_seed: Seed from which the corpus is generated, at least 0.
         labels: None for the corpus's own labels, or "unlabelled" for texts without labels.
     """
@@ -136,7 +136,8 @@ class LabelledFilesSettings(TaskSettings):
         attributes: Public properties of a text, of which a zero-shot prompt mentions one at random.
         wording: Words for the texts in prompts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
-            is the plural of `kind`; None: formed by English rules, which fail for "diagnosis" and for other languages.
+            is the plural of `kind`; if None, it is formed by English rules, which fail for "diagnosis" and for other
+            languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
         language: Language of the texts, which determines what is detected as personal information: "english", "german",
             "french", "spanish" or "italian".
@@ -146,8 +147,8 @@ class LabelledFilesSettings(TaskSettings):
             medicine}`; `test` and `public_text` may contain such spans in JSON Lines (`server/tasks/SPANS.md`).
         sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
             labels (`server/tasks/SECTIONS.md`).
-        sections_per_text: Maximum number of sections per text, both counted in records and written; None: the number of
-            headings.
+        sections_per_text: Maximum number of sections per text, both counted in records and written; if None, the number
+            of headings.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"

@@ -47,12 +47,12 @@ class WaspSettings(PromptingSettings):
         contrast: Whether to use bad exemplars as well as good ones, and furthest votes to find them; off for the
             ablation.
         weighting: Whether to weight models by votes; off for the ablation.
-        look_ahead: k, number of paraphrases; their mean embedding represents a candidate in votes (Aug-PE). 0: its own
-            embedding does.
+        look_ahead: k, number of paraphrases; their mean embedding represents a candidate in votes (Aug-PE). With 0, the
+            candidate's own embedding does.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; asked only
-            if texts have several labels (`task.labels_per_text`).
+        label_sets_share: Fraction of epsilon for the query about which labels occur together, in [.01, .99]; the query
+            is asked only if texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
@@ -97,7 +97,7 @@ class AugPeSettings(PromptingSettings):
         threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
             a note says so.
         expansion: L, at least 2: one in L texts of the next population is a survivor; the others are variations.
-        look_ahead: k, number of variations; their mean embedding represents a text in votes. 0: the text's own
+        look_ahead: k, number of variations; their mean embedding represents a text in votes. With 0, the text's own
             embedding does.
         variation: Kind and length of the variations.
         words: Requested length of an initial text in words; None leaves it open.
@@ -105,7 +105,7 @@ class AugPeSettings(PromptingSettings):
             cannot represent noise shares that are too small.
         smoothing: Whether to smooth noised votes over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        vocabulary: Aug-PE+: a `.txt` of public terms, one per line.
+        vocabulary: For Aug-PE+, a `.txt` of public terms, one per line.
         first_terms: k, number of terms of a record that count in the vocabulary.
         kept_terms: |V'|, number of terms kept for the initial prompts, those with the highest noised counts, at least
             `terms`.
@@ -159,13 +159,13 @@ class PreTextSettings(PromptingSettings):
 
     Attributes:
         samples: N, total number of synthetic texts, written in the last phase.
-        seeds: Size of the population that evolves; None: a fifth of N, at most 400, at least `shots` per label. A seed
-            costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
+        seeds: Size of the population that evolves; if None, a fifth of N, at most 400, at least `shots` per label. A
+            seed costs 1 + k texts in every round: with 400 seeds, 20,000 texts would be written to release N = 100.
         rounds: T, number of rounds, each with a private query.
         threshold: Number of votes that a survivor must exceed; if no candidate does, survivors are drawn uniformly, and
             a note says so.
-        look_ahead: k, number of variations; their mean embedding represents a candidate in votes. 0: its own embedding
-            does.
+        look_ahead: k, number of variations; their mean embedding represents a candidate in votes. With 0, the
+            candidate's own embedding does.
         shots: Number of seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
         words: Requested length in words of an initial or a released text; None leaves it open.
@@ -210,9 +210,9 @@ class DpgaSettings(SynthesisSettings):
         crossed: Number of crossovers of two elites of one label, as a multiple of N.
         fresh: Number of new texts written from the metadata, as a multiple of N.
         mask: Fraction of the words that are replaced, in (0, 1].
-        subsample: q, probability that a record takes part in the votes, in (0, 1]; 1: all records do.
+        subsample: q, probability that a record takes part in the votes, in (0, 1]; with 1, all records do.
         redraw: Whether to draw a separate subsample for each generation, which is charged accordingly; otherwise one
-            serves all.
+            subsample serves all generations.
         length: Whether to query the lengths of records; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
             actual range of lengths, the better.
@@ -220,19 +220,19 @@ class DpgaSettings(SynthesisSettings):
         keywords: Number of keywords per label, listed by the models and voted on; 0 for the ablation.
         keyword_temperature: Temperature of the language models when they list keywords, in [0, 2].
         softmax: Number of additional votes that make a keyword e times as likely.
-        suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
+        suppression: Whether texts too similar to a text with more votes are dropped; off for the ablation.
         tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None follows the
-            paper: it queries the mean similarity of private records, a threshold that drops most texts that records
-            voted for.
-        tau_step: Step by which the threshold grows until there are N elites; 0: it stays, and there may be fewer
-            elites.
+            paper: it queries the mean similarity of private records and uses it as the threshold, which drops most
+            texts that records voted for.
+        tau_step: Step by which the threshold grows until there are N elites; with 0, it stays the same, and there may
+            be fewer elites.
         buckets: Number of buckets in the query for the mean similarity: a public guess of the number of records of one
             party.
-        label_share: Fraction of epsilon for the label histogram; in a task without labels, the votes get it.
+        label_share: Fraction of epsilon for the label histogram; in a task without labels, the votes get this fraction.
         length_range_share: Fraction for the length range.
         length_share: Fraction for the length histogram.
         keyword_share: Fraction for the votes on keywords.
-        similarity_share: Fraction for the mean similarity, which the paper does not charge.
+        similarity_share: Fraction for the mean similarity, which the paper does not charge to the budget.
         temperature: Sampling temperature of the language models, in [0, 2].
         fine: As in Aug-PE.
         smoothing: As in Aug-PE.
