@@ -6,8 +6,9 @@ caucus-coordinator serve FOLDER                        SuperLink behind the fron
 caucus-coordinator enrol FOLDER PARTY.json             add a hospital
 caucus-coordinator remove FOLDER NAME                  revoke its key
 caucus-coordinator plan [OVERRIDE ...]                 queries, noise, signal, ε and forecast as JSON, before any
-                                                       private data is accessed; --signal 3 with --records 300 or
-                                                       --epsilon 4: the least ε, or number of records, for it
+                                                       private data is accessed; --signal 3 with --records 300 prints
+                                                       the least ε for this signal, and with --epsilon 4 the least
+                                                       number of records
 caucus-coordinator check [--json] [OVERRIDE ...]       parts of a run, with digests, and what is missing
 caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
 caucus-coordinator resume FOLDER NAME                  resume after a crash, an approval or `cancel`
@@ -16,8 +17,8 @@ caucus-coordinator cancel FOLDER NAME                  stop one run
 caucus-coordinator send FOLDER NAME                    send a complete run's texts to the hospitals that answered it
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
 caucus-coordinator page FOLDER [--port N]              a page in a browser on this machine: runs, hospitals, a new run
-caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models; no party is
-                                                       asked
+caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models, without
+                                                       asking any party
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that belong to no party
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator classifier RUN                      write the classifiers that a run's census makes possible

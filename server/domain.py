@@ -187,7 +187,7 @@ class Task:
 
     @property
     def labelled(self) -> bool:
-        """Whether texts have labels. If not, prompts name no label, and every record is included."""
+        """Whether texts have labels. If not, prompts name no label, and every record takes part."""
         return not is_one_population(self.labels)
 
     def without_labels(self) -> "Task":
@@ -209,7 +209,7 @@ class Task:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
 
     def check_single(self, setting: str, purpose: str, do: str) -> None:
-        """Raise `ConfigError` if texts may have several labels or have sections, which the setting cannot serve.
+        """Raise `ConfigError` for a setting that serves neither several labels nor sections, if texts may have either.
 
         The arguments are the same as those of `check_labelled`.
         """
@@ -219,7 +219,7 @@ class Task:
             raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
 
     def check_whole(self, setting: str, reason: str, do: str) -> None:
-        """Raise `ConfigError` if texts have sections, which the setting cannot serve.
+        """Raise `ConfigError` for a setting that cannot serve sections, if texts have sections.
 
         In the message, `reason` follows "texts without sections, ".
         """
@@ -244,8 +244,8 @@ class Task:
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Return candidates or records reduced to what a classifier reads.
 
-        This is the text field of a structured text, and all of a plain text. A text in sections is replaced by its
-        sections, each with its heading as the label.
+        For a structured text, this is the text field; for a plain text, the whole text. A text in sections is replaced
+        by its sections, each with its heading as the label.
         """
         if self.sectioned:
             return [part for text in texts for part in self._parts(text)]
@@ -313,7 +313,7 @@ class Membership:
     Attributes:
         parties: L, number of parties.
         max_dropouts: Largest number of parties that may be missing from a sum.
-        colluders: Number of other parties that may reveal their noise to the coordinator.
+        colluders: Number of other parties that may reveal their noise to the coordinator without exceeding epsilon.
         max_attempts: Largest number of attempts at one answer; the plan accounts for the privacy cost of all attempts.
     """
 

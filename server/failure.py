@@ -33,10 +33,10 @@ EXPECTED = (CaucusError, *WRONG_SETTINGS)
 FAILURE = "error.txt"
 """File in the folder of a deployed run that failed; it contains the reason in one line."""
 REJECTED = "rejected.txt"
-"""Empty file next to `error.txt`, which exists if a resumed run would be refused as well."""
+"""Empty file next to `error.txt`; it exists if the hospitals would refuse the run again after resuming."""
 ABSENT = "absent.json"
-"""File next to `error.txt` if too few hospitals took part, with the error, the reason for each absence, and the
-advice."""
+"""File that is written next to `error.txt` if too few hospitals took part; it contains the error, the reason for each
+absence, and the advice."""
 AWAITING = "awaiting.txt"
 """File in the folder of a deployed run that stopped for approvals; it lists the hospitals' names, one per line."""
 CANCELLED = "cancelled.txt"
@@ -58,7 +58,7 @@ def summary(error: BaseException, names: Sequence[str] = ()) -> str:
 
 @contextlib.contextmanager
 def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
-    """Log into the folder's `run.log` while holding its lock, and write a file there if the run does not complete.
+    """Log to a folder's `run.log` while holding the folder's lock; write a further file if the run does not complete.
 
     A run that awaits approvals has not failed: `awaiting.txt` lists the hospitals, and no error is raised. After any
     error, `error.txt` contains the reason, and the error is raised again; `rejected.txt` means that resuming does not
@@ -66,7 +66,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
     Args:
         folder: The run folder.
-        names: Names of the hospitals, indexed by number; if empty, they remain "party 0" and so on.
+        names: Names of the hospitals, indexed by number; if empty, the log calls them "party 0" and so on.
 
     Raises:
         CheckpointError: Another process is working in the folder.
@@ -107,7 +107,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
-    """Write down why each absent hospital is missing, if the run ended because too few hospitals took part."""
+    """Write the reason for each absence to a file if the run ended because too few hospitals took part."""
     if isinstance(error, DropoutError) and isinstance(error.got, Turnout):
         absent = {
             "problem": f"{error.what}; expected {error.expected}; got {error.got.present}",
@@ -155,7 +155,7 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
 
 
 def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
-    """Lock a folder until the returned file is closed or this process ends; None if another process has locked it.
+    """Lock a folder until the returned file is closed or this process ends; return None if the folder is locked.
 
     Args:
         folder: The run folder.

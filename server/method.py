@@ -139,8 +139,8 @@ class Tools(Protocol):
     def noise(self, name: str, nth: int) -> float:
         """Return the noise's standard deviation in each entry of a sum that `ask` returned in this step.
 
-        It is public: it follows from the planned noise, and from the noise shares that survivors beyond the planned
-        number have added.
+        The deviation is public, since it follows from the planned noise and from the noise shares that survivors beyond
+        the planned number have added.
         """
 
 
@@ -163,7 +163,7 @@ class Method(Protocol[M]):
 
     @property
     def modes(self) -> Mapping[str, str | None]:
-        """The modes of `server.llm.base.MODES` that requests use, each with the setting that avoids it, or None."""
+        """The modes of `server.llm.base.MODES` in use, each with the setting that avoids it; None if there is none."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Return every query that can be asked in the worst case, before noise is assigned."""

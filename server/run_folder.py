@@ -7,10 +7,10 @@ zero_shot.jsonl   texts of the same models before any answer of the hospitals, i
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 hospitals.json    versions of Caucus at the hospitals   (of a deployment)
-run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
+run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries lost in noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
-metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
-transfer.jsonl    public texts with the probabilities of their labels by the released numbers: not synthetic data
+metrics.json      figures of the small model, trained on synthetic and tested on real texts; further chosen groups
+transfer.jsonl    public texts with label probabilities computed from the released numbers; not synthetic data
 classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
@@ -58,13 +58,13 @@ _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", 
 
 
 class RunFolder:
-    """The folder of a running run: the state from which it continues, and the files written after each step.
+    """The folder of a run in progress: the state from which the run continues, and the files written after each step.
 
     Args:
         path: The folder.
         plan: The agreed plan.
         summary: The part of `run.json` that is known at the start.
-        earlier: The run whose released numbers are used instead of asking.
+        earlier: The run whose released numbers are used instead of asking the parties.
         simulation: Whether parties and coordinator share one machine.
         labels_from_records: Whether the labels were taken from private records, without noise.
 
@@ -202,7 +202,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
     """Return the number displayed for the first round, which is round 0 internally.
 
     Methods that vary texts after the votes of a round give the new texts the number of completed rounds, so for these
-    methods 0 means before all rounds.
+    methods the number 0 means that a text was written before all rounds.
     """
     return 0 if done in rounds else 1
 

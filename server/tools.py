@@ -26,8 +26,8 @@ class RunTools:
     """The `server.method.Tools` of one run; `meter` records each query and the time of each call.
 
     Attributes:
-        zero_shot: Texts of the first round that were requested zero-shot before any answer, with the labels as
-            requested. They show what the same models write without the hospitals.
+        zero_shot: Texts of the first round that were requested zero-shot before any answer of the parties, with the
+            requested labels. They show what the same models write without the hospitals.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Cache of vectors on disk, so that no text is embedded twice by the same encoder.
 
 The cache is meant for the coordinator's candidates, which are synthetic. A party's file would contain vectors of
-private records, from which much of a text can be guessed. So nothing is cached there unless the party's own
-configuration names a file. Only its owner can read this file, which needs the same care as the records. The coordinator
-and a party must never share a file.
+private records, from which much of a text can be guessed. So a party caches nothing unless its own configuration names
+a file. Only its owner can read this file, which needs the same care as the records. The coordinator and a party must
+never share a file.
 """
 
 import hashlib
@@ -33,8 +33,9 @@ stay the same."""
 class Remembered(Encoder):
     """An encoder that calls the wrapped encoder only for texts whose vectors are not in its file.
 
-    Cached vectors are bit-identical to the stored ones. A transformer's vectors vary by about 1e-6 with the batch in
-    which they are computed, so a party, which needs only the vectors of its records, uses a separate file.
+    Every vector from the file is bit-identical to the vector that was stored. A transformer's vectors vary by about
+    1e-6 with the batch in which they are computed, so a party, which needs only the vectors of its records, uses a
+    separate file.
 
     Args:
         encoder: The wrapped encoder.

@@ -1,7 +1,7 @@
 """Files that survive a kill at any point: the method's state, each query as first asked, and each answer.
 
     state.json           the method's state after its last completed step
-    query-003.npz        query 3, written before any party sees them
+    query-003.npz        query 3, written before any party sees it
     answer-003.npy       noised total of query 3, written before anyone uses it
 
 Every file is written to a temporary name, flushed to disk and renamed, so each is whole or absent. An interrupted step

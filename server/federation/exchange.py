@@ -65,17 +65,18 @@ class Parties:
         Args:
             request: The request, which is the same for all.
             kind: Expected type of the replies.
-            needed: Minimum number of such replies.
+            needed: Minimum number of replies of this type.
             index: Index, in the plan, of the attempt at a query.
 
         Returns:
             The replies, keyed by party.
 
         Raises:
-            AwaitingError: Fewer than `needed` parties sent such a reply, because the others have yet to approve the
+            AwaitingError: Fewer than `needed` parties sent such a reply, because other parties have yet to approve the
                 plan.
             RejectedError: Fewer than `needed` parties sent such a reply, and another party refused permanently.
-            DropoutError: Fewer than `needed` parties sent such a reply; the error contains the reasons of the others.
+            DropoutError: Fewer than `needed` parties sent such a reply; the error contains the reasons of the other
+                parties.
         """
         parcel = wire.pack(self._envelope(0, request, index=index))
         replies = self._network.join(parcel, self._plan.parties, computing=self._computing(request, index))
@@ -85,7 +86,7 @@ class Parties:
     def exchange(
         self, requests: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
     ) -> dict[PartyId, Body]:
-        """Send each party its request, and return the replies; `join` documents the other arguments and the errors."""
+        """Send each party its request, and return the replies; see `join` for the other arguments and the errors."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
         computing = next((self._computing(body, index) for body in requests.values()), 0.0)  # the same for all
         replies = self._network.exchange(parcels, computing=computing)

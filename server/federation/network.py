@@ -37,7 +37,7 @@ class Network(Protocol):
         Args:
             parcel: The parcel, which is the same for all.
             parties: Number of nodes to wait for.
-            computing: Seconds as in `exchange`.
+            computing: Seconds until a hospital replies, as in `exchange`.
         """
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
@@ -54,8 +54,8 @@ class FlowerNetwork:
 
     Args:
         grid: Flower's Grid.
-        timeout: Seconds to wait for the replies of one exchange, beyond the hospitals' schedule, and for nodes to
-            appear.
+        timeout: Seconds to wait for nodes to appear and, in addition to the time in the hospitals' schedule, for the
+            replies of one exchange.
         enrolled: Parties keyed by node, as the coordinator enrolled them; empty in a simulation. Any other node is
             assumed to be the party that it claims to be.
     """

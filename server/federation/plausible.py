@@ -12,8 +12,8 @@ has the margin 9 s |a|, exceeded with probability 2 exp(-9^2 / 2) at most (the d
 the length of k coordinates has the margin s (sqrt(k) + 9). The Laplace noise of any number of parties stays within
 `common.plan.plan.NOISE_REACH`, so that a x has the margin |a|_1 times that bound.
 
-A party that stays within these bounds is not detected, whether it uses false records or only acts as if it had them
-(README, audit).
+A party that stays within these bounds is not detected, whether it answers from false records or merely sends an answer
+as if it had them (README, audit).
 """
 
 import math

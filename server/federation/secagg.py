@@ -23,7 +23,8 @@ recovered seeds carry a checksum of this round, and recovered mask keys must bel
 advertised.
 
 This side learns who took part, who dropped when, and Σ x over the survivors. It is the untrusted side: all checks here
-serve the coordinator itself, to name and exclude offenders; the checks that protect a party are in the party's code.
+serve the coordinator itself, which names and excludes offenders; the checks that protect a party are in the party's
+code.
 
 A transition that raises an error leaves its state unchanged, so that the coordinator can exclude the offender and try
 again. A transition that succeeds consumes its state. After a restart the coordinator sets up the remaining rounds
@@ -136,7 +137,8 @@ class Ready:
     """The state after the set-up. Each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
-        sharers: The parties that shared (U2); this set is sent to each of them with its ciphertexts.
+        sharers: The parties that shared (U2); this set is sent to each of these parties, together with the ciphertexts
+            for that party.
     """
 
     __slots__ = ("_common", "_rounds", "sharers")
@@ -185,7 +187,7 @@ class Masking:
         Raises:
             MembershipError: If the party never shared.
             ReplayError: If the party's vector has already been added, or arrives after the close.
-            ProtocolError: If the vector has the wrong shape or type. The total is unchanged.
+            ProtocolError: If the vector has the wrong shape or type. The total then stays unchanged.
         """
         total = self._state.get()
         check_members("mask", {party}, total.publics)
@@ -205,7 +207,7 @@ class Masking:
             The next state, and the survivors; this set is sent to each of them.
 
         Raises:
-            DropoutError: If too few vectors arrived. More vectors can still be added.
+            DropoutError: If too few vectors arrived. In this case, more vectors can still be added.
         """
         total = self._state.get()
         check_enough("mask", len(total.survivors), total.common.setup.quorum)
@@ -227,7 +229,7 @@ class Agreeing:
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Check the survivors' signatures, and select the number that each party requires (step 4).
+        """Check the survivors' signatures, and select as many of them as each party requires (step 4).
 
         Args:
             signatures: Signatures, keyed by survivor; empty in semi-honest mode.
@@ -269,7 +271,7 @@ class Unmasking:
             MembershipError: If a party did not survive, or revealed shares other than those requested.
             ShareError: If a share is malformed, or shares are inconsistent.
             PublicKeyError: If a recovered mask key is not the advertised one.
-            DropoutError: If the number of holders of a party's shares that answered is below the threshold.
+            DropoutError: If fewer holders of a party's shares answered than the threshold requires.
         """
         total = self._state.get()
         graph, survivors = total.common.graph, frozenset(total.survivors)

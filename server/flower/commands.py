@@ -67,9 +67,9 @@ def bundle_hash(folder: Path) -> str:
 
 
 def write_connection(folder: Path, superlink: str) -> None:
-    """Generate SuperLink's token, and store its address and the token where Flower's commands look for them.
+    """Generate SuperLink's token, and store it with SuperLink's address where Flower's commands look for both.
 
-    Flower treats the token like that of a login, and sends it with each request.
+    Flower treats this token like the token of a login, and sends it with each request.
 
     Args:
         folder: The coordinator's folder.

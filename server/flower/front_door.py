@@ -5,7 +5,7 @@
 SuperLink serves its Fleet, Control and Runtime APIs on one port. It listens on loopback behind a guard
 (server/flower/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
 node needs. It rebuilds each request, so that no second request can be hidden in one. SuperLink authenticates a node by
-its key's signature in the headers; nodes cannot register here.
+the signature in the headers, made with the node's key; nodes cannot register here.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Flower's Grid in a deployed run: missing parts of a reply are requested often, until the exchange ends."""
+"""Flower's Grid in a deployed run: missing parts of a reply are requested often, as long as the exchange lasts."""
 
 from collections.abc import Callable
 

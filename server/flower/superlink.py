@@ -7,9 +7,9 @@ user of the machine can reach a loopback port. So SuperLink is placed behind a g
 token, which `serve` generates at each start and writes to a file that only the coordinator's account can read. Flower's
 own commands send it as they would send a login's token (`commands.py`), and the front door adds it. Calls to the
 Runtime API pass without it: the Flower code that makes them cannot send a token, and SuperLink itself requires the
-executor's secret or a task's token there.
+executor's secret or a task's token in these calls.
 
-Alternatives with Flower 1.41; the first was tried, and the next two follow from its source:
+Alternatives with Flower 1.41; the first was tried, and the statements on the next two follow from Flower's source code:
 
 - SuperLink's own accounts exist only in Flower's enterprise edition; with `FLWR_OIDC_ENABLED=1`, SuperLink says so and
   exits.
@@ -37,8 +37,8 @@ RUNTIME = "/v1/runtime/"
 """Prefix of the paths of calls that SuperLink itself authenticates."""
 
 DATABASE_SECONDS = 25
-"""Seconds that a call waits for SuperLink's database, which is less than the 30 s that a node waits. With Flower's 5 s,
-4 calls failed in the first phase with 30 hospitals on a busy machine, and one lost message delayed the run by
+"""Seconds for which a call waits for SuperLink's database: fewer than the 30 s for which a node waits. With Flower's
+own 5 s, 4 calls failed in the first phase with 30 hospitals on a busy machine, and one lost message delayed the run by
 `federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]

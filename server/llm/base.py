@@ -25,8 +25,9 @@ MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts
 """Request modes that a provider may decline. Zero-shot requests and requests by example are always accepted.
 
 In contrast mode the prompt shows good and bad exemplars; in keyphrases mode each text must contain the phrases in
-`must`. Rewriting paraphrases one source text, crossing combines two, and blanks replaces some words of one. Abstracts
-mode requests abstracts or texts written from them, and subtopics mode requests phrases."""
+`must`. A source text is paraphrased in rewriting mode, combined with a second source text in crossing mode, and changed
+in some of its words in blanks mode. Abstracts mode requests abstracts, or texts written from abstracts; subtopics mode
+requests phrases."""
 
 SIMPLIFIED = "contrast"
 """The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
@@ -36,12 +37,12 @@ SIMPLIFIED = "contrast"
 class Request:
     """One prompt as structured data, independent of its wording.
 
-    The mode follows from the fields. With `phrases`, subtopics are requested; with two `source` texts, a crossover.
-    With one `source` text, a paraphrase is requested. If `blanks` is set too, some words of the source are to be
-    replaced instead; if `abstract` is set, a text is requested whose abstract is the source. With `abstract` and no
-    source, abstracts are requested. Otherwise, `good` and `bad` together lead to a contrastive prompt, `good` alone to
-    a prompt by example, and neither to a zero-shot prompt. `label`, `attribute`, `must` and `words` can restrict any of
-    these requests.
+    The mode follows from the fields. With `phrases`, subtopics are requested; with two `source` texts, a crossover of
+    these texts. With one `source` text, a paraphrase is requested. If `blanks` is set too, some words of the source are
+    to be replaced instead; if `abstract` is set, a text is requested whose abstract is the source. With `abstract` and
+    no source, abstracts are requested. Otherwise, `good` and `bad` together lead to a contrastive prompt, `good` alone
+    to a prompt by example, and the absence of both to a zero-shot prompt. `label`, `attribute`, `must` and `words` can
+    restrict any of these requests.
 
     Attributes:
         task_kind: Kind of text, for example "emergency-department note".
@@ -51,7 +52,7 @@ class Request:
         attribute: A public attribute of the text, such as a topic.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from; they require `good`.
-        source: The text to rewrite, or the two to cross.
+        source: The text to rewrite, or the two texts to cross.
         blanks: Fraction of the source's words to replace, in [0, 1].
         abstract: Whether the source is the abstract of each requested text; without a source, whether abstracts are
             requested.
@@ -221,7 +222,8 @@ class Reply:
             that there was no reply.
         output_tokens: Tokens written, as the provider counts them.
         cached_tokens: Tokens read from the provider's prompt cache, which cost less.
-        loss: Reason why texts are missing, one of `LOSSES`, or None; a truncated reply keeps its complete texts.
+        loss: Reason why texts are missing, one of `LOSSES`; None if there is no such reason. A truncated reply keeps
+            its complete texts.
     """
 
     texts: tuple[str, ...]
@@ -252,7 +254,7 @@ class Provider(Protocol):
 
     @property
     def declines(self) -> frozenset[str]:
-        """The modes of `MODES` that this model does not support; it is sent `accepted(request, declines)`."""
+        """The modes of `MODES` that this model does not support; the model receives `accepted(request, declines)`."""
 
     def check(self) -> None:
         """Check by one cheap call that the model answers, before any private query.

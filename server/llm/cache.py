@@ -46,7 +46,7 @@ class Cached:
         self._path = Path(path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies (`server.llm.base.Provider`). A reply without tokens and texts is not stored.
+        """Generate the replies (`server.llm.base.Provider`). A reply with neither tokens nor texts is not stored.
 
         Raises:
             ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.

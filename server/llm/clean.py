@@ -1,10 +1,10 @@
 """Removal of what models write around a text or in place of it. Each rule is separate and counts its changes.
 
 Rules change only the form of a text. If nothing remains of a text, it counts as lost and is requested again. For a
-structured text, parsing by its structure replaces the rules from `fences` to `loops`, even if these are off. Each kind
-of repair is counted as "structure: KIND", and a text dropped during parsing as "no structure: REASON". The marks of a
-text with spans are removed after these rules (`marks.py`); a text dropped because of its marks counts as "no spans:
-REASON".
+structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if these
+rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no structure:
+REASON". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of its marks
+counts as "no spans: REASON".
 """
 
 import re

@@ -1,15 +1,15 @@
 """Prompts for models that continue a text better than they follow instructions: a list of examples, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it writes its texts as
-letters. After three or four examples, however, it continues the list well. One prompt yields one text, and is sampled
-once for each requested text. A prompt has one of a few forms (`forms.py`).
+A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it turns the requested
+texts into letters. After three or four examples, however, it continues the list well. One prompt yields one text, and
+is sampled once for each requested text. A prompt has one of a few forms (`forms.py`).
 
 The examples are the request's good exemplars, or its sources, or else public texts on other topics (for a section,
-those under its heading). Examples much longer than the requested length are cut, since reading prompts takes most of
-the time. A text to rewrite is the last example, and the model continues with a variation of it; with blanks, the new
-text begins with words of its source. Abstracts are requested and rewritten like any other text of the requested length,
-since such a model cannot summarise. A subtopic is a text of a few words that follows subtopics of other topics. For
-structured texts the model reads and writes only the text field (`structured_fallback.py`).
+public texts under the section's heading). Examples much longer than the requested length are cut, since reading prompts
+takes most of the time. A text to rewrite is the last example, and the model continues with a variation of it; with
+blanks, the new text begins with words of its source. Abstracts are requested and rewritten like any other text of the
+requested length, since such a model cannot summarise. A subtopic is a text of a few words that follows subtopics of
+other topics. For structured texts the model reads and writes only the text field (`structured_fallback.py`).
 """
 
 import re
@@ -33,8 +33,8 @@ WORDING = 4
 """Version of the wording. It is part of a model's identity, so increase it with every change to a prompt."""
 
 DECLINED = frozenset({"contrast", "keyphrases"})
-"""Modes that a completion cannot express. Bad exemplars are left out. Of 272 keyphrases in a line before the text,
-SmolLM2-135M used only 30."""
+"""Modes that a completion cannot express. Bad exemplars are left out of prompts. When a line before each text listed
+keyphrases, 272 in total, SmolLM2-135M used only 30 of them."""
 SUBTOPICS = (
     ("returning goods", "label for the parcel"),
     ("school trips", "cost of the coach"),
@@ -68,11 +68,11 @@ class Completion:
 
     Attributes:
         examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
-            choice. Sources, and one exemplar, are always shown.
+            choice. All sources, or at least one exemplar, are shown in any case.
         public: Whether a prompt without good exemplars shows public texts, before any source texts.
         instruction: First line of each prompt; None uses the task's kind of text, writer and style.
-        end: Line that ends each text. If None, a text ends at its line break, and a text with several lines is joined
-            into one.
+        end: Line that ends each text. If None, a text ends at its line break, and the lines of a longer text are joined
+            into one line.
         temperature: Factor by which the request's temperature is multiplied; small models need a lower one than large
             models.
         form: Name of the prompts' form, a key of `FORMS`.
@@ -185,7 +185,7 @@ def with_topics(public: Sequence[Example]) -> list[Example]:
 
 
 def opening_words(request: Request) -> str:
-    """Return the source's first words, which the new text keeps while the rest is replaced; empty without blanks."""
+    """Return the source's first words, which the new text keeps; empty if the request has no blanks."""
     if not request.blanks:
         return ""
     source = request.source[0]
@@ -194,7 +194,7 @@ def opening_words(request: Request) -> str:
 
 
 def _described(request: Request, *, kind: bool) -> list[str]:
-    """Return a list with the line that describes the texts in a prompt without an instruction; it may be empty."""
+    """Return a list of the one line that describes the texts in a prompt without an instruction, or an empty list."""
     wording = request.wording
     parts = [f"Kind of text: {request.task_kind}."] if kind else []
     parts += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -233,8 +233,8 @@ def _shortened(text: str, request: Request) -> str:
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
     """Draw `count` public texts whose topic is not a label of the task, preferably of about the requested length.
 
-    For a section, only texts under its own heading are drawn, if there are any: headings are public, and do not
-    distinguish one text from another.
+    For a section, only texts under the section's own heading are drawn, if there are any such texts: headings are
+    public, and do not distinguish one text from another.
     """
     section = request.before is not None
     labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}

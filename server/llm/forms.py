@@ -8,7 +8,7 @@
     Text:
 
 The plural comes from the task (`Wording.plural`). Which form is best differs between tasks, so `llm=smollm2` has a
-persona for each, and the hospitals' answers decide which of them writes more texts.
+persona for each form, and the hospitals' answers decide which persona writes more texts.
 """
 
 import re

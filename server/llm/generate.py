@@ -105,9 +105,9 @@ def generate(
     """Generate texts that fill the orders of one round.
 
     If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again, and texts still
-    missing after the last pass are reported as lost. Each pass asks all models at once. A label without any text gets
-    further passes. If it still has no text, the first round stops before any private query, and a later round continues
-    with earlier texts.
+    missing after the last pass are reported as lost. Each pass asks all models at once. For a label without any text
+    there are further passes. If the label still has no text after these, the first round stops before any private
+    query; a later round continues with the texts of earlier rounds.
 
     Args:
         providers: Language models, keyed by name.
@@ -232,7 +232,7 @@ def complete(
         The clean texts of each request, in order.
 
     Raises:
-        ProviderError: A model failed. The error of the first model that failed is raised once all models have finished.
+        ProviderError: A model failed. The error of the first such model is raised once all models have finished.
     """
     texts = []
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):

@@ -49,18 +49,18 @@ class Local:
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-        engine: "transformers", or "openvino" for a folder with a GGUF file, or a model exported with optimum-intel.
+        engine: "transformers", or "openvino" for a folder with a GGUF file or with a model exported with optimum-intel.
         completion: Settings of prompts that the model completes, one text per prompt; None uses chat messages instead.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None uses the GPU, if there is one.
             OpenVINO computes on CPUs only.
-        dtype: Data type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
-            unless this CPU would compute in it more slowly (`checkpoints.own_dtype`).
-        max_new_tokens: Maximum number of tokens in one answer: in a chat, all `n` texts of a request together; in a
-            completion, one text.
+        dtype: Data type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own
+            type, unless this CPU would compute more slowly in that type (`checkpoints.own_dtype`).
+        max_new_tokens: Maximum number of tokens in one answer, which has all `n` texts of a request in a chat, and one
+            text in a completion.
         batch_tokens: Maximum number of tokens in one batch of transformers, prompts, answers and padding included; it
             bounds the memory.
-        top_p: Sample from the most probable tokens with this total probability.
+        top_p: Total probability of the most probable tokens, from which each token is sampled.
         local_files_only: If false, files missing from the cache are downloaded.
 
     Raises:
@@ -186,7 +186,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Estimate input tokens, by the first prompt's characters per token, and output tokens, as 1.4 per word."""
+        """Estimate input tokens from the first prompt's characters per token, and output tokens as 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None
@@ -256,7 +256,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Return the answer's beginning, which the prompt of a causal model without a template includes; else empty."""
+        """Return the answer's beginning, which the prompt contains if a causal model has no template; else empty."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST

@@ -5,7 +5,7 @@ sampled from noised answers, and the examples with keyphrases come from the data
 a party can appear in a prompt: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers that lead to prompts are
 numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A
-simulation can show records to models on its own machine, at ε = ∞, to measure the benefit
+simulation can show records to models on its own machine, at ε = ∞, to measure how much this helps
 (`simulations/baselines/private_exemplars.py`).
 """
 
@@ -70,7 +70,7 @@ def paraphrase(
 ) -> Request:
     """Make a request for a paraphrase.
 
-    Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (in the source's length) and in RPSG (Table 6).
+    Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
@@ -118,7 +118,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Make a request for the source with a fraction `blanks` of its words replaced.
+    """Make a request for variants of the source in which a fraction `blanks` of the words is replaced.
 
     Such requests are used in Aug-PE and in DPGA-TextSyn's second mutation.
     """
@@ -167,7 +167,7 @@ def with_keyphrases(
         phrases: The keyphrases, at least one.
         texts: Number of texts to request.
         rng: Draws the request's seed.
-        label: Label of the text; None as in the paper, where only the phrases determine the class.
+        label: Label of the text. If None, only the phrases determine the class, as in the paper.
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.

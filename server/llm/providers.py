@@ -99,7 +99,7 @@ def cleaner(
         rules: The rules to apply; None for no rules.
         task: The task; its descriptions indicate which scripts are usual.
         public_texts: Reads the public texts, which also indicate the usual scripts.
-        public_spans: Reads public texts, one of which serves as an example of marks if it has spans; there may be none.
+        public_spans: Reads public texts; one of those with spans serves as the example of marks. There may be none.
     """
     marks = RunMarks(public_spans())
     if rules is None:

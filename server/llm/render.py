@@ -48,9 +48,9 @@ def render(request: Request) -> tuple[str, str]:
 def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
     """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
-    The completion may be a JSON list, of which only the complete items are used if it is truncated, or a numbered or
-    bulleted list. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose that is not
-    a list, and repeated phrases are dropped; `clean` handles all other defects of a text.
+    The completion may be a JSON list or a numbered or bulleted list; of a truncated JSON list, only the complete items
+    are used. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose that is not a
+    list, and repeated phrases are dropped; `clean` handles all other defects of a text.
     """
     bare = _FENCE.sub("", completion).strip()
     if objects:
@@ -292,7 +292,7 @@ def _listed_items(text: str) -> list[str]:
 def _lines(text: str) -> list[str]:
     """Return the lines that do not end like a sentence.
 
-    A single line may be a refusal, so the result is then empty.
+    If there is only one such line, the result is empty, since the line may be a refusal.
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []

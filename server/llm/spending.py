@@ -26,7 +26,7 @@ class Usage:
     Attributes:
         input: Tokens read without the prompt cache.
         cached: Tokens read from the provider's prompt cache.
-        kept: Tokens read and written to the prompt cache.
+        kept: Tokens read and also written to the provider's prompt cache.
         output: Tokens written by the model.
     """
 

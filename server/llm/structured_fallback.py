@@ -1,9 +1,9 @@
 """Structured texts from models that write only plain text: n-gram models, and models that complete a list of examples.
 
 Such a model reads the text fields of the texts shown, and writes the text field of a new text. The other fields are
-copied from a random one of the texts shown, so that votes steer them from round to round. If no text is shown, values
-of an enumeration, a truth value or a number between two bounds are drawn uniformly, and other optional fields are left
-out.
+copied from a random one of the texts shown, so that votes steer them from round to round. If no text is shown,
+enumerated values, truth values and numbers between two bounds are drawn uniformly, and all other optional fields are
+left out.
 """
 
 from collections.abc import Iterable, Sequence

@@ -25,8 +25,7 @@ class Dynamics:
 
     Attributes:
         confidence: (n,) float64, 0 to 1: probability of the text's own label, averaged over models and epochs.
-        variability: (n,) float64, at least 0: standard deviation, over models, of this probability averaged over
-            epochs.
+        variability: (n,) float64, at least 0: standard deviation over models of that probability's mean over epochs.
     """
 
     confidence: NDArray[np.float64]
@@ -62,10 +61,10 @@ def self_boosted_weights(
     """Return text weights from how well a small model learns each text (self-boosting weight adjustment).
 
     In each round a small model is trained on all texts with the current weights. Let e_i be one minus the probability
-    that it assigns to text i's label. The weight of a text that it labels correctly is multiplied by β^e_i and that of
-    any other text by β^-e_i, and all weights are rescaled to the same sum. Texts that are learned with low confidence
-    gain weight; texts that are not learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors'
-    program.
+    that the model assigns to text i's label. If the model labels text i correctly, the text's weight is multiplied by
+    β^e_i, and otherwise by β^-e_i; then all weights are rescaled to the same sum. Texts that are learned with low
+    confidence gain weight; texts that are not learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the
+    authors' program.
 
     Args:
         vectors: (n, dimensions), unit norm.

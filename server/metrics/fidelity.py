@@ -95,7 +95,7 @@ def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray
 
 
 def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """Yield the rows of (n, d) vectors as float64, block by block, since all at once would take twice the memory."""
+    """Yield the rows of (n, d) vectors as float64 in blocks, since converting all would take twice the memory."""
     for first in range(0, len(vectors), _BLOCK):
         yield vectors[first : first + _BLOCK].astype(np.float64)
 

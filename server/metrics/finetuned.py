@@ -3,7 +3,8 @@
 The checkpoint gets a new classification head and all its weights are trained: AdamW, learning rate warmed up over a
 tenth of the steps and then decayed linearly, as BERT was fine-tuned (Devlin et al. 2019, appendix A.3). A fraction of
 the training texts, which are synthetic, is set aside as a validation set; training stops when the loss on it has not
-fallen for `patience` epochs. The weights of the best epoch predict. No test text affects this choice.
+fallen for `patience` epochs. The weights of the epoch with the lowest validation loss are used for prediction. No test
+text affects this choice.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class Training:
         checkpoint: Folder, or name in the local cache, such as "bert-base-uncased" or "roberta-base".
         epochs: Maximum number of epochs.
         patience: Number of epochs without a lower validation loss after which training stops.
-        validation: Fraction of the training texts of each class in the validation set.
+        validation: Fraction of each class's training texts that is set aside for the validation set.
         rate: Peak learning rate.
         batch: Number of texts per step.
         longest: Maximum number of tokens read per text.
@@ -93,7 +94,7 @@ def train_and_predict(
 
     Args:
         texts: n training texts, n at least 2.
-        labels: (n,) label indices from 0, with each index up to the largest at least once; or (n, C) label
+        labels: (n,) label indices from 0, in which each index up to the largest occurs at least once; or (n, C) label
             probabilities.
         test: m test texts.
         training: Checkpoint and settings.

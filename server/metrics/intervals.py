@@ -56,8 +56,8 @@ def of_paired_shares(
     One row is added for each direction of change, so that the interval has a positive width even if no row changes.
 
     Args:
-        before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the fraction of trainings in which it is a
-            hit.
+        before: (rows,), in [0, 1], for at least one row: whether a row is a hit, or the fraction of trainings in which
+            it is a hit.
         after: (rows,), as in `before`.
     """
     changes = np.concatenate([after.astype(np.float64) - before.astype(np.float64), [1.0, -1.0]])
@@ -68,8 +68,8 @@ def of_paired_shares(
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
     """Return the probability that a member outscores a non-member, with DeLong et al.'s (1988) interval.
 
-    Ties count half. The variance is computed from the placements of both samples: a member's is the fraction of
-    non-members below it, and a non-member's is the fraction of members above it. With midranks (Sun and Xu 2014) no
+    Ties count half. The variance is computed from the placements of both samples: a member's placement is the fraction
+    of non-members below it, and a non-member's is the fraction of members above it. With midranks (Sun and Xu 2014) no
     pairs are compared. If the placements do not vary, for an area of 0 or 1, the variance and the width of the interval
     are 0.
 

@@ -65,8 +65,8 @@ class LanguageModel:
         Args:
             texts: At least one training text.
             training: The initial model and the training settings. No checkpoint is downloaded; models such as BERT get
-                a causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
-                tokens.
+                a causal mask. A model with random weights has GPT-2's architecture and a byte-level tokenizer, which
+                has no unknown tokens.
             seed: Experiment seed of the initial weights, the order of the texts and dropout.
             tokens_of: Texts on which the tokenizer is trained if the model is trained from scratch; None uses `texts`.
                 Figures from models with different tokenizers cannot be compared.

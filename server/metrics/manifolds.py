@@ -56,8 +56,8 @@ def overlap(
     """Return precision, recall, density and coverage.
 
     Args:
-        synthetic: (n, d), n above k.
-        real: (m, d), m above both k.
+        synthetic: (n, d), n above `k` and `k_density`.
+        real: (m, d), m above `k` and `k_density`.
         k: Number of neighbours for precision and recall.
         k_density: Number of neighbours for density and coverage.
         seed: Experiment seed of the samples from larger sets.

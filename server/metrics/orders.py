@@ -26,7 +26,7 @@ def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats
 
 
 def independent(counted: Floats) -> Floats:
-    """Return the step counts expected if each section were independent of the one before.
+    """Return the step counts expected if each section were independent of the section before it.
 
     Their row and column sums are about the same as those of `counted`.
     """

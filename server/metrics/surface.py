@@ -56,7 +56,7 @@ def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
 def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
     """Return how well the two sets' sentiments agree within each label, 0 to 1.
 
-    A label without `texts` counts as 0.
+    A label that none of `texts` has counts as 0.
 
     Raises:
         DataError: A set is empty.

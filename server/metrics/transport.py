@@ -86,7 +86,7 @@ def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
 
 
 def _numpy_alone() -> AbstractContextManager[None]:
-    """Return a context in which POT is imported with numpy as its only backend and without graphs, in half the time."""
+    """Return a context in which POT is imported in half the time, with numpy as its only backend and without graphs."""
     return blocked_import("torch", "networkx")
 
 

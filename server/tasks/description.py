@@ -24,12 +24,13 @@ def task_from(settings: Mapping[str, Any]) -> Task:
     """Check a task's settings, and return the `Task` made from them.
 
     Args:
-        settings: `name`, which must be valid in a file name; `kind`, the kind of text; `labels`, a mapping of at least
-            two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
-            `wording`, a mapping with the fields of `Wording`, `structure`, a mapping for `Structure.of`, `language`,
-            `labels_per_text`, `spans`, a mapping of types to public descriptions, and in place of labels `sections`, a
-            mapping of headings to public descriptions, with `sections_per_text`. The default description of a label, a
-            type or a heading is its name, with spaces for underscores.
+        settings: `name`, which must be valid in a file name; `kind`, the kind of text; and `labels`, which is a mapping
+            of at least two labels to public descriptions, a list of labels, or "unlabelled". Optional settings are
+            `attributes` (a list), `wording` (a mapping with the fields of `Wording`), `structure` (a mapping for
+            `Structure.of`), `language`, `labels_per_text` and `spans` (a mapping of types to public descriptions). A
+            text in sections has `sections` (a mapping of headings to public descriptions) and `sections_per_text` in
+            place of labels. The default description of a label, a type or a heading is its name, with spaces for
+            underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.

@@ -83,7 +83,7 @@ class Grammar:
         heads: For each way, the headings of the five sections.
         conditions: The labels' conditions, worded for use in a sentence.
         usual: For each way, three sentences about a finding {0} and a condition {1} that often has it.
-        unusual: The same, for a condition that hardly ever has the finding.
+        unusual: For each way, a sentence about a finding {0} and a condition {1} that hardly ever has it.
         conjunction: Word between the last two items of a list, with its white space.
         marks: Colon after a heading, and separator of a block's items, with their white space.
         decimal_sign: The decimal sign.
@@ -113,7 +113,7 @@ class Grammar:
 
     @cached_property
     def findings(self) -> tuple[tuple[str, tuple[int, ...], tuple[list[str], ...]], ...]:
-        """For each finding: section, frequencies, and the texts "present" and "absent" in each way of writing."""
+        """Section and frequencies of each finding, and its texts "present" and "absent" in each way of writing."""
         ways = {name: texts for name, *texts in _lines(self.finding_ways)}
         return tuple(
             (section, percents, tuple(way.split(" | ") for way in ways[name]))
@@ -122,7 +122,7 @@ class Grammar:
 
     @cached_property
     def elsewhere(self) -> tuple[tuple[str, ...], ...]:
-        """For each subject of other wards' notes: its section and the three ways of writing it."""
+        """Section of each subject of other wards' notes, and the three ways of writing the subject."""
         return tuple(map(tuple, _lines(self.ward_ways)))
 
 

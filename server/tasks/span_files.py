@@ -3,7 +3,7 @@
     {"text": "took aspirin", "spans": [{"start": 5, "end": 12, "type": "drug"}]}
 
 Such files contain public or held-out texts. A hospital's file has no spans, since its records are embedded as they are.
-Files in other formats, and rows without the field `spans`, have no spans.
+Files in other formats, and rows without the field `spans`, count as texts without spans.
 """
 
 import json
@@ -29,8 +29,8 @@ def read_spans(path: str | Path, types: Collection[str]) -> list[Spans | None]:
         types: The planned types. Spans of other types are left out: a corpus may have more types than the task uses.
 
     Returns:
-        One entry for each row, in the file's order, which is None for a row without the field. The list is empty for
-        other formats.
+        One entry for each row, in the file's order; the entry is None if the row lacks the field `spans`. The list is
+        empty for other formats.
 
     Raises:
         DataError: Spans are malformed, or do not fit their text; the message contains the path, the line, the number of

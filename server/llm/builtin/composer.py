@@ -50,7 +50,7 @@ class TextComposer:
         request: The request.
         passages: Public texts near the target, at least one.
         anchors: Good exemplars, or source texts.
-        between: Counts of tokens for each pair of neighbours, in all texts that the model has read.
+        between: Counts of the tokens that occur between each pair of tokens, in all texts that the model has read.
         known: Public texts in normal form; no copy of them may be returned.
         shapes: Number of passages, at the end of `passages`, that serve only as models for a text's structure.
         meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
@@ -179,7 +179,7 @@ class TextComposer:
         return parts
 
     def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:
-        """Draw a weight for each passage and exemplar for one text, higher near the target and the leader."""
+        """Draw weights of passages and exemplars for one text; weights are higher near the target and the leader."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
             near = near + self._vectors @ leader.vector

@@ -21,7 +21,7 @@ class Drafts:
     Args:
         pool: Sentences that the n-gram model is built from.
         boost: Factor by which each word's weight is multiplied.
-        between: Counts of tokens for each pair of neighbours, in all texts that the model has read.
+        between: Counts of the tokens that occur between each pair of tokens, in all texts that the model has read.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:
@@ -69,11 +69,11 @@ class Drafts:
 
 
 def word_factors(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
-    """Return a factor for each word's weight, from the label's meaning and, with bad exemplars, from all exemplars.
+    """Return a factor for each word's weight, from the label's meaning and, if there are bad exemplars, all exemplars.
 
     Args:
-        request: If it has bad exemplars, a factor rises with the word's frequency in good ones and falls with its
-            frequency in bad ones.
+        request: If the request has bad exemplars, a factor rises with the word's frequency in good exemplars and falls
+            with the word's frequency in bad exemplars.
         meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
     """
     factors = {word: min(max(ratio, 1 / _MOST), _MOST) ** _MEANT for word, ratio in meaning.items()}

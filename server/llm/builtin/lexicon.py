@@ -1,8 +1,8 @@
 """Marking of spans by the built-in model, which cannot follow instructions: it marks phrases that public texts mark.
 
-A phrase in a new text is marked if, after the same word, public texts mark it more often than not. If it never follows
-that word in them, all its occurrences count. The longest phrase wins, case does not matter, and all digits are treated
-as equal, so that "T 38.1" is marked if public texts mark "T 36.9".
+A phrase in a new text is marked if, after the same word, public texts mark it more often than not. If public texts
+never have the phrase after that word, all occurrences of the phrase count. The longest phrase wins, case does not
+matter, and all digits are treated as equal, so that "T 38.1" is marked if public texts mark "T 36.9".
 """
 
 import hashlib

@@ -37,11 +37,11 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to its frequency under the other labels.
-        terms: Rare words in the label's description, as token sequences, even if the model has never read them; without
-            a description, the words of the label's name that consist of letters. Empty for a heading under which the
-            model has read texts.
-        own: (n,) indices of the texts that the model may write from: those under the heading or, if there are none, all
-            that it has read.
+        terms: Rare words in the label's description, as token sequences, even if the model has never read them. If
+            there is no description, these are the words of the label's name that consist of letters. Empty for a
+            heading under which the model has read texts.
+        own: (n,) indices of the texts that the model may write from: the texts under the label if it is a heading with
+            texts, and otherwise all texts that the model has read.
     """
 
     vector: Vector
@@ -56,9 +56,10 @@ class Library:
     Args:
         texts: All texts that the model may read.
         encoder: Encoder of the texts.
-        share: Fraction of the texts that is read; below 1, only the texts nearest to a few random ones are read.
+        share: Fraction of the texts that is read; if below 1, only the texts nearest to a few random texts are read.
         seed: Experiment seed for the draw of the random texts.
-        name: The model's name, so that models of one experiment read different subsets.
+        name: The model's name, which also determines the draw, so that the models of one experiment read different
+            subsets.
         headings: Headings under which each text occurs, normalised by `common.sections.normal`; if empty, no headings
             are known.
 
@@ -69,7 +70,7 @@ class Library:
         words: The normalised words of each text.
         times: Number of texts in which each word occurs.
         common: Words that occur in too many texts to characterise a label.
-        between: Counts of tokens for each pair of neighbours, in all sentences.
+        between: Counts of the tokens that occur between each pair of tokens, in all sentences.
         known: The texts in normal form.
     """
 
@@ -202,7 +203,7 @@ def described(label: str, description: str) -> str:
 
 
 def _apart(vectors: Vector) -> Vector:
-    """Subtract from each vector a fraction of the others' mean; return (labels, dimensions) float32, unit norm."""
+    """Subtract a fraction of the other vectors' mean from each; return (labels, dimensions) float32, unit norm."""
     rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
     return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 

@@ -285,7 +285,7 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
 
 
 def _meaning(senses: Sequence[Sense]) -> dict[str, float]:
-    """Return the ratio of each word's frequency under a label to that under others; for several labels, the largest."""
+    """Return, for each word, the largest ratio of its frequency under one of the labels to that under other labels."""
     merged: dict[str, float] = {}
     for sense in senses:
         merged |= {word: max(ratio, merged.get(word, ratio)) for word, ratio in sense.words.items()}

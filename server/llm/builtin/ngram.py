@@ -91,8 +91,9 @@ class Between:
     ) -> Sentence:
         """Fill each hole with another token that fits its neighbours, if such a token exists.
 
-        If no token was ever read between the two neighbours, a token is used that was read after the left one and
-        before the right one or, unless `strict`, next to either of them.
+        If no other token was ever read between the two neighbours, a token is used that was read both after the left
+        neighbour and before the right one. If there is none either, and unless `strict`, a token is used that was read
+        on the proper side of one neighbour.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
@@ -140,7 +141,8 @@ class Walk:
         Args:
             begin: Tokens already written, in the direction of writing; empty at the start of a sentence.
             weights: A positive weight for each sentence of the pool.
-            looseness: Fraction of steps with a context of only one token; most others use two tokens, the rest three.
+            looseness: Fraction of steps with a context of only one token; most other steps use two tokens, and the rest
+                use three.
             rng: The text's own random generator.
 
         Returns:

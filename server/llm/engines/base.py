@@ -18,7 +18,7 @@ class Job:
         count: Number of continuations.
         max_new_tokens: Largest number of tokens of each continuation.
         temperature: Temperature of the sampling; below `GREEDY` the most probable token is chosen.
-        top_p: Sample from the most probable tokens with this total probability.
+        top_p: Total probability of the most probable tokens, from which each token is sampled.
         stop: Text that ends a continuation, in addition to the model's end token; empty for none.
     """
 

@@ -13,9 +13,9 @@ This changed two of 24 texts whose complete prompts had been read before. The sa
 texts.
 
 Single precision is requested, since the default depends on the processor. Nevertheless, processors that multiply 8-bit
-integers (AVX-512 VNNI) produce different texts: there OpenVINO also rounds the input of a layer with quantized weights
-to 8 bits. Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2 times
-as long.
+integers (AVX-512 VNNI) produce different texts: on them, OpenVINO also rounds the input of a layer with quantized
+weights to 8 bits. Without this rounding (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0), a model of SmolLM2's shape takes 1.7 to 2
+times as long.
 """
 
 import sys

@@ -20,8 +20,8 @@ class RemoteSettings:
     Attributes:
         name: Name of the model in reports and candidates.
         model: The server's name for the model; with Azure, the name of the deployment.
-        max_tokens: Maximum number of tokens in one answer: all `n` texts of a request and the model's reasoning
-            together.
+        max_tokens: Maximum number of tokens in one answer, which includes all `n` texts of a request and the model's
+            reasoning.
         base_url: Alternative address with the same protocol, such as a company's gateway; None uses the provider's own.
         timeout: Seconds to wait for one answer.
         key_variable: Environment variable with the key; None for a server without keys.

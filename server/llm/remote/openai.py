@@ -102,7 +102,7 @@ class ChatCompletions:
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means an unknown model.
 
-        The error then names the model; the error from a server without a list of models does not.
+        If the model is unknown, the error names it; the error from a server without a list of models does not.
         """
         return bool(error.code == "model_not_found")
 

@@ -190,8 +190,8 @@ class RateLimiter:
 
     Services count rejected requests too. In tests with a limit per second or per five seconds and 8 or 32 concurrent
     requests, most of which succeeded, a common pause avoided 30 to 50 % of the rejections that occurred with separate
-    waits for each request or with the SDK's retries. It took 1.0 to 1.4 times as long (1.9 times if 32 requests share a
-    limit of 10 per second).
+    waits for each request or with the SDK's retries. With the common pause, all requests together took 1.0 to 1.4 times
+    as long (1.9 times if 32 requests share a limit of 10 per second).
 
     Args:
         requests_per_minute: Largest number of requests; None for no limit.
