@@ -12,7 +12,7 @@ MOST_RECORDS = 2**20
 UNLABELLED = "all texts"
 """Label of all records and texts in a task without labels. It is the only label in the plan of such a task (C = 1).
 
-A task with labels may not use it. In notes it is the name of the population; prompts and released texts contain no
+A task with labels may not use it. Notes use it as the name of the population; prompts and released texts contain no
 label."""
 
 MOST_LABELS = 64
@@ -33,9 +33,9 @@ class Record:
 
     Attributes:
         text: The text of the record.
-        label: The class of the record, or the first of several; `UNLABELLED` if its file has none.
+        label: The record's label, or the first of its labels; `UNLABELLED` if its file has no labels.
         user: The user to whom the record belongs, if its file names users.
-        more: The record's further labels, in the order of the file; None if the file has one label per record.
+        more: The record's labels after the first, in the order of the file; None if the file has one label per record.
     """
 
     text: str = field(repr=False)

@@ -35,7 +35,7 @@ from common.phrases import Phrase, Words, listed, rendered
 
 
 class CaucusError(Words, Exception):
-    """Base class of all errors. Its parts stay separate until it is shown; only then does `text` insert party names.
+    """Base class of all errors. Its message stays in parts until it is shown; only then does `text` insert party names.
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
@@ -127,7 +127,7 @@ class PublicKeyError(ProtocolError):
 
 
 class SealError(ProtocolError):
-    """A ciphertext fails authentication: it was altered or truncated, or sealed by or for another party or set-up."""
+    """A ciphertext fails authentication: it was altered or truncated, or has another sender, receiver or set-up."""
 
 
 class ShareError(ProtocolError):
@@ -147,9 +147,9 @@ class FullError(RefusedError):
 
 
 class SurvivorsError(RefusedError):
-    """A second sum was requested for one question, over different parties.
+    """A second sum, over different parties, was requested for one question.
 
-    Only one sum may be opened, since two could be subtracted.
+    Only one sum may be opened, since two sums could be subtracted from each other.
     """
 
 

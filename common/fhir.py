@@ -102,7 +102,7 @@ def _is_plain(content_type: object) -> bool:
 
 
 def _decoded(data: str) -> str | None:
-    """Decode base64-encoded UTF-8 text; return None if it is not valid."""
+    """Decode base64-encoded UTF-8 text; return None if the data are not valid base64 or not valid UTF-8."""
     try:
         return base64.b64decode("".join(data.split()), validate=True).decode("utf-8-sig")
     except (binascii.Error, ValueError):

@@ -1,8 +1,8 @@
 """Explains why a data file cannot be read as a table with the required columns, without quoting the file.
 
 If a file lacks a header, its first line is a private record. So a message about a header states only the number of
-columns and which of the required names it contains. Other names are shown only if the caller allows it, for public
-files and in simulations, and only if all of them look like column names, that is, short identifiers rather than text.
+columns and which of the required names the header contains. Other names are shown only if all of them look like column
+names, that is, short identifiers rather than text, and if the caller allows it, as for public files and in simulations.
 The separator, encoding and format are always shown.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from common.errors import DataError
 
 Row = tuple[str, dict[str, str]]
-"""A row's location for messages, such as "notes.csv:3" (its first line), and its values, keyed by requested column."""
+"""A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
 
 SEPARATOR = ";"
 """Character that separates the labels of a text; no label's name contains it."""
@@ -88,7 +88,7 @@ def unreadable(file: Path, reason: str | None) -> DataError:
 
 
 def on_folder(folder: Path) -> str | None:
-    """Return advice for a folder that `datasets.save_to_disk` wrote, given in place of a file; otherwise None."""
+    """Return advice if a folder was given in place of a file and `datasets.save_to_disk` wrote it; otherwise None."""
     saved = any((folder / name).exists() for name in _SAVED)
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
@@ -128,7 +128,7 @@ def missing_columns(
         where: File and line.
         shape: Words that messages use for the format.
         header: The unchanged header of a CSV file, from which the separator is guessed. It is never shown.
-        show_names: Whether to show other names too, if all of them look like column names.
+        show_names: Whether to show the other column names too, provided that all of them look like column names.
     """
     columns = shape.unit + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
@@ -178,7 +178,7 @@ def wrong_type(name: str, value: object, *, expected: str, other: str, where: st
 
 
 def look_like_names(names: Sequence[object]) -> bool:
-    """Return whether all names are short identifiers, and so are not texts; labels can be identifiers too."""
+    """Return whether all names are short identifiers and therefore not texts; they may still be labels."""
     return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
 
 

@@ -53,7 +53,7 @@ def read_records(
             labels. FHIR files (`.json` or `.ndjson`, see `common/fhir.py`) can be read too.
         labels: The allowed labels; None allows any label that is not empty. The single label `UNLABELLED` means that
             records have no labels.
-        labelled: Whether rows need a label; if not, labels are ignored like any other column.
+        labelled: Whether each row needs a label; if not, columns with labels are ignored.
         may_be_empty: Whether a file without rows is accepted; a CSV file still needs its header, and a FHIR file its
             Bundle.
         show_names: Whether messages may show column names (`file_diagnosis.missing_columns`): true in simulations and
@@ -87,8 +87,8 @@ def read_texts(path: str | Path) -> list[str]:
     """Read public texts from a file.
 
     Args:
-        path: A `.txt` in UTF-8 with one text per line, where empty lines are skipped; or a file as for `read_records`
-            that has `text`.
+        path: A `.txt` in UTF-8 with one text per line, whose empty lines are skipped; or a file in any format of
+            `read_records`, with a column `text`.
 
     Returns:
         At least one text, in the order of the file.
@@ -104,7 +104,8 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
     """Read public texts with their topics from a file.
 
     Args:
-        path: As for `read_texts`; a row's topic is read from `topic` or, if there is none, from `label`.
+        path: As for `read_texts`; a row's topic is read from the column `topic` or, if there is no such column, from
+            `label`.
 
     Returns:
         At least one text, in the order of the file, each with its topic or None.
@@ -173,7 +174,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
 
 
 def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows unchanged. After the last row, warn of overlong texts, with their number and first location."""
+    """Yield the rows unchanged. After the last row, log the number of overlong texts and where the first is."""
     places = []
     for place, row in rows:
         if len(row["text"]) > LONG:

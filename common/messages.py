@@ -13,9 +13,8 @@
     any                                           ->   Refusal(coarse reason)
 
 AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run consists of
-one Open and one Ask for each query, and the answer contains the party's whole noise. The same applies to answers that
-are not summed: they are noised inside the party and sent without masks, so that neither agreement nor unmasking is
-needed.
+one Open and one Ask for each query, and the answer contains the party's whole noise. Answers that are not summed need
+no agreement and no unmasking: they are noised inside the party and sent without masks.
 """
 
 from collections.abc import Mapping
@@ -123,7 +122,7 @@ class AskUnmask:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End of the run: the party deletes its keys, and no plan of the run awaits a decision there any longer."""
+    """End of the run: the party deletes its keys, and no plan of the run awaits the party's decision any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
 
 
 def refused_for(reason: Reason, words: str = "") -> str:
-    """Return a clause that follows a hospital's name: that it refused and why or, for `AWAITING`, the reason alone.
+    """Return a clause to follow a hospital's name: that the hospital refused, and why; for `AWAITING`, only why.
 
     Args:
         reason: The reason that the hospital gave.

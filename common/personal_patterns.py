@@ -2,8 +2,8 @@
 
 Each language has regions for telephone numbers, presidio's recognisers for national numbers, and our own patterns for
 titles with names, dates, ages, record numbers, addresses and sums of money. Two kinds of presidio recognisers are
-omitted: those that mistake clinical abbreviations for number plates or any nine digits for a practice, and those that
-find nothing without a context word.
+omitted: those that mistake clinical abbreviations for number plates or any nine digits for the number of a practice,
+and those that find nothing without a context word.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Messages about parties, which the protocol identifies by number and people by the name of the hospital.
+"""Messages about parties, which the protocol identifies by number, and people by the name of the hospital.
 
 A message remains a sequence of pieces until it is shown. Then the coordinator's log, its final error line and a
 hospital's log replace numbers by names, each from its own roster, without searching any text for numbers.

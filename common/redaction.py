@@ -31,8 +31,8 @@ Span = tuple[int, int, str]
 """Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Minimum presidio score. Distinctive patterns exceed it. Weak ones would do so only next to a context word, which a
-blank pipeline does not see."""
+"""Minimum presidio score. Distinctive patterns exceed it. Weak patterns would exceed it only next to a context word,
+which a blank pipeline does not see."""
 _MASKS = {
     "EMAIL_ADDRESS": "EMAIL",
     "PHONE_NUMBER": "PHONE",

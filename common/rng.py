@@ -18,7 +18,7 @@ def secure_bytes(count: int) -> bytes:
 def experiment(experiment_seed: int, *purpose: str | int) -> np.random.Generator:
     """Return a reproducible generator, independent for each purpose, such as `experiment(7, "prompts", round)`.
 
-    Streams depend only on seed and purpose, so a resumed run draws what the killed one would have drawn.
+    Streams depend only on seed and purpose, so a resumed run draws what the killed run would have drawn.
     """
     return np.random.default_rng(stream(experiment_seed, *purpose))
 

@@ -1,12 +1,12 @@
 """The duration of a hospital's reply, which depends only on public numbers that both sides know.
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
-that long before its own timeout begins. The numbers are the question's kind and shapes, the largest number of records
-of a hospital, and, from the plan, the number of labels under which one record counts, the number of rounds that need
-keys and the scale of the noise. Each kind of question was measured with a thousand records, and votes with the slowest
-possible records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the scheduled time or less. A
-table from which noise is drawn, a vocabulary of the longest terms, or texts whose characters take long to normalise can
-take up to half of it.
+for the scheduled time before its own timeout begins. The numbers are the question's kind and shapes, the largest number
+of records of a hospital, and, from the plan, the number of labels under which one record counts, the number of rounds
+that need keys and the scale of the noise. Each kind of question was measured with a thousand records, and votes with
+the slowest possible records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the scheduled time
+or less. A table from which noise is drawn, a vocabulary of the longest terms, or texts whose characters take long to
+normalise can take up to half of the scheduled time.
 """
 
 import math

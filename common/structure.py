@@ -1,10 +1,10 @@
 """Structured texts: each is a JSON object that follows a schema declared by the task, with the text in one field.
 
-An object can replace a text anywhere; an object from a model is one line of JSON with its fields in the schema's order.
-Both sides embed the whole object as a text, so votes compare all fields, nothing else has to be agreed on, and no party
-is queried for a field. A schema may come from somebody else's file, so it must be in a closed subset of JSON Schema
-that can neither refer to other documents nor take long to check: an object of named strings, numbers and truth values,
-without references, patterns or nesting, and of bounded size.
+An object can stand wherever a text can; an object from a model is one line of JSON with its fields in the schema's
+order. Both sides embed the whole object as a text, so votes compare all fields, nothing else has to be agreed on, and
+no party is queried for a field. A schema may come from somebody else's file, so it must be in a closed subset of JSON
+Schema that can neither refer to other documents nor take long to check: an object of named strings, numbers and truth
+values, without references, patterns or nesting, and of bounded size.
 """
 
 import json
@@ -133,7 +133,8 @@ class Structure:
         from their enumeration's.
 
         Returns:
-            The canonical text and the kinds of repair; or None and the reason why it is not an object of the schema.
+            The canonical text and the kinds of repair; or None and the reason why the text is not an object of the
+            schema.
         """
         fields, repairs = _mended(text)
         if fields is None:

@@ -7,7 +7,7 @@ Canonical JSON has sorted keys, no spaces and only ASCII, so that anybody can co
 An event that was changed, removed, moved or inserted breaks the chain at its position. The chain alone does not reveal
 two attacks: anybody who can write to the file can compute a whole new chain (a key kept in the same file would not
 prevent this), and a chain whose tail was cut off is still valid. Comparison with a head that was noted elsewhere
-reveals both.
+reveals both attacks.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def canonical(value: object) -> str:
 
 
 def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, body: str) -> Event:
-    """Return the event that follows the one whose chain is `previous`."""
+    """Return the event that follows the event whose chain digest is `previous`."""
     place = canonical([sequence, run, position, kind]).removesuffix("]")
     chain = hashlib.sha256(previous + f"{place},{body}]".encode()).digest()
     return Event(sequence=sequence, run=run, position=position, kind=kind, body=body, chain=chain)

@@ -9,8 +9,8 @@ search for collisions without the key. The key is created with the ledger and ne
 key, anybody who has a record could test whether it is in a data set.
 
 The digests remain after a record is deleted elsewhere: if the record is added again, its past charges still count. But
-a record is identified by its bytes: if a single comma is edited, it is a different record, and a file in which all
-records were edited is a new data set.
+a record is identified by its bytes: a record in which a single comma was edited is a different record, and a file in
+which all records were edited is a new data set.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""The record of all answers on disk. The coordinator and each party keep one, and a party trusts only its own.
+"""The record, kept on disk, of all answers. The coordinator and each party keep one, and a party trusts only its own.
 
 A ledger is an append-only log of events, sealed by a hash chain (`common/ledger/chain.py`) in one SQLite file
 (`common/ledger/file.py`). An entry is one answer, identified by run and index; its state follows from its events. It is
@@ -19,14 +19,14 @@ Invariants:
    the same vector again, even if the records have changed since, so an interrupted round is answered at no cost:
    nothing new is revealed. Storing a key for the noise instead would leak: if the records had changed, two answers with
    the same noise would reveal the difference. A different query with the same run and index is refused. The same query
-   is refused after the entry was closed. Until an answer is stored, it is also refused for other records, since those
-   records were not charged.
+   is refused after the entry was closed. Until an answer is stored, the query is also refused for other records, since
+   those records were not charged.
 4. Each entry has one set of survivors. Once shares that open its sum may have been sent, this set is also the only one
-   for its question, under any index in the run, since sums over two sets could be subtracted.
+   for its question, under any index in the run, since sums over two sets could be subtracted from each other.
 
 The budget over all runs applies to each record: a data set with one record appended must not get a fresh budget. So the
 records of each data set are stored as keyed digests. A limit is compared with all charges to data sets that share a
-record with the one to be charged, inside the transaction that writes the charge (`common/ledger/data_sets.py`).
+record with the data set to be charged, inside the transaction that writes the charge (`common/ledger/data_sets.py`).
 
 A ledger restored from a backup lacks later charges: note its head elsewhere (for a hospital, `client/noted_head.py`
 does so).
@@ -123,8 +123,8 @@ class Ledger:
                 the next one those from `attempts` on, and so on.
             data_set: Name of the records, as returned by the method `data_set`; an empty name stands for any records.
             allow: Function called before a new charge is written, with the costs of all charges to data sets that share
-                a record with this one; the new cost is the last. If the function raises, nothing is written. No other
-                charge can be written in between.
+                a record with this data set; the new cost is the last. If the function raises, nothing is written. No
+                other charge can be written in between.
 
         Returns:
             The entry in its current state.
@@ -186,7 +186,7 @@ class Ledger:
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
-        """Record the only set of parties whose sum this entry may open, before a signature over the set is sent.
+        """Record the only set of parties whose sum may be opened; call this before sending a signature over it.
 
         Raises:
             SurvivorsError: If another set was recorded before, or no set was recorded before the entry was committed,
@@ -201,7 +201,7 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Record that the shares which open this entry's sum may be sent, before they are sent.
+        """Record that the shares that open this entry's sum may be sent; call this before sending them.
 
         Repeated calls have no effect.
 
@@ -265,7 +265,7 @@ class Ledger:
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """Return the secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
+        """Return the secret key of a Poisson subsample: the first key stored, as one subsample serves all rounds.
 
         Args:
             run: Name of the run.
@@ -360,7 +360,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """Open a transaction, with an up-to-date log; it is read again only if another process wrote to the file."""
+        """Open a transaction with an up-to-date log, which is read again only if another process wrote to the file."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
@@ -373,10 +373,11 @@ class Ledger:
 
 
 def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
-    """Raise SurvivorsError if a sum over other parties was opened for the same question.
+    """Raise SurvivorsError if a sum over a different set of parties was opened for the same question.
 
     Raises:
-        SurvivorsError: A sum over other parties was opened; the message names its answer and this one.
+        SurvivorsError: A sum over a different set was opened; the message names the answers of that sum and of this
+            entry.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

@@ -35,10 +35,9 @@ class Entry:
         release: Cost of the answer.
         data_set: Name of the records that were charged; empty if no name was given, as at the coordinator.
         charged: Time of the charge, ISO 8601 in UTC.
-        answer: The noised answer while it is stored, until the entry is closed; never stored in the coordinator's
-            ledger.
+        answer: The noised answer, which is stored until the entry is closed; the coordinator's ledger never stores it.
         survivors: The only parties whose sum may be opened, or None before they are recorded.
-        unmasked: Whether shares that open this sum may have been sent.
+        unmasked: Whether shares that open the entry's sum may have been sent.
         committed: Whether the round is over.
     """
 
@@ -56,7 +55,7 @@ class Entry:
 
     @property
     def cost(self) -> Release:
-        """The release, with the run's name in the name of its subsample, since each run draws separate subsamples."""
+        """The release, with the run's name added to its subsample's name, since each run draws separate subsamples."""
         if not self.release.draw:
             return self.release
         return replace(self.release, draw=json.dumps([self.run, self.release.draw]))
@@ -68,8 +67,8 @@ _Value = TypeVar("_Value")
 class Log:
     """State derived from a ledger's events: its head, and the entries in the order of their charges.
 
-    `Ledger` keeps a log after the transaction in which it was read, and uses it as long as `is_current` is true. So the
-    answers, which may be large, are not part of a log.
+    `Ledger` keeps a log after the transaction in which it was read, and uses it as long as `is_current` returns True.
+    So the answers, which may be large, are not part of a log.
 
     Args:
         database: A connection inside a transaction.

@@ -1,4 +1,4 @@
-"""Batches of texts of similar or equal length: batches are padded to their longest text, which costs computation."""
+"""Batches of texts of similar or equal length: each batch is padded to its longest text, which costs computation."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -83,7 +83,7 @@ class Bert:
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens."""
+        """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
         text = encodable(text)
         whole = self._untruncated.encode(text, add_special_tokens=False)
         around = len(self._untruncated.encode(self._prompt).ids)  # with both special tokens

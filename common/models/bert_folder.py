@@ -117,7 +117,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """Return the description of a folder with a bare network, adding mean pooling; see `of_sentence_encoder`."""
+        """Return the description of a bare network's folder, with mean pooling added; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 

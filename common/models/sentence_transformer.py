@@ -39,8 +39,8 @@ class TorchEncoder:
     Args:
         model: Any SentenceTransformer that returns one vector per text.
         prompt: Prefix of every text.
-        form: The description of the model's files if `common/models/bert.py` could also compute with them; both
-            encoders then have the same digest.
+        form: The description of the model's files if `common/models/bert.py` could also compute with them; the encoders
+            of the two modules then have the same digest.
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
@@ -51,7 +51,7 @@ class TorchEncoder:
         """Load the model in a folder that contains a modules.json.
 
         Raises:
-            ConfigError: sentence-transformers is not installed, the model cannot be loaded or embeds something other
+            ConfigError: sentence-transformers is not installed, or the model cannot be loaded or embeds something other
                 than text.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
@@ -154,7 +154,7 @@ class TorchEncoder:
             )
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens.
+        """Split a text into parts that the model can read whole, and return each part with its number of tokens.
 
         Raises:
             ConfigError: The model's tokenizer does not report the positions of tokens.

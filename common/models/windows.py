@@ -48,7 +48,7 @@ class WindowedModel(Protocol):
         """Hex SHA-256 of everything that affects a vector."""
 
     def windows(self, text: str) -> list[tuple[str, int]]:
-        """Return consecutive parts of a text that the model can read whole, with their numbers of tokens."""
+        """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors, of any norm."""
@@ -115,7 +115,7 @@ def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) ->
 
 
 def chosen(windows: str | None, folder: Path) -> str:
-    """Return the choice of windows: the one given or, if this is None, the one saved with the model.
+    """Return the choice of windows: the given choice or, if this is None, the choice saved with the model.
 
     Raises:
         ConfigError: The value given is not a valid choice.
@@ -141,12 +141,13 @@ def no_windows(windows: str | None) -> None:
 def split(
     text: str, offsets: Sequence[tuple[int, int]], words: Sequence[int | None], longest: int
 ) -> list[tuple[str, int]]:
-    """Return the windows of a text, split by its tokens without special tokens.
+    """Return the windows of a text, each with its number of tokens; special tokens are not counted.
 
     Args:
         text: The text.
         offsets: Beginning and end of each token in the text.
-        words: Number of the word that contains each token: a window begins with a word, unless one word fills a window.
+        words: For each token, the number of the word that contains it. A window begins at the beginning of a word,
+            unless a single word fills the previous window.
         longest: n, the maximum number of tokens in a window.
     """
     starts = [0]

@@ -1,7 +1,8 @@
 """BERT's tokenizer: WordPiece on words and punctuation marks (Devlin et al. 2019), in the form of `tokenizer.json`.
 
-Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. If both
-files agree in every setting, all versions produce the same tokens, and so does this module.
+Some versions of transformers take the tokenizer from that file, while other versions build it from
+`tokenizer_config.json`. If both files agree in every setting, all versions produce the same tokens, and so does this
+module.
 """
 
 import json
@@ -37,7 +38,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """Load the tokenizer of a folder that `vocabulary_of` accepts; it truncates to `longest` tokens without padding."""
+    """Load the tokenizer of a folder that `vocabulary_of` accepts, truncating to `longest` tokens without padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -1,7 +1,8 @@
-"""`--address`: serve a page to other machines, over TLS and with a password; otherwise a page is on loopback.
+"""The option `--address`, which serves a page to other machines; without it, a page is served on loopback alone.
 
-All four options belong together: without a certificate the link and the cookie could be read in transit, and without a
-password anybody who sees the link, perhaps in a message, could open the page.
+`--address`, `--certificate`, `--key` and `--password-file` must be given together: without a certificate for TLS the
+link and the cookie could be read in transit, and without a password anybody who sees the link, perhaps in a message,
+could open the page.
 
 Anybody who reaches the port can occupy all connections that the server accepts (`serve.BUSIEST`) without any password,
 and so lock everybody out: put a firewall or a VPN in front that admits only the hospital's own people.
@@ -59,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def address_of(chosen: argparse.Namespace) -> Address | None:
-    """Return the address that the options specify; None for loopback.
+    """Return the address that the options specify; None if no option is given, so that the page is served on loopback.
 
     Raises:
         ConfigError: Options are missing, the address is not one that a browser can name, or a file is invalid or

@@ -23,13 +23,13 @@ class Pages:
         package: The page's package, with a folder of templates and the page's sentences.
         tabs: The page's sections, each with a template; the first is at the root.
         filters: Filters that the page's templates use besides those of all pages, `utc` and `figure`.
-        figures: Filters that return a number in English notation, which a page in another language converts to its own
-            notation.
+        figures: Filters that return a number in English notation, which a page in another language converts to the
+            notation of that language.
         values: Values that the page's templates use.
 
     Attributes:
         say: The page's sentences in English.
-        script: The page's script file, `page.js`, which improves some of its pages.
+        script: The page's script file, `page.js`, which some of its tabs load.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ def serving(
     Args:
         application: Function that creates the page from its `Access`.
         host: Address and port, as a browser names them.
-        address: Its certificate and password, if the page is for other machines.
+        address: The address with its certificate and password if the page is for other machines; None for loopback.
     """
     access = Access(host, password=address.password if address else "")
     config = uvicorn.Config(

@@ -30,7 +30,7 @@ def sentences(package: str) -> dict[str, SimpleNamespace]:
 
 
 def preferred(accepted: str, among: Collection[str]) -> str:
-    """Return the code of the language that a browser prefers; English if it accepts none of these.
+    """Return the code of the available language that a browser prefers; English if it accepts none of them.
 
     Args:
         accepted: The header Accept-Language, such as "de-CH, fr;q=0.8".

@@ -1,6 +1,6 @@
 """The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
-verify            everything that can be released, under the noise that is certain: the guarantee of the plan
+verify            everything that can be released, with the noise that is certain; this is the plan's guarantee
 epsilon_released  the synthetic data, against an outsider, who does not know any party's noise
 epsilon_against   the answers of one party, against a coordinator that colludes with other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
@@ -47,7 +47,7 @@ def epsilon_pure(plan: Plan) -> float:
 def epsilon_released(plan: Plan) -> float:
     """Return the epsilon of the data made from the noised sums, against an observer who knows none of the noise.
 
-    Each sum contains the shares of all survivors, assumed colluders included; without secure aggregation it contains
+    Each sum contains the shares of all survivors, including assumed colluders; without secure aggregation it contains
     the whole noise of each survivor.
     """
     return _with_shares(plan, plan.survivors)
@@ -57,10 +57,10 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     """Return the epsilon of one party's answers if the coordinator and `colluders` other parties collude.
 
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
-    and the shares of the survivors that do not collude. Only its own share is left in two cases: if the coalition is
-    larger than secure aggregation is planned for, as it may then remove the party's mask, and without secure
-    aggregation, where there is no mask. That share always remains, since every sum that contains the party's answer
-    contains it. Answers that a party noises by itself are equally private against everybody.
+    and the shares of the survivors that do not collude. Only the party's own share is left in two cases: if the
+    coalition is larger than secure aggregation is planned for, since it may then remove the party's mask; and without
+    secure aggregation, since there is no mask. The party's own share always remains, since every sum that contains the
+    party's answer contains this share. Answers that a party noises by itself are equally private against everybody.
 
     Args:
         plan: The plan.

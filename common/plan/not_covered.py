@@ -20,7 +20,7 @@ class Scope:
         noisy: Whether epsilon is finite.
         masked: Whether secure aggregation is used.
         malicious: Whether the masks hold against a coordinator that deviates from the protocol.
-        corrupt: Number of parties that may help such a coordinator.
+        corrupt: Number of parties that may help a coordinator that deviates from the protocol.
         colluders: Number of parties that may reveal their noise.
         against: Epsilon against the coordinator and its colluders, as text, keyed by the number of colluders.
         largest_coalition: Maximum number of colluders that cannot remove a mask.

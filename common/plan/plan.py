@@ -7,10 +7,10 @@
                                               └─▶ guarantee.verify, .epsilon_released, .epsilon_against
 
 With secure aggregation a round is accepted with at least `survivors` parties, of which `colluders` may reveal their
-noise to the coordinator, so that U = parties - max_dropouts - colluders shares are certain to be in the sum and unknown
-to the coordinator. Each party adds one U-th of the noise, in terms of the variance of a Gaussian or the shape of a
-Laplace distribution. Additional survivors only increase the noise. Without secure aggregation, U = 1 and each party
-adds the whole noise. Mechanisms inside a party also have U = 1.
+noise to the coordinator, so that U = parties - max_dropouts - colluders shares of noise are certain to be in the sum
+and unknown to the coordinator. Each party adds one U-th of the noise, in terms of the variance of a Gaussian or the
+shape of a Laplace distribution. Additional survivors only increase the noise. Without secure aggregation, U = 1 and
+each party adds the whole noise. Mechanisms inside a party also have U = 1.
 
 A query is answered up to `times` times, and each answer may be attempted `max_attempts` times, with fresh noise; all
 attempts are paid for. All attempts at all answers are numbered consecutively from 0, in the order of `queries`.
@@ -57,7 +57,7 @@ class Plan:
         encoder: Digest of the sentence encoder.
         parties: Number of parties.
         max_dropouts: Number of parties that may be missing from a sum.
-        colluders: Number of parties that may reveal their noise to the coordinator without exceeding epsilon.
+        colluders: Number of parties that may reveal their noise to the coordinator while epsilon still holds.
         threshold: Number of parties needed to reconstruct another party's secret.
         secure: Whether secure aggregation is on.
         degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
@@ -71,7 +71,8 @@ class Plan:
         unit: "sample" or "user": the unit whose presence is hidden.
         queries: All queries that can be asked; may be empty.
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
-        calibration: "tight", or "paper" if sigma is computed as in the papers, for the classical Gaussian mechanism.
+        calibration: "tight", or "paper" if sigma is computed by the papers' formula for the classical Gaussian
+            mechanism.
         max_records_per_party: Public bound on the number of records per party, the same as in the parties' roster. With
             this bound, sums provably fit the ring, and a sum that is too large for this number of records is rejected.
         purpose: Purpose of the texts as stated by the coordinator; it is part of the plan's digest, but nothing
@@ -154,9 +155,10 @@ class Plan:
     def largest_coalition(self) -> int:
         """Maximum number of parties that can collude with the coordinator without exposing a mask.
 
-        On the full graph it is below the threshold, and at most `corrupt` where signatures depend on that. A sparse
-        graph is planned for `corrupt` such parties: fewer of them than the threshold are neighbours of any one party,
-        except with a probability that the parties bound (`common.plan.aggregation.log2_breach`).
+        On the full graph this number is below the threshold and, in malicious mode, at most `corrupt`, on which the
+        number of signatures depends. A sparse graph is planned for `corrupt` such parties: fewer of them than the
+        threshold are neighbours of any one party, except with a probability that the parties bound
+        (`common.plan.aggregation.log2_breach`).
         """
         if self.degree < self.parties - 1:
             return self.corrupt

@@ -33,7 +33,7 @@ class PlannedQuery:
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1 if all units take part.
         redraw: Whether each answer has a separate subsample; otherwise one subsample serves all answers.
         pure: Whether calibration derives the query's noise from its fraction of epsilon alone, without any delta, and
-            then leaves it unchanged.
+            then leaves this noise unchanged.
     """
 
     name: str
@@ -74,7 +74,7 @@ class PlannedQuery:
 
     @property
     def summed(self) -> bool:
-        """Whether the answer is a sum over the parties; otherwise each party sends its own, noised and unmasked."""
+        """Whether the answer is a sum over the parties, and not one noised and unmasked answer from each party."""
         return self.mechanism in SUMMED
 
     @property
@@ -146,7 +146,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Return the name of each of the query's subsamples (empty if all units take part) and its number of answers."""
+    """Return each of the query's subsamples: its name (empty if all units take part) and its number of answers."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

@@ -1,4 +1,4 @@
-"""The privacy cost of released answers to integer queries, as a composed (epsilon, delta), and the noise for a cost.
+"""The privacy cost, as a composed (epsilon, delta), of answers to integer queries, and the noise for a given cost.
 
 Every result is rounded toward more privacy loss. There are two methods of accounting, and both yield upper bounds:
 
@@ -11,7 +11,7 @@ composed, and the result is amplified; then the amplified results of all subsamp
 on all earlier ones, even where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent
 composition).
 
-The sampled noise differs from the ideal noise in three ways, and both results include them:
+The sampled noise differs from the ideal noise in three ways, for which both results account:
 
 - a sum of U Gaussian shares of scale s against one discrete Gaussian: each probability differs by at most a factor
   exp(+-tau), `gaussian.sum_gap`; a sum of Polya shares is exactly a discrete Laplace;
@@ -61,8 +61,8 @@ class Release:
             is (l1 / scale, 0)-DP.
         sensitivity: Sensitivity of one answer.
         scale: Scale of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
-            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 means no noise or no proof: infinite
-            epsilon.
+            probabilities proportional to exp(-|k| / b), or l1 / epsilon of a pure mechanism. 0 means no noise or no
+            proof, and so an infinite epsilon.
         times: Number of such answers.
         shares: Number of independent shares that make up the noise: Gaussians of scale sigma / sqrt(shares), or Polya
             shares of b.
@@ -138,7 +138,7 @@ def calibrate(
 
     For a Gaussian, the scale is the continuous Gaussian's sigma, or about a millionth more if that is too small. With
     subsampling, it is the smallest sigma up to a relative error of 1e-5. For Laplace and pure mechanisms, the scale is
-    times l1 / epsilon, which needs no delta. With subsampling at rate q, this epsilon is replaced by x such that
+    `times` l1 / epsilon, which needs no delta. With subsampling at rate q, this epsilon is replaced by x such that
     epsilon = ln(1 + q (e^x - 1)).
 
     Args:
@@ -214,7 +214,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Return the sigma that suffices with subsampling, to a relative error of 1e-5; `sigma` suffices without it."""
+    """Return the sigma needed with subsampling, to a relative error of 1e-5; `sigma` suffices without subsampling."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma

@@ -1,4 +1,4 @@
-"""Answers to account for, and the subsamples that they were computed from, as tuples to be counted and sorted."""
+"""Answers to account for, and the subsamples that they were computed from, as tuples that can be counted and sorted."""
 
 from typing import NamedTuple
 

@@ -3,10 +3,10 @@
 The privacy of a continuous Gaussian depends on one number alone, mu, the l2 sensitivity in standard deviations; several
 mechanisms compose to one whose mu is the root of the sum of their squared mu. A discrete Gaussian of variance sigma^2
 around an integer c is, up to a factor exp(+-rho), a continuous Gaussian of variance sigma^2 - v around c, rounded to y
-+ (discrete Gaussian of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly but for
-the normaliser sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a
++ (discrete Gaussian of variance v centred at y): integrating over y gives exp(-(k - c)^2 / (2 sigma^2)) exactly, except
+for the normaliser sum_k exp(-(k - y)^2 / (2v)), which by Poisson summation is within 1 +- 2.01 exp(-2 pi^2 v) of a
 constant. So the answer is post-processing of the continuous mechanism. v = 9/4 makes rho = 2.1e-19 and costs about
-1/sigma^2 of sigma: nothing on a grid of thousands, against 6 to 8 % by zero-concentrated DP.
+1/sigma^2 of sigma, which is negligible on a grid of thousands; accounting by zero-concentrated DP would cost 6 to 8 %.
 """
 
 import math

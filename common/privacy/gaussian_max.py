@@ -35,9 +35,10 @@ def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
 def epsilon(sigma: float, candidates: int) -> float:
     """Return the smallest epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1].
 
-    The probability that candidate c wins increases with its utility u_c and decreases with every other utility. So for
-    any utilities of two records, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at
-    least as probable as u_c = 0 and 1 elsewhere. With s = 1 / sigma, phi and Phi of the standard normal distribution,
+    The probability that candidate c wins increases with its utility u_c and decreases with every other utility. So,
+    whatever the utilities of two records are, c is at most as probable under the first as it is with u_c = 1 and all
+    others 0, and at least as probable under the second as it is with u_c = 0 and all others 1. With s = 1 / sigma, and
+    phi and Phi the density and the distribution function of the standard normal distribution,
 
         e^epsilon = integral phi(z) Phi(z + s)^(K-1) dz  /  integral phi(z) Phi(z - s)^(K-1) dz,
 
@@ -46,7 +47,7 @@ def epsilon(sigma: float, candidates: int) -> float:
     the difference is not accounted for.
 
     Args:
-        sigma: Scale of the noise on each utility, in utilities; epsilon is infinite for 0.
+        sigma: Scale of the noise on each utility, in units of utility; if it is 0, epsilon is infinite.
         candidates: K, at least 2.
     """
     at_least(2, candidates=candidates)
@@ -60,7 +61,7 @@ def epsilon(sigma: float, candidates: int) -> float:
 
 
 def claimed_sigma(epsilon: float, delta: float) -> float:
-    """Return the paper's sigma for one choice (equation 1), in utilities: the classical formula with sensitivity 1."""
+    """Return the paper's sigma for one choice (equation 1), in units of utility: the classical one at sensitivity 1."""
     return paper_sigma(1.0, 1, epsilon, delta)
 
 

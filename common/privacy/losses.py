@@ -9,8 +9,8 @@ These distributions are convolved:
   dominates a smaller one, because both noises are log-concave, so the declared shifts dominate any change by a unit,
   and domination survives composition (Zhu, Dong and Wang 2022).
 - Gaussian noise of which only the l2 norm is known (a user's m records may have any directions relative to each other,
-  and it is not proved that parallel ones are the worst on a lattice), or of sigma above 1000: all together as one
-  continuous Gaussian, of which they are post-processing (`common.privacy.gaussian`).
+  and it is not proved that parallel ones are the worst on a lattice), or of sigma above 1000: all such answers together
+  count as one continuous Gaussian, of which they are post-processing (`common.privacy.gaussian`).
 - Mechanisms known to be (l1 / b, 0)-DP, and Laplace noise without shifts or with shifts above 10^4: randomised
   response, which dominates them all (Kairouz, Oh and Viswanath 2015).
 - The composed and amplified loss of all answers on one Poisson subsample. If P and Q dominate the composed loss, then
@@ -21,9 +21,9 @@ These distributions are convolved:
       q d(ln(1 + (e^epsilon - 1) / q))        and        t d(epsilon + ln(q / t)),  t = 1 - (1-q) e^epsilon.
 
 Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit, all
-Gaussian noise is accounted for by norm and all Laplace noise by epsilon. If this exceeds the limit too, or if the
-losses are too small or too large, nothing is computed and the result is infinite. This module and its imports take half
-a second to load.
+Gaussian noise is accounted for by norm and all Laplace noise by epsilon. If this calculation exceeds the limit too, or
+if the losses are too small or too large, nothing is computed and the result is infinite. This module and its imports
+take half a second to load.
 """
 
 import math
@@ -43,7 +43,7 @@ from common.privacy.loss_grid import TAIL, Floats, LossGrid
 from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
-"""Largest sigma, in grid units, that is not accounted for by norm alone; above it, that costs only a millionth more."""
+"""Largest sigma, in grid units, not accounted for by norm alone; beyond it, doing so costs only a millionth more."""
 LARGEST_SHIFT = 10_000
 """Largest shift, in grid units, for which the loss distribution of Laplace noise is convolved."""
 _SMALLEST_SPREAD = 1e-9

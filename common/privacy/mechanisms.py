@@ -26,11 +26,11 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
     run that never stops yields cap or 0. If the ends cross, they are swapped, which depends only on the two ends. This
     is the query of DPGA-TextSyn with discrete noise: scale on the threshold and 2 * scale on each count.
 
-    Privacy: 2 / scale for each end and 4 / scale for both, where each count q_x changes by at most 1, as is the case if
-    a record is added, removed or replaced; m times as much if m records may change. Proof, for one run that stops at x
-    on one data set, with integers throughout: fix the noise of the counts before x, the smallest of which, noised, is
-    g. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
-    neighbour these are g' and q'_x, each at most 1 away, and the same conditions hold for r + (g' - g) and
+    Privacy: epsilon is 2 / scale for each end and 4 / scale for both if each count q_x changes by at most 1, as it does
+    if a record is added, removed or replaced; it is m times as much if m records may change. Proof, for one run that
+    stops at x on one data set, with integers throughout: fix the noise of the counts before x, the smallest of which,
+    noised, is g. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On
+    a neighbour these are g' and q'_x, each at most 1 away, and the same conditions hold for r + (g' - g) and
     v + (g' - g) + (q_x - q'_x): shifts of at most 1 and 2, which change the probability of a pair by at most a factor
     exp(1 / scale) * exp(2 / (2 scale)). (The counts of one run all move in one direction, g' - g and q_x - q'_x
     therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would suffice, but the proof does not
@@ -81,9 +81,9 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
     the first one that passes in random order is uniform among those that pass. The candidate with the highest u_b +
     e_b, where the e_b are independent exponentials of mean `scale`, has the same distribution (Ding et al. 2021): e_b
     reaches max u - u_b with probability p_b, and u_b + e_b - max u is then exponential again, the same for all, so the
-    highest is uniform among those. Fix the noise of all but c: it is chosen if e_c > t, t = max_b (u_b + e_b) - u_c
-    over the others. Replacing the record moves t by at most 2 * range, and P(e_c > t + 2 range) >=
-    exp(-2 range / scale) P(e_c > t).
+    highest is uniform among these candidates. Fix the noise of all but c: it is chosen if e_c > t, where
+    t = max_b (u_b + e_b) - u_c over the other b. Replacing the record moves t by at most 2 * range, and
+    P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
 
     A uniform choice is the choice of either mechanism at equal utilities, for example all in the middle of the
     interval: then each utility moves by at most range / 2.

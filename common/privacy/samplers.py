@@ -3,8 +3,8 @@
 No floating-point number decides a draw, so that the attack of Mironov (2012) does not apply. Randomness comes from an
 argument, a secret 32-byte key for each call.
 
-Both use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
-bounded by `gaussian_tv` and `laplace_tv`; above a certain scale they use the slow exact sampler
+Both samplers use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact
+distribution is bounded by `gaussian_tv` and `laplace_tv`; above a certain scale they use the slow exact sampler
 (`common.privacy.exact`).
 """
 
@@ -93,9 +93,9 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 def gaussian_tv(sigma: float) -> float:
     """Return a bound on the total variation distance between a draw of `discrete_gaussian` and the exact distribution.
 
-    It has two terms. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and
-    the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below
-    sigma^2 / t exp(-t^2 / (2 sigma^2)), the mass cut off is at most
+    It has two terms. The first is the mass of the tails that are cut off beyond t = ceil(12 sigma): with
+    Z >= sigma sqrt(2 pi) by Poisson summation, and the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral
+    from t, which is below sigma^2 / t exp(-t^2 / (2 sigma^2)), this mass is at most
     2 sigma / (t sqrt(2 pi)) exp(-t^2 / (2 sigma^2)) <= 3.6e-33. The other term is the rounding of 2t thresholds.
     """
     if sigma > LARGEST_TABLE:
@@ -110,9 +110,10 @@ def laplace_tv(scale: float, shares: int) -> float:
     """Return a bound on the total variation distance between a draw of `discrete_laplace` and the exact share.
 
     It is twice the bound for a negative binomial, as a share is a function of two draws of it. That bound has two
-    terms. Cutting the tail beyond t = ceil(76 scale): a geometric draw is the sum of this draw and a nonnegative one,
-    so this draw is beyond t with at most the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34,
-    for any `shares`. The other term is the rounding of t thresholds.
+    terms. The first is the mass of the tail that is cut off beyond t = ceil(76 scale): a geometric draw is the sum of
+    this draw and a nonnegative one, so the probability that this draw exceeds t is at most the probability that the
+    geometric draw does, exp(-(t + 1) / scale) <= 9.9e-34, for any `shares`. The other term is the rounding of t
+    thresholds.
     """
     at_least(1, shares=shares)
     if scale > LARGEST_LAPLACE_TABLE:

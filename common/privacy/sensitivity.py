@@ -24,7 +24,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """Return the sensitivity to `units` records, given the shifts by one record, which are omitted for several."""
+        """Return the sensitivity to `units` records, given the shifts by one record; for several, it has no shifts."""
         l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
         return cls(
             l1=l1 * units,

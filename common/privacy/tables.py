@@ -24,7 +24,7 @@ _GUIDE_BITS = (12, 20)
 
 
 def rounding(thresholds: int) -> float:
-    """Bound the total variation between a table's distribution and the exact one; thresholds are off by 2 * 2^-128.
+    """Bound the total variation between a table's distribution and the exact one if thresholds are off by 2 * 2^-128.
 
     A probability is the difference of two thresholds, so the errors of all probabilities add up to at most twice the
     errors of the thresholds, and the total variation is half of that.
@@ -34,7 +34,7 @@ def rounding(thresholds: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds up to a uniform u below 2^128.
+    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds <= u, which is uniform below 2^128.
 
     Attributes:
         low: Smallest value.

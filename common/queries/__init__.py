@@ -6,11 +6,11 @@ To add a query that is a sum over the parties:
 1. Write its page in this package. It has a specification (`Spec`) and the query (`Query`) with its arrays, their dtypes
    and their checks. The docstring of the specification proves the sensitivity; its `asks` states the question to a
    hospital in words.
-2. Write its contribution in `client/contributions`, a function of query and records, and enter it in
+2. Write its contribution, which is a function of query and records, in `client/contributions`, and enter it in
    `contribute.CONTRIBUTIONS`.
 3. Enter the pair of specification and query in `closed_set.QUERIES`.
 
 The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
-has its case in `client/answer.py` instead of a contribution. Parties answer a new kind only if their limits name it:
+is handled in `client/answer.py` instead of by a contribution. Parties answer a new kind only if their limits name it:
 see the lists of kinds in `configs/client.yaml` and `configs/simulation.yaml`.
 """

@@ -35,15 +35,16 @@ class ClassSumsSpec(Spec):
 
         l2^2 = B^2 + A^2,      l1 = floor(sqrt(k) B) + A,
 
-    the latter since |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz) and |z|_1 is an integer. Rounding to the nearest
-    integer would break this bound: if k coordinates of one half are rounded up, the result has norm sqrt(k).
+    where l1 follows from |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz), since |z|_1 is an integer. Rounding to the
+    nearest integer would break the bound on |z|: if k coordinates of 1/2 are rounded up, the result has norm sqrt(k).
 
     Floating point is inexact in the last bits, and the proof does not depend on them: the party compares the sum of
-    squares of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
+    squares of the integers themselves with B^2, and lowers the integers if the sum is larger
+    (`client/contributions/class_sums.py`).
 
     The bounds hold for any V, m and R, since the result is shortened: they follow from this specification, which the
     plan fixes. The arrays may be sent later; the ledger stores their digest. The proof is for one record; m records of
-    a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
+    a user add up to at most m times as much (`closed_set`), which m equal records reach.
 
     A record with several labels adds in this way to the blocks of up to s of its labels. Blocks share no coordinate, so
     both bounds grow s times, and l2 itself sqrt(s) times. Its x may differ from block to block, for instance if labels
@@ -53,7 +54,7 @@ class ClassSumsSpec(Spec):
         labels: C, number of labels of the plan; the answer has C (k + 1) coordinates, label by label: the sums along
             the directions, then the count.
         directions: k, number of directions.
-        count: A, grid units that a record adds to the count of its label; A / B of a radius.
+        count: A, grid units that a record adds to the count of its label; as a fraction of the radius, A / B.
         grid: B, grid units in the radius.
         max_records: m, maximum number of records per privacy unit.
         labels_per_record: s, maximum number of labels under which one record counts.
@@ -116,7 +117,7 @@ class ClassSums(Query):
         spec: The planned specification.
         basis: (directions, dim) float32, orthonormal rows.
         centres: (labels, dim) float32, of norm at most 1, subtracted from the records of each label.
-        radius: (1,) float32: coordinates beyond this norm are shortened to it.
+        radius: (1,) float32; a record's coordinates are shortened to this norm if their norm is larger.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"basis": "<f4", "centres": "<f4", "radius": "<f4"}

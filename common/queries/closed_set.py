@@ -14,7 +14,7 @@ Each query has a page in this package, which contains its specification, the pro
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
     ClassSumsSpec        its coordinates in k directions, and A       Gaussian, Laplace         sum
-    QuestionnaireSpec    the same, its answers, and its first m terms Gaussian, Laplace         sum
+    QuestionnaireSpec    as ClassSumsSpec, its answers, first m terms Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
     CorrectCountSpec     1 if a model is right about it, and 1        Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
@@ -27,13 +27,13 @@ Two data sets are neighbours if one has one unit more than the other. A unit is 
 of one user. A party keeps at most m = `max_records` records of a user, by a rule that depends only on that user's
 records. If these m records are added one after the other, their changes add up, so by the triangle inequality l1 and l2
 are at most m times as large as for one record. Each proof is therefore for one record. A record with several labels
-counts once, under the first, except in answers whose specification has `labels_per_record`: there it counts under at
-most that many of its labels. In a plan that takes records section by section (`section_order.py`) the labels are the
-headings of its sections, and under each it counts with the vector of that section: no proof needs the vectors of one
-record to be equal.
+counts once, under the first, except in answers whose specification has `labels_per_record`: in these, it counts under
+at most that many of its labels. In a plan that takes records section by section (`section_order.py`), the labels are
+headings, and a record counts under each of its headings with the vector of that section: no proof needs the vectors of
+one record to be equal.
 
-All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
-unchanged for the sum, and for the parties' answers side by side too.
+The answers to all queries but the last three are sums over the parties' disjoint records; each record belongs to one
+party, so the bounds hold unchanged for the sum, and also for the list of all parties' answers.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Return a specification as plain values for JSON, with the query's name but without later fields at defaults."""
+    """Return plain values for JSON, with the query's name; omit fields of `_AS_BEFORE` that have the assumed values."""
     plain = {"kind": spec.kind, **asdict(spec)}
     return {name: value for name, value in plain.items() if (name, value) not in _AS_BEFORE}
 

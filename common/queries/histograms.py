@@ -19,7 +19,8 @@ from common.validate import integers_in
 class LabelHistogramSpec(Spec):
     """Number of records with each label of the plan.
 
-    A record has one label and adds 1 there; records with labels outside the plan add nothing. l1 = l2 = 1.
+    A record has one label and adds 1 to the count of this label; records with labels outside the plan add nothing.
+    l1 = l2 = 1.
 
     Attributes:
         labels: C, number of labels of the plan.

@@ -55,7 +55,7 @@ class Spec(Protocol):
 
     @property
     def noise_grid(self) -> int:
-        """Number of integer units in 1 for sensitivity and noise; differs from `grid` only in choices by utility."""
+        """Number of integer units in 1 for sensitivity and noise; only for choices by utility is it not `grid`."""
         return self.grid
 
     @property

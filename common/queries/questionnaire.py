@@ -27,19 +27,19 @@ class QuestionnaireSpec(ClassSumsSpec):
     2. for each question q that is asked, w_q to the one coordinate of its answer: a rule gives each text exactly one
        of the question's answers (`questions.py`);
     3. w to each of its first m distinct terms, in their order in the text (`terms.Extractor`): to m coordinates at
-       most. Terms after these are not counted. This is a function of the text alone.
+       most. Terms after these are not counted. Which terms count depends on the text alone.
 
     Coordinates are disjoint, so squares and absolute values add up. For one record more or less, on the grid,
 
         l2^2 = B^2 + A^2 + sum_q w_q^2 + m w^2,      l1 = floor(sqrt(k) B) + A + sum_q w_q + m w,
 
-    and a record that reaches the bounds of class sums and has m terms reaches these. Which terms are on the list is
-    public, and the bounds hold for any list, even an empty one. Several records of a user add at most that many times
-    as much, as in `closed_set`.
+    and a record that reaches the bounds of class sums and has m terms reaches these values. Which terms are on the list
+    is public, and the bounds hold for any list, even an empty one. Several records of a user add at most that many
+    times as much, as in `closed_set`.
 
     Attributes:
-        words: w_q for the question of this name, in grid units; 0 if it is not asked. The same applies to the next
-            five.
+        words: w_q for the question of this name, in grid units; 0 if it is not asked. The same applies to the next five
+            attributes.
         sentences: See `words`.
         person: See `words`.
         numbers: See `words`.

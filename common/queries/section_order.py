@@ -10,7 +10,7 @@ from common.queries.page import Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOrderSpec(CountsOfLabels):
-    """Numbers of records that begin with each section, that end with it, and in which it follows each other section.
+    """Numbers of records that begin with each section, that end with it, and that have it right after another section.
 
     The plan's labels are headings, and a record is the sequence of its first k sections under them, k at most s, each
     heading once. It adds 1 for its beginning, 1 for each of k - 1 sections that follow another, and 1 for its end.

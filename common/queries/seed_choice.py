@@ -20,19 +20,20 @@ class SeedChoiceSpec(Spec):
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
     exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
     records makes the remaining choices uniformly, that is, under equal utilities: an additional record replaces one of
-    them. A party with more records draws that number of them uniformly: with an additional record, the sample is the
-    same except for at most one replaced record. In both cases one choice is made with other utilities. The indices are
-    sorted, so that the order of records is not revealed. The cost of one choice is as follows:
+    these choices. A party with more records draws that number of them uniformly: with an additional record, the sample
+    is the same except for at most one replaced record. In both cases one choice is made with other utilities. The
+    indices are sorted, so that the order of records is not revealed. The cost of one choice is as follows:
 
     - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Replacing a
       record moves each utility by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
-    - `nearest` = n: 1 for n candidates, the nearest of the record's label and, where it has fewer, of the others; 0 for
-      the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and Z = n + (K - n)
-      exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So replacing a record
-      changes the probability of an outcome by a factor of at most exp(1/b); and it differs from the uniform 1/K by at
-      most that factor too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at the same epsilon, exponents are twice as
-      large, and utilities use the whole interval. It is subset selection (Ye and Barg 2018) of one candidate.
-      Permute-and-flip has no such constant Z.
+    - `nearest` = n: utilities are 1 for n candidates, which are the nearest candidates of the record's label and, if
+      this label has fewer than n, also the nearest of other labels; utilities are 0 for the rest. By the exponential
+      mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and Z = n + (K - n) exp(-1/b) is the same for every
+      record, as each record gives utility 1 to exactly n candidates (or to all K if K < n). So replacing a record
+      changes the probability of an outcome by a factor of at most exp(1/b); and this probability differs from the
+      uniform 1/K by at most that factor too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at the same epsilon,
+      exponents are twice as large, and utilities use the whole interval. It is subset selection (Ye and Barg 2018) of
+      one candidate. Permute-and-flip has no such constant Z.
 
     The set of candidates with utility 1 may depend on the label and everything else in the record: the bound concerns
     utilities alone. The records of a unit take part in one choice each, and the pool is public, so an answer and

@@ -14,11 +14,12 @@ class SelfSimilaritySpec(Spec):
     """Mean cosine of pairs of records (DPGA-TextSyn's starting tau): the sum of cosines, and the number of pairs.
 
     A keyed digest of a record's text and label puts it into one of `buckets`; equal records are numbered, so that
-    removing one removes the last. Only a bucket with exactly two records is a pair. The bucket of a record does not
-    depend on other records, so one additional record changes one bucket: if it grows from one to two records, a pair is
-    added; if it grows from two to three, the pair is lost; otherwise nothing changes. So the sum changes by one cosine,
-    at most B on the grid rounded toward zero, and the number of pairs, in units of B too, by B: l1 = 2 B, l2^2 = 2 B^2.
-    If there are as many buckets as records, 37 % of the records are in pairs, which is the maximum.
+    removing any of them has the effect of removing the last. Only a bucket with exactly two records is a pair. The
+    bucket of a record does not depend on other records, so one additional record changes one bucket: if it grows from
+    one to two records, a pair is added; if it grows from two to three, the pair is lost; otherwise nothing changes. So
+    the sum changes by one cosine, at most B on the grid rounded toward zero, and the number of pairs, in units of B
+    too, by B: l1 = 2 B, l2^2 = 2 B^2. If there are as many buckets as records, 37 % of the records are in pairs, which
+    is the maximum.
 
     Attributes:
         buckets: Number of buckets, which is public; about the number of records of one party.

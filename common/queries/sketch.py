@@ -30,8 +30,8 @@ from common.validate import flags, integers_in
 class SketchSpec(Spec):
     """Sketch of a kernel density of each label's phrases (DP-KPS, sections 2 and A.2; Wagner et al. 2023).
 
-    A record's points are its first k terms of the vocabulary, each as its public vector; or one point, its first
-    `prefix` terms side by side, with zero blocks after the last term. A point x has I features:
+    A record's points are its first k terms of the vocabulary, each as its public vector; or a single point, the vectors
+    of its first `prefix` terms side by side, with zero blocks after the last term. A point x has I features:
 
         single:  sqrt(2) cos(sqrt(2) w_i . x + b_i),            i = 1..I,     each in [-sqrt(2), sqrt(2)]
         paired:  cos(sqrt(2) w_i . x), sin(sqrt(2) w_i . x),    i = 1..I/2,   each pair of norm 1
@@ -45,15 +45,17 @@ class SketchSpec(Spec):
         paired:  l2^2 <= B^2 I / 2, hence l1 <= I B / sqrt(2) by Cauchy and Schwarz.
 
     Cosines are computed in floating point, with an error of about 1e-15. The bounds are rounded up by more than this
-    error can add, and the contribution is also clipped at s, or at B. Single features with Laplace noise are the
-    paper's pure DP; paired features with Gaussian noise need noise in proportion to sqrt(I) instead of I.
+    error can add, and the contribution is also clipped at s for single features, or at B for paired ones. Single
+    features with Laplace noise are the paper's pure DP; paired features with Gaussian noise need noise in proportion to
+    sqrt(I) instead of I.
 
     Attributes:
         labels: C, number of labels of the plan; the answer has C I coordinates, label by label.
         features: I, number of features.
         paired: Whether features are paired.
         first: k, number of terms of a record that count.
-        prefix: 0 for the mean over single terms; otherwise the number of terms that form the one point side by side.
+        prefix: 0 for the mean over single terms; otherwise the number of terms whose vectors side by side form the
+            single point.
         grid: B, grid units in 1.
         max_records: m, maximum number of records per privacy unit.
     """

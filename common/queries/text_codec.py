@@ -30,7 +30,7 @@ def length(count: int, longest: int) -> int:
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Encode texts as coordinates, without zero bytes or outer spaces, cut to whole characters in `longest` bytes.
+    """Encode texts without zero bytes or outer spaces, each as the whole characters that fit into `longest` bytes.
 
     The texts are sorted, with blank ones last, so that the order of records is not revealed.
 
@@ -52,7 +52,9 @@ def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[n
 
 
 def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
-    """Decode the texts of one answer, or of several in order; omit blank texts and control characters.
+    """Decode the texts of one answer, or of several in order.
+
+    Blank texts are omitted, and control characters are replaced by spaces.
 
     Args:
         answers: (count * (1 + longest),) or (parties, count * (1 + longest)), integers or floating-point numbers.

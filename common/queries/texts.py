@@ -41,7 +41,7 @@ class AbstractedSeedsSpec(Spec):
     these, so that one answer can distinguish the two data sets with certainty. No noise on the choice changes that.
 
     The choice alone would have the following cost if the K candidates were public. Utilities are (1 + cosine) / 2, in
-    [0, 1], and the highest of u_c + Z_c wins, Z_c of scale sigma:
+    [0, 1], and the highest of u_c + Z_c wins, where the noise Z_c has scale sigma:
 
     - claimed: sigma = sqrt(2 ln(1.25 / delta)) / epsilon (equation 1), that is 1.20, 2.40 and 4.80 for epsilon = 4, 2
       and 1 at delta = 1 / (N ln N), N = 8948. That is the classical Gaussian mechanism for sensitivity 1, and proved
@@ -59,14 +59,15 @@ class AbstractedSeedsSpec(Spec):
       smallest such epsilon. So the claim for the choice holds, for a reason other than the paper's.
 
     The sampled records are those with the lowest keyed digests (`client/contributions/seed_choices.py`). A party with
-    fewer records than choices leaves the other texts blank, which reveals its number of records: choosing a record
-    again would release more of it, and other texts would not look like abstractions of records.
+    fewer records than choices leaves the remaining texts blank, although this reveals its number of records: choosing a
+    record again would release more of it, and texts from elsewhere would not look like abstractions of records.
 
     Attributes:
         choices: Number of texts that each party releases, public.
         longest: Maximum number of bytes in a text.
         candidates: K, number of candidates per record.
-        max_records: m; a user's m records are up to m of these texts.
+        max_records: m, maximum number of records per privacy unit; up to m of these texts may come from one user's
+            records.
     """
 
     kind: ClassVar[str] = "abstracted seeds"
@@ -118,8 +119,8 @@ class FineTunedSpec(Spec):
     valid although each step depends on all earlier steps; weights and texts are then post-processing. The number of
     steps is public, and a step without any participant has the same noise.
 
-    The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` takes its place
-    where the distance between sampled and ideal noise is paid for.
+    The model is the party's own, so that the number of coordinates is not known here: `MOST_TRAINABLE` takes the place
+    of this number in the charge for the distance between sampled and ideal noise.
 
     Not covered: what the model and its tokenizer had learnt before; the time that training takes; and, if a record's
     gradient is computed together with others (`micro_batch` above 1 at the party), its independence from the others to

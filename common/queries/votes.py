@@ -26,22 +26,22 @@ class VotesSpec(Spec):
     vector, its q-th furthest candidate the same number. On the grid these are the integers f 2^(Q-q).
 
     A record's ranking depends on that record and on public candidates alone, so the change is this record's own
-    contribution. Its label has n candidates and it ranks r = min(Q, n) of them, all different in each direction. So, in
-    units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
+    contribution. If the record's label has n candidates, the record ranks r = min(Q, n) of them, all different in each
+    direction. So, in units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
     and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
     furthest (certain for n < 2Q); in one common histogram both votes would be added to one coordinate, and n = 2 would
     yield an l2 change of 2.121 votes. r < Q drops the smallest changes and adds no other, so r = Q is the worst case:
 
         l1 = k f (2^Q - 1),   l2^2 = k f^2 (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
 
-    in votes l2^2 = (k 4/3)(1 - 4^-Q). Both are reached as soon as n >= Q.
+    in votes l2^2 = (k 4/3)(1 - 4^-Q). Both bounds are reached as soon as n >= Q.
 
     A record with several labels votes in this way under each of up to s of them. A candidate of the query has one
-    label, and a text with several is a candidate under each: labels share no coordinate, so both bounds grow s times,
-    and l2 itself sqrt(s) times.
+    label, and a text with several labels is a candidate under each of them: labels share no coordinate, so both bounds
+    grow s times, and l2 itself sqrt(s) times.
 
     Attributes:
-        top: Q >= 1, votes of one record in each direction.
+        top: Q >= 1, number of candidates that one record votes for in each direction.
         furthest: Whether the furthest candidates are voted on too.
         fine: f >= 1, grid units in the smallest vote: with few votes and many parties, shares of noise would otherwise
             be too small on the integer grid.

@@ -64,34 +64,36 @@ def parameters(
     """Return the smallest degree k that is secure and rarely fails, and the lowest threshold t for this degree.
 
     Secure means that the probabilities of the following events, over the random order, add up to at most
-    2^-security_bits. Each is a union bound over hypergeometric tails, since the corrupt were chosen before the order.
+    2^-security_bits. Each probability has a union bound over hypergeometric tails, since the corrupt parties were
+    chosen before the order. Below, "X of n draws, M of N" means that n of N parties are drawn, and X of these n are
+    among the M in question.
 
     Semi-honest coordinator (Bell et al., section 3):
 
     1. t or more neighbours of a party are corrupt, and so learn its secrets: L · P[X >= t], X of k draws, C of L - 1.
-    2. The honest survivors are disconnected, so the sum of each component is revealed. There must be a run of k/2
-       corrupt or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
+    2. The honest survivors are disconnected, so the sum of each component is revealed. This takes a run of k/2 corrupt
+       or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
 
     Malicious coordinator, which chooses who drops out and sends different data to different parties, but obtains only
-    one signed survivor set (see the docstring of `common.secagg`). Corrupt parties send it both of the shares that they
-    have from one owner:
+    one signed survivor set (see the docstring of `common.secagg`). Corrupt parties send the coordinator both of the
+    shares that they have from one owner:
 
     3. A party's k neighbours and itself hold k + 1 shares of each kind, c of them with corrupt neighbours. Both kinds
        can reach t, or an odd one out can be unmasked without an honest peer that masked it, only if k + 1 + c >= 2 t:
-       L · P[X >= 2 t - k - 1], X of k draws, C of L - 1. Bell et al., section 4, but there parties hold no share of
-       their own, so k + c >= 2 t. It implies 1.
+       L · P[X >= 2 t - k - 1], X of k draws, C of L - 1. In Bell et al., section 4, the condition is k + c >= 2 t,
+       since parties hold no share of their own there. This event includes event 1.
     4. Part of the survivors is unmasked alone. On a ring a part is separated from the others by two disjoint runs
        of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
-       and itself, so its seed is revealed only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
-       what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
-       probability is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious
+       and itself, so its seed is revealed only if the run holds t - k/2 - 1 corrupt parties; a run that holds fewer
+       hides what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so
+       the probability is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious
        coordinator have sums over several large parts; here each part would have too little noise.
 
     Correct means that the probability that fewer than t neighbours of some party survive is at most
     2^-correctness_bits. This probability is bounded by L · P[X > k - t], X of k draws, D of L - 1 (Bell et al., section
     3).
 
-    With a malicious coordinator `signers` parties must survive to sign that they did.
+    With a malicious coordinator, as many parties must survive as `messages.signers` requires to sign the survivor set.
 
     The full graph is returned, with its lowest threshold (`threshold_of_full_graph`), if no sparser graph qualifies.
 
@@ -99,8 +101,9 @@ def parameters(
         parties: L, number of parties.
         corrupt: Largest fraction of parties that may collude with the coordinator; C is rounded up.
         dropped: Largest fraction of parties that drop out of a round; D is rounded up.
-        security_bits: Bits of security, as above: 40 is customary; with a malicious coordinator GRINDING_BITS more.
-        correctness_bits: Bits of correctness, as above: 30 is customary.
+        security_bits: Bits of security, as defined above. 40 is customary, and GRINDING_BITS more with a malicious
+            coordinator.
+        correctness_bits: Bits of correctness, as defined above; 30 is customary.
         malicious: Whether the coordinator may break the protocol.
 
     Returns:
@@ -171,7 +174,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Return the number of other parties that collude with the coordinator if this fraction of all parties may."""
+    """Return the number of other parties that collude with the coordinator if this fraction of all may collude."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 

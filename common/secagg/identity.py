@@ -1,4 +1,4 @@
-"""Ed25519 identities of the parties (RFC 8032), and the roster; each party keeps its own copy of it.
+"""Ed25519 identities of the parties (RFC 8032), and the roster, of which each party keeps its own copy.
 
 Without identities, a party knows its peers only from the coordinator. The parties exchange their public keys once, over
 a channel that the coordinator does not control, and each keeps the roster in its own file. A party with a different
@@ -58,7 +58,7 @@ class Roster:
     Attributes:
         keys: Ed25519 public key of each party, 32 bytes; all are different, since otherwise one party could sign for
             two.
-        max_records: Public bound on the number of records of each party: the largest number that one of them has
+        max_records: Public bound on the number of records of each party: the largest number that any party has
             declared.
         digest: SHA-256 over the bound, and the parties and keys in ascending order.
     """

@@ -1,9 +1,9 @@
 """Messages of secure aggregation, and the set-up that both sides must share.
 
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
-roster, so no later message can weaken it. The coordinator chooses the parameters in the plan, and each party decides by
-its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
-set-up or by what is derived from it; the list is in the docstring of `common.secagg`.
+roster, so no later message can weaken it. The coordinator chooses the parameters in the plan, and each party checks
+against its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by
+the set-up or by what is derived from it; the list is in the docstring of `common.secagg`.
 """
 
 import hashlib
@@ -128,9 +128,10 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
        honest party signs once a round, and each corrupt party at most twice: L + C in total. With more corrupt parties
        than C there can be two sets, and shares from both open a single party's vector.
     2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
-       Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of the seed of each
-       honest survivor, s - C at least, of which a party holds those of its neighbours and its own, so
-       t (s - C) / (k + 1). H - C of them are honest, and without these L - H + C can sign.
+       To open a sum, at least H parties must send shares. On the full graph H = t. On a sparse graph, t shares of the
+       seed of each of at least s - C honest survivors are needed, and each party holds only the shares of its
+       neighbours and its own, so H = t (s - C) / (k + 1). At least H - C of the H parties are honest, and without these
+       at most L - H + C parties can sign.
 
     Args:
         parties: L, number of parties.
@@ -216,7 +217,7 @@ def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
 
 
 def _digest(setup: AggregationSetup) -> bytes:
-    """Hash an injective encoding of the set-up: each variable part follows its length, and numbers have 8 bytes."""
+    """Hash an injective encoding of the set-up: each variable part comes after its length, and numbers have 8 bytes."""
     run = setup.run.encode()
     numbers = (
         setup.attempt,

@@ -11,8 +11,9 @@ Value = TypeVar("Value")
 class Once(Generic[Value]):
     """Holds the value of one protocol state until its transition takes it.
 
-    Taking is atomic, so only one of two racing threads succeeds; it also drops the secrets from the spent state. It can
-    be neither copied nor pickled: a second copy of a state would be a second use of its masks. There is no repr.
+    Taking is atomic, so only one of two racing threads succeeds; it also drops the secrets from the spent state. The
+    object can be neither copied nor pickled: a second copy of a state would be a second use of its masks. There is no
+    repr.
     """
 
     __slots__ = ("_box", "_step")

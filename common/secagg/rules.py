@@ -128,7 +128,7 @@ def point_of(party: PartyId) -> int:
 
 
 def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
-    """Return the sign with which `party` adds the mask that it shares with `peer`, who uses the opposite sign."""
+    """Return the sign with which `party` adds the mask that it shares with `peer`, which uses the opposite sign."""
     return 1 if party < peer else -1
 
 

@@ -1,14 +1,14 @@
 """Shamir's threshold sharing of 32-byte secrets, vectorised (Shamir 1979).
 
-A secret and 8 bytes of SHA-256, over it and a label that both sides know, are cut into 16 limbs of 20 bits; each limb
-is the constant term of a polynomial of degree threshold - 1 over the integers modulo p = 1048583, the first prime above
-2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact in any
-order of its sums, and BLAS can compute it.
+A secret and a checksum, 8 bytes of SHA-256 over the secret and a label that both sides know, are cut into 16 limbs of
+20 bits; each limb is the constant term of a polynomial of degree threshold - 1 over the integers modulo p = 1048583,
+the first prime above 2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms
+is exact in any order of its sums, and BLAS can compute it.
 
-The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every secret.
-Because of the checksum, combining shares returns the secret that was split under this label or raises an error, except
-with probability 2^-64. Without the checksum, a wrong share of a self-mask seed could turn into a wrong sum that nobody
-would notice.
+The checksum is shared with the secret and so hidden with it: fewer shares than the threshold are uniformly distributed,
+whatever the secret. Because of the checksum, combining shares returns the secret that was split under this label or
+raises an error, except with probability 2^-64. Without the checksum, a wrong share of a self-mask seed could turn into
+a wrong sum that nobody would notice.
 
 Party i receives the polynomials' values at its own point, which is never 0; a share is 16 little-endian 32-bit words.
 """
@@ -39,7 +39,7 @@ Name = TypeVar("Name", bound=Hashable)
 def split(
     secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
 ) -> dict[int, bytes]:
-    """Return the share for each point; `threshold` shares recover the secret, fewer are uniform. See `split_many`."""
+    """Return a share for each point; `threshold` shares recover the secret, fewer reveal nothing. See `split_many`."""
     return split_many([secret], threshold, points, entropy, label=label)[0]
 
 

@@ -1,13 +1,13 @@
 """Base of all command lines: commands that print lines, one clear error, one scheme of exit codes.
 
 0    success
-1    failure: the command did not succeed, or a check found a problem; it may succeed when something else has changed
-2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
-130  Ctrl-C: the work was stopped, or goes on without this command; the line says which, and how to continue
+1    failure: the command did not succeed, or a check found a problem; the command may succeed after a change elsewhere
+2    wrong input: usage, a setting, a plan, or a named file or folder; the command fails until this is corrected
+130  Ctrl-C: the work was stopped, or goes on without this command; the error line says which, and how to continue
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
-143  SIGTERM, likewise; services that run until they are stopped (`serve`, `start`) end with 0
+143  SIGTERM, as for Ctrl-C; services that run until they are stopped (`serve`, `start`) end with 0
 
-With 1, 2 and 130 the reason is on standard error, in one line; with 143 this is so only in a simulation.
+With 1, 2 and 130 the reason is on standard error, in one line; with 143 a reason is given only in a simulation.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def run(
 
     Args:
         parser: A parser with commands that were added by `add_command`.
-        arguments: Arguments of the command; None: the process's own.
+        arguments: Arguments of the command; if None, the process's own arguments are used.
         wrong: Additional types of error that mean wrong input.
         one_line: Function that formats an error as a message of one line.
     """

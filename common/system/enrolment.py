@@ -113,7 +113,7 @@ class PartyFile(_Public):
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
         max_records: The largest number of records that the hospital will ever have. It is public for two reasons:
             answers take the time that this number would require, and a sum over L parties may cover at most L times the
-            largest number that one of them declares.
+            largest number that any hospital declares.
     """
 
     FILE = "party.json"

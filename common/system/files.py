@@ -3,7 +3,7 @@
 Such an account can put a symbolic link, a pipe or another file there under any name, between any two of our steps. The
 relay's account can do so in `node/` and, in containers, in `run/`. So a file there is opened relative to its folder's
 descriptor, without following a symbolic link, and all further steps use the file's own descriptor. A folder may be a
-symbolic link if that belongs to us or to root, as in the kernel's rule for shared folders (protected_symlinks).
+symbolic link if the link belongs to us or to root, as in the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno
@@ -33,7 +33,7 @@ than memory."""
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     """Replace the content of `path` by `data` atomically, in such a way that it survives a power cut.
 
-    If root replaces a file, its owner stays the same.
+    If root replaces a file, the file's owner stays the same.
 
     Raises:
         OSError: The file cannot be written; the message names `path`, which is unchanged.
@@ -92,7 +92,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """Return the user and group of the file with this name, without following symbolic links; None without a file."""
+    """Return the user and group of the file with this name, without following symbolic links; None if there is none."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

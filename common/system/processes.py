@@ -89,7 +89,7 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
 
 
 def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> bool:
-    """Keep all children running until SIGTERM or SIGINT, or until a child that `ends_all` exits with code 0.
+    """Keep all children running until SIGTERM or SIGINT, or until a child with `ends_all` exits with code 0.
 
     Args:
         children: Processes to run.
@@ -99,7 +99,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             written to `run/NAME.json` under each of the names.
 
     Returns:
-        True if a child that `ends_all` has exited with code 0; False after a signal.
+        True if a child with `ends_all` has exited with code 0; False after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()
@@ -127,7 +127,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 
 
 def status(folder: Path, name: str) -> dict[str, Any] | None:
-    """Return the process ID of this folder's supervisor and the state of its children; None if it does not run.
+    """Return the process ID of this folder's supervisor and the state of its children; None if no supervisor runs.
 
     Process IDs are those in the supervisor's container; the supervisor's ID is 0 if that is not our container.
     """
@@ -236,8 +236,8 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 def _shorten(path: Path) -> None:
     """Move the content of a log that has reached its maximum size to the older copy, and empty the log.
 
-    The child has the file open for appending, so it is copied and truncated, not renamed: lines that the child writes
-    at this moment may be lost.
+    The child has the file open for appending, so the log is copied and truncated, not renamed: lines that the child
+    writes at this moment may be lost.
     """
     if not path.exists():
         return

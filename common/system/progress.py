@@ -1,4 +1,4 @@
-"""Progress of long steps: a bar or a clock on a terminal while they last; elsewhere one line in the log."""
+"""Progress of long steps: on a terminal, a bar or a clock while a step lasts; otherwise, one line in the log."""
 
 import contextlib
 import logging
@@ -26,7 +26,7 @@ def progress(
     """Show a step while it lasts: a bar if there is a total, otherwise a clock. It is updated every second.
 
     If standard error is not a terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
-    single item has no bar and no line, since records are embedded one by one, and there are many.
+    step with a single item has no bar and no line, since records are embedded one by one, and there are many records.
 
     Args:
         title: Name of the step. It contains no private number, since logs show it.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first signal ends a command in an orderly way by an exception, and a second one at once.
+"""Ctrl-C and SIGTERM: the first signal ends a command in an orderly way, by an exception; a second ends it at once.
 
 A process that was started with one of these signals ignored, such as a shell's background job, continues to ignore it.
 """
