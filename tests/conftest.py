@@ -75,6 +75,7 @@ def pytest_collection(session):
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(10_000, 20, 100)  # the default searches take a twentieth of the tests' time
         gc.enable()
 
 
