@@ -1,7 +1,7 @@
 """Admission of plans, checked against the hospital's `client.yaml` at each opening of a run and at each question.
 
 1. The plan names this party's encoder, and its parties are those of this party's own roster.
-2. The limits allow the plan, added to what other runs were charged.
+2. The limits allow the plan in addition to the charges of other runs.
 3. This party has a writer for each of the plan's queries for texts.
 4. The plan is approved, and the file of records has not changed since its run began (`client/approvals.py`).
 
@@ -101,7 +101,8 @@ class Admission:
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
         """Check the plan again at the next question of its run.
 
-        `checked` are the limits that the plan was last checked against. Returns and raises the same as `at_opening`.
+        `checked` are the limits that the plan was last checked against. The result and the errors are those of
+        `at_opening`.
         """
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
@@ -115,7 +116,7 @@ class Admission:
             self._approvals.ended(run)
 
     def data_set(self, plan: Plan) -> str:
-        """Return the ledger's name for the data set; empty at user level, as users may have records in several."""
+        """Return the ledger's name for the data set; empty at user level, as users may span several data sets."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _approved(self, run: str, plan: Plan, terms: Terms) -> None:

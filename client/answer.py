@@ -5,9 +5,10 @@ The coordinator's side is `server/federation/ask.py`.
 1. Check that the query is the planned one and fits the plan's labels and encoder.
 2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before any
    private record is accessed, and close all earlier answers.
-3. Choose the records: at user level, at most m records of each user; under subsampling, those drawn with a secret key.
+3. Choose the records: at user level, at most m records of each user; under subsampling, the records drawn with a secret
+   key.
 4. Compute the answer from these records alone, with noise from the operating system's entropy:
-   - a sum (`_sum`): this party's integer counts, bounded as planned for the ring, plus its share of the noise;
+   - a sum (`_sum`): this party's integer counts, clipped to the planned bound, plus its share of the noise;
    - inside the party (`_inside`): the output of a mechanism that adds all of the noise;
    - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A writer that
      fine-tunes draws a subsample for each of its training steps itself, so nothing is drawn in step 3.
@@ -23,9 +24,9 @@ the same records; the same noise over changed records would reveal the change.
 A further attempt has its own number, fresh noise and its own charge; the plan must provide for it.
 
 The answer is stored until the coordinator requests the next query of the run or the end of the run. An honest
-coordinator requests either only once this query's total is on its own disk, and from then on reads the total from
-there. So wherever it crashes, a query that it repeats is never closed here, and a query that is closed here is never
-repeated. A party that missed the next query stores the answer until it answers another one, or until the run ends.
+coordinator requests either of these only once this query's total is on its own disk, and from then on reads the total
+from that disk. So wherever the coordinator crashes, it never repeats a query that is closed here. A party that missed
+the next query stores the answer until it answers another query, or until the run ends.
 """
 
 from collections.abc import Mapping
@@ -56,7 +57,7 @@ from common.queries.texts import Texts
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
-"""Scale for a mechanism inside a party if none is planned; it has an effect with probability below exp(-2^19)."""
+"""Noise scale of a mechanism inside a party if none is planned; it has an effect with probability below exp(-2^19)."""
 
 _WRITING = Lock()
 """Lock of the writers, which seed torch's process-wide generators, so that simulated parties write one after another.
@@ -183,7 +184,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
-    """Raise a RefusalError if a query differs from the planned one or does not fit; only public facts are used.
+    """Raise a RefusalError if a query differs from the planned one or does not fit the plan; use only public facts.
 
     Raises:
         RefusalError: The query is refused; the error has the reason.

@@ -16,7 +16,8 @@ neither overwrites what the other wrote.
 
 A plan beyond the limits is stored as refused by the limits, so that people can look at it; it does not wait for a
 decision. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
-cancelled. So if it stops asking for a plan, the hospital cannot know whether the run is over (`client.deploy.quiet`).
+cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
+(`client.deploy.quiet`).
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log.
 
@@ -51,7 +52,7 @@ disk."""
 MOST_BEYOND = 20
 """Largest number of stored plans that the limits refuse; further ones appear only in the audit log."""
 MOST_APPROVALS = 1000
-"""Largest number of stored decisions; where the limits decide, each new run name adds one."""
+"""Largest number of stored decisions; if the limits decide, each new run name adds a decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,8 @@ class PlanApproval:
         by: Who decided: `LIMITS` or a user of this machine; empty before a decision.
         data: Keyed digest of the file of records at the run's admission; empty before that.
         first_seen: Time of the first request, UTC.
-        decided: Time of the decision, UTC; empty before, and for a decision that an earlier version stored.
+        decided: Time of the decision, UTC; empty before the decision, and for a decision that an earlier version
+            stored.
         reason: The person's reason, for this hospital alone; may be empty.
         asked: Time of the last request for a plan that was not approved, UTC; empty in an earlier version's entry.
         ended: Time at which the coordinator announced the end of the run, UTC; empty if it did not.

@@ -22,8 +22,8 @@ from common.messages import Reason
 from common.system.files import SECRET
 
 LARGEST_AUDIT = 64 * 2**20
-"""Largest size of the audit log in bytes. It has room for some 250,000 honest requests; a run of one query makes five.
-A coordinator that fills the log with long names stops its own runs."""
+"""Largest size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
+requests. A coordinator that fills the log with long names stops its own runs."""
 LONGEST_DETAIL = 1000
 """Largest number of characters of a line's `detail` field, which may quote what the coordinator sent."""
 

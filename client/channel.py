@@ -54,7 +54,7 @@ class Channel:
         """Pass one parcel to the service and return its reply.
 
         Raises:
-            ProtocolError: No service answers, or it does not serve this partition.
+            ProtocolError: No service answers, or the service does not serve this partition.
         """
         ready = grpc.channel_ready_future(self._channel)
         try:
@@ -85,9 +85,9 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
 
     Args:
         parties: The parties, keyed by partition; a hospital has one, with key 0.
-        address: Address to listen at. Any other than a Unix socket would need mutual TLS, which is not implemented
-            here.
-        workers: Threads; a party answers one parcel at a time.
+        address: Address to listen at. An address other than a Unix socket would need mutual TLS, which is not
+            implemented here.
+        workers: Number of threads; a party answers one parcel at a time.
         shared: Whether the socket's group, which is the relay's, may connect too.
 
     Returns:

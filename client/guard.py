@@ -42,8 +42,8 @@ class Limits:
     init` copies, except that the default of `queries` is shorter; a test compares the two.
 
     Attributes:
-        max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
-            queries, largest ε of its other queries. Infinity only together with `unsafe_no_noise`.
+        max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; for a plan with unproven
+            queries, largest ε of its other queries. It may be infinite only together with `unsafe_no_noise`.
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
@@ -51,8 +51,8 @@ class Limits:
             later, earlier answers remain charged for the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
-            refusal then reveals to the coordinator, without noise, whether they share any; use this only for data sets
-            for which the answer is known anyway.
+            refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this
+            only for data sets for which that is known anyway.
         queries: Kinds of queries that are answered; by default `UNNAMED`.
         max_top: Largest number of votes of one record in each direction (Q).
         min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
@@ -69,7 +69,7 @@ class Limits:
         security_bits: The probability that a mask can be lifted in a plan with a sparse graph must be below
             2^-security_bits, or below 2^-(security_bits + 40) if the coordinator is not trusted, since it can try many
             graphs.
-        unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
+        unsafe_no_noise: Allows plans without noise; only for experiments on data that is not private.
         unsafe_unproven: Also answers the kinds whose released texts have no privacy proof (`Spec.unproven`), at ε = ∞,
             if `queries` names them. Requires `lifetime_epsilon=None`.
     """

@@ -70,7 +70,7 @@ class EmbeddedRecords:
         """Return the first `max_records` records of each owner, in their order; without owners, return all records.
 
         For a record with several labels, only the first `labels_per_record` labels are kept. As the sensitivities
-        require, the choice depends on that owner's records alone, and it is deterministic.
+        require, the choice for an owner depends on that owner's records alone, and it is deterministic.
         """
         if self.owners is None and self.parts is None:
             return self
@@ -158,9 +158,10 @@ class PartyRecords:
         """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
         Records with other labels do not take part. Refusing the plan because of them would reveal to the coordinator,
-        without noise, which labels this party has. Omitting them depends on each record alone, so no sensitivity grows.
-        Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
-        population, whatever their labels are here. Each still adds to one label alone, so no sensitivity grows.
+        without noise, which labels this party has. Whether a record is omitted depends on that record alone, so no
+        sensitivity grows. Records that name no user belong to one user, the party. In a plan without labels all records
+        take part, as one population, whatever labels this party's file gives them. Each record still adds to one label
+        alone, so no sensitivity grows.
 
         In a plan with several labels per record (`labels_per_record`), a record has one row for each of its labels that
         is in the plan, in the file's order, up to `labels_per_record` rows. In any other plan it takes part under its
@@ -261,7 +262,7 @@ def read(
 
     A hospital's file may be empty: the hospital then contributes only noise, and nobody learns that it has no records.
     Texts are embedded unchanged, structured or not; `structure` is only what this party itself expects of its file. If
-    it expects no labels (`labelled`), its records take part only in plans without labels.
+    the party expects no labels (`labelled` is False), its records take part only in plans without labels.
 
     Raises:
         DataError: The file is invalid; the message contains the path and the line, or the number of the record, and

@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (PlanError, Reason.MALFORMED),
     (OverflowError, Reason.MALFORMED),
 )
-"""Reasons, each with the class of errors that it is for; the first class that fits applies."""
+"""Pairs of a class of errors and the reason for it; the first pair whose class fits an error applies."""
 
 
 def reason(error: Exception) -> Reason:

@@ -6,7 +6,7 @@
 A coordinator may send anything. So a release is accepted only for a run and plan that this hospital approved and
 answered, only once, only within limits on size and number, only if the audit can read each line, and never in place of
 another release. The texts are only stored, and not processed until a person at the hospital asks for it. The
-coordinator learns that they were accepted, or a coarse reason for a refusal, and nothing about the records.
+coordinator learns that the texts were accepted, or a coarse reason for a refusal, and nothing about the records.
 """
 
 import json

@@ -2,18 +2,19 @@
 
 The time for an answer depends on the records: on their number and, if candidates are at equal distances from a record
 that somebody knows, on whether that record is present (its votes are then computed exactly). So a reply to an opening
-or a question is sent a time T after its message came or, if it is late, at the first of 2 T, 4 T, ... at which it is
-ready. T is computed from the question, the plan and the number of records that the hospital publicly declares
-([common/schedule.py](../common/schedule.py)). The reply to a closing, which frees the run's records, follows the same
-schedule. A refusal follows the same schedule as an answer, unless public facts alone decide it, as for a question that
-is unplanned or out of order. Such a refusal is sent as soon as possible, since nobody else has to wait for it.
+or a question is sent a time T after its message came or, if it is not ready by then, at the first of 2 T, 4 T, ... at
+which it is ready. T is computed from the question, the plan and the number of records that the hospital publicly
+declares ([common/schedule.py](../common/schedule.py)). The reply to a closing, which frees the run's records, follows
+the same schedule. A refusal follows the same schedule as an answer, unless public facts alone decide it, as for a
+question that is unplanned or out of order. Such a refusal is sent as soon as possible, since nobody else has to wait
+for it.
 
 Remaining leaks. A late reply reveals that the machine was slow or busy, and how long the answer took, up to the next
 doubling; it is logged. A coordinator may try to delay replies by giving other programs on the machine work, and then
 learns how close to T the hospital's own work is. A message that comes while a service starts waits until the records
-are embedded, so the time of its reply roughly reveals how many there are. The time for texts from a hospital's own
-model is not limited, but rounded up to T, 2 T, 4 T, ... Counting the length of a text takes time in proportion to it,
-so an answer about texts with tens of thousands of words is late. Other users of the machine can measure that the
+are embedded, so the time of its reply roughly reveals how many records there are. The time for texts from a hospital's
+own model is not limited, but rounded up to T, 2 T, 4 T, ... Counting the length of a text takes time in proportion to
+it, so an answer about texts with tens of thousands of words is late. Other users of the machine can measure that the
 processor works less while a reply waits. All other kinds of messages neither use nor free records.
 """
 

@@ -5,19 +5,19 @@
 
 1. Advertise. For each round, make one X25519 key pair to agree on masks and one self-mask seed b; for the set-up, make
     one pair to agree on sealing keys. Send all public keys in one message, signed over the set-up and the keys.
-2. Share. Check the keys of all parties that advertised (U1). The hash of the keys, the transcript, seeds the graph and
+2. Share. Check the keys of all parties that advertised (U1). The hash of the keys (the transcript) seeds the graph and
    binds everything that is derived later. Split each round's b and private mask key by Shamir's scheme, threshold t,
    among the neighbours and oneself; all shares for one peer are sent in one ciphertext. Decrypt the ciphertexts of the
    peers that shared (U2), and delete the sealing key.
 3. Mask. y = x + PRG(b) + Σ_{v > u} PRG(s_uv) - Σ_{v < u} PRG(s_uv) mod 2^64 over the neighbours v in U2, where s_uv is
    derived from u's and v's mask keys of this round. The party's vector x must already include its noise. Several
    vectors of one round are concatenated in the plan's order, and the sum is split at the same positions.
-4. Agree. Sign the survivors (U3, whose y arrived) and U2, once per round. In semi-honest mode the signature is empty
-   and nobody waits for it, so this step and the next are one exchange.
+4. Agree. Sign the survivors (U3, the parties whose y arrived) and U2, once per round. In semi-honest mode the signature
+   is empty and nobody waits for it, so this step and the next are one exchange.
 5. Unmask. After enough valid signatures of distinct survivors over exactly what this party signed, send one share for
-   itself and each neighbour in U2: of b if that party survived, of its mask key if it dropped out. Never send both, and
-   never twice: with t shares of each, the coordinator could read y. The self-mask protects a vector that arrives late,
-   after its pairwise masks have been recovered.
+   itself and each neighbour in U2: a share of that party's b if it survived, or of its mask key if it dropped out.
+   Never send both shares of a party, and never send twice: with t shares of each secret, the coordinator could read y.
+   The self-mask protects a vector that arrives late, after its pairwise masks have been recovered.
 
 A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own vector is hidden from a
 coordinator that colludes with the corrupt parties, even if, in malicious mode, the coordinator does not follow the
@@ -217,8 +217,8 @@ class Ready:
                 together.
 
         Returns:
-            The round's next state, and the masked vector, (length,) uint64, which looks uniformly random without the
-            masks.
+            The round's next state, and the masked vector, (length,) uint64, which looks uniformly random to anybody
+            without the masks.
 
         Raises:
             ReplayError: This round, or a later one, was masked before.
@@ -245,7 +245,7 @@ class Masked:
         self._secrets = Once(secrets, step="agree")
 
     def agree(self, survivors: frozenset[PartyId]) -> tuple["Agreed", bytes]:
-        """Step 4: accept the survivors, and no others from now on.
+        """Step 4: accept this set of survivors, and from now on no other set.
 
         Args:
             survivors: The parties whose masked vectors are in the sum.
@@ -280,7 +280,7 @@ class Agreed:
     def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
         """Step 5: return one share each for this party and each neighbour that shared.
 
-        The share is of the party's self-mask seed, or of its mask key if it dropped out.
+        Each share is of that party's self-mask seed or, if that party dropped out, of its mask key.
 
         Args:
             signatures: Signatures, keyed by survivor; empty in semi-honest mode.
@@ -374,7 +374,7 @@ class _Sharing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shares:
-    """The state between steps 3 and 5: a share of each owner's seed and of its mask key, with this party's own."""
+    """The state between steps 3 and 5: a share of each owner's seed and of its mask key, this party included."""
 
     asked: bytes
     sharers: frozenset[PartyId]

@@ -2,8 +2,8 @@
 
 It holds private records, their embeddings, round keys and ledger, and answers each parcel with one parcel. Whether a
 plan may run is decided in `client/admission.py`. The Flower app (`client/app.py`) is code that the coordinator pushes
-to the hospital; it only relays parcels and sees nothing but what the coordinator may see. The same object is called
-directly in a simulation, and over gRPC (`channel.py`) in a deployment.
+to the hospital; it only relays parcels and sees nothing but what the coordinator may see. The same service object is
+called directly in a simulation, and over gRPC (`channel.py`) in a deployment.
 """
 
 import json
@@ -81,14 +81,14 @@ class PartyService:
         ledger: This party's own ledger.
         writers: Writers of texts, keyed by kind of query.
         identity: The party's signing key; None without identities.
-        roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
-            not trust the coordinator to follow the protocol need it.
+        roster: The identities of all parties, from this party's own file. No plan may have more parties than the
+            roster, and plans that do not trust the coordinator to follow the protocol need one.
         names: The hospitals' names by number, for the log; without names, as in a simulation, "party 0" and so on.
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: The audit log, which gets a line for each request; None in a simulation.
         noted_head: The file that notes the ledger's head; None in a simulation.
-        schedule: Schedule of replies; None in a simulation, where they are sent at once.
-        releases: The releases that the coordinator sent; None in a simulation, where it sends none.
+        schedule: Schedule of replies; None in a simulation, where replies are sent at once.
+        releases: The releases that the coordinator sent; None in a simulation, where no release is sent.
         compute: Function that computes results that are the same for several parties; only a simulation passes one.
     """
 
@@ -144,7 +144,7 @@ class PartyService:
         self._lock = Lock()
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Return the reply to one parcel: after an error, a coarse reason, while the details stay in the log here."""
+        """Return the reply to one parcel; after an error, it has only a coarse reason, and the log has the details."""
         envelope, plan = None, None
         with self._lock:
             came = self._schedule.clock() if self._schedule else 0.0

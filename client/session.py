@@ -1,4 +1,4 @@
-"""The order of messages in a run at one party, without I/O: those out of order, replayed or unplanned are refused.
+"""The order of messages in a run at one party, without I/O; messages out of order, replayed or unplanned are refused.
 
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^
@@ -8,8 +8,9 @@ ready only if the answer is not summed.
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
-2. Query numbers only increase. A query with a larger number may leave a round unfinished, whose shares are then never
-   sent. The ledger, which outlives this session and the process, records which queries were charged.
+2. Query numbers only increase. A query with a larger number may leave the previous round unfinished; the shares for
+   that round are then never sent. The ledger, which outlives this session and the process, records which queries were
+   charged.
 3. An accepted Open deletes the secrets of every round, so masks that were not lifted never will be.
 4. A session is immutable. Each message leads to a new session, which the party enters only once it has answered. A
    message that is refused, for its order or its content, leaves the session unchanged.

@@ -48,7 +48,7 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 log = logging.getLogger("caucus.simulation")
 
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
-"""Options that are suggested for a misspelt one; --version is left out, since --epsilon resembles it."""
+"""Options that are suggested for a misspelt option; --version is left out, since --epsilon resembles it."""
 
 
 def launched(arguments: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """A party's contribution to class sums: for each label, the sum of its records' coordinates, before noise.
 
-The coordinates are those in a public subspace. Inner products with its directions are exact
-(`client/contributions/exact_products.py`), and everything after them is computed for each record separately, in a fixed
-order, so a record adds the same integers in any batch, party or chunk.
+The coordinates are those of each record's vector in a public subspace. Inner products with the subspace's directions
+are exact (`client/contributions/exact_products.py`), and everything after them is computed for each record separately,
+in a fixed order, so a record adds the same integers in any batch, party or chunk.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
 def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
     """Lower each row's largest entries toward zero, one by one, until its sum of squares is at most grid^2.
 
-    Only rows that floating-point rounding left slightly too long change, which are few, if any.
+    This changes only rows that floating-point rounding left slightly too long; there are few of them, if any.
     """
     out = integers.copy()
     while len(rows := np.flatnonzero((out**2).sum(axis=1) > grid**2)):

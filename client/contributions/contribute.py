@@ -1,8 +1,8 @@
 """A party's contribution to each query that is a sum over parties, before noise.
 
 The contribution is a vector of integers that depends on the records alone. The contributions of disjoint sets of
-records add up to the contribution of their union, except for self-similarity, where both records of a pair belong to
-the same party.
+records add up to the contribution of their union, except for self-similarity, which uses only pairs of records of the
+same party.
 """
 
 from collections.abc import Callable, Mapping

@@ -97,7 +97,7 @@ def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int6
 
 
 def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Return the number of records that the classifier labels correctly, and of all records: (2,) int64."""
+    """Return the number of records that the classifier labels correctly, and the number of all records: (2,) int64."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(
             "dimension of the classifier",

@@ -2,9 +2,9 @@
 
 The last bits of a matrix product depend on the shapes of its operands, so a record's value would depend slightly on the
 number of other records, while sensitivities are proved for records that do not affect each other. Hence inner products
-are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm are integers
-times 2^-22, and other rows are integers of up to 24 bits (fewer in many dimensions) times a power of two that is chosen
-for each row. By the Cauchy-Schwarz inequality, no partial sum then reaches 2^53.
+are *defined* on rounded numbers, so that every sum of such products is exact in float64: vectors of unit norm are
+integers times 2^-22, and other rows are integers of up to 24 bits (fewer in many dimensions) times a power of two that
+is chosen for each row. By the Cauchy-Schwarz inequality, no partial sum then reaches 2^53.
 
 Votes need all 24 bits of both factors and are the most expensive, so they have a separate method
 (`client/contributions/votes.py`).

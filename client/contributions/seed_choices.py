@@ -25,7 +25,7 @@ def choose(
         records: This party's records, at most `max_records` of each owner.
         scale: Scale of the noise, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / scale.
         key: 32 secret bytes, for this call alone.
-        replacement: Whether to use the exponential mechanism; otherwise permute-and-flip.
+        replacement: Whether to use the exponential mechanism; if not, use permute-and-flip.
 
     Returns:
         (choices,) int64, the sorted indices of the chosen candidates.
@@ -45,8 +45,8 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
     """Yield the utilities of all candidates for each of `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
     If there are more records than choices, the records with the lowest keyed digests are the choosers: a uniform
-    sample, in which an additional record replaces at most one. If there are fewer, the remaining choosers have equal
-    utilities for all candidates.
+    sample, in which an additional record replaces at most one other record. If there are fewer, the remaining choosers
+    have equal utilities for all candidates.
 
     Yields:
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.

@@ -3,8 +3,8 @@
 The terms' inner products with the frequencies are exact (`client/contributions/exact_products.py`), and the rest is
 computed for each record and coordinate separately, in a fixed order, so a record adds the same integers in any batch,
 party or chunk. The cosines are computed by numpy and do not depend on an angle's position in its array. On another
-machine they may differ in the last bit, which can change a coordinate within 1e-14 of an integer by 1. The bound on a
-record's own values does not depend on any of this.
+machine the cosines may differ in the last bit, which can change by 1 a coordinate that is within 1e-14 of an integer.
+The bound on a record's own values does not depend on any of this.
 
 Each chunk of frequencies is processed for all records at once, so that the features of a term are computed once.
 """

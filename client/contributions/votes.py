@@ -16,8 +16,8 @@ exceeds the other's by more than 1e-5, and is therefore also larger after roundi
 
 1. If Q candidates have rough similarities of at least t, no candidate below t - M is among the Q nearest. The Q-th
    largest maximum of groups of candidates serves as t, so that only a few candidates are listed (`_listed`).
-2. A listed candidate with no other within M of it is already in its right rank. The similarities of all other listed
-   candidates are computed again, exactly (`_ranked`).
+2. A listed candidate with no other listed candidate within M of it already has its correct rank. The similarities of
+   all other listed candidates are computed again, exactly (`_ranked`).
 
 For a record with a long list, for example because of many copies of one text, the exact similarities to all candidates
 are computed, which takes about three times as long. For furthest votes, minima replace maxima.
@@ -35,13 +35,13 @@ _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
 """Largest number of records processed at a time, and largest size in bytes of their rough similarities."""
 _GROUPS = 256
-"""Smallest number of groups of a label's candidates, if it has so many. More groups make shorter lists, but take
-longer."""
+"""Smallest number of groups of a label's candidates, if the label has so many candidates. More groups make shorter
+lists, but take longer."""
 _MANY = 4
 """A record's list is long if it has more candidates, or groups of candidates, than this number times the record's
 votes."""
 _APART = 4.0
-"""Offset between the similarities of consecutive records, which keeps them apart, as all are within -1.01 and 1.01."""
+"""Offset between the similarities of consecutive records, to keep them apart: similarities are within ±1.01."""
 _SPAN = 2**18
 """A number larger than the number of distinct similarities rounded to 5 decimals."""
 _PAIRS, _COLUMNS = 32, 512
@@ -122,8 +122,8 @@ def _ranked(
 ) -> NDArray[np.int64]:
     """Return the indices of each record's nearest candidates (for sign -1, furthest) in order, (records, ranks) int64.
 
-    The rows are in no particular order of the records. `rough` is (candidates, records), and the error of each entry is
-    below the bound in the module's docstring.
+    The rows are not in the order of the records. `rough` is (candidates, records), and the error of each entry is below
+    the bound in the module's docstring.
     """
     count, dim = candidates.shape
     margin = 2 * 1.01 * dim * 2.0**-24 + 1.01 / _DECIMALS

@@ -48,7 +48,7 @@ class Audit:
         learning: Tests of whether the texts depend on the records at all ("no learning"), one for each feature.
         epsilon: The tested ε; None if no guarantee was tested.
         delta: The tested δ; None if no guarantee was tested.
-        promise: Tests of this (ε, δ), one for each feature.
+        promise: Tests of the guarantee (ε, δ), one for each feature.
     """
 
     when: str

@@ -23,8 +23,8 @@ from common.system.files import content_of
 
 TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
-"""Seconds by which this machine's clock may be ahead or behind: a node signs the time of each call, which Flower
-checks."""
+"""Seconds by which this machine's clock may be ahead or behind, since a node signs the time of each call and Flower
+checks that time."""
 
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 """OpenSSL's error codes for a certificate that no known authority has signed: X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT

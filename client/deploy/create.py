@@ -47,7 +47,7 @@ headings: []               # or those of the records' sections, such as [History
 
 
 MOST_BY_DEFAULT = 1_000
-"""Largest number of records that a hospital declares by default: the same for all, so that it reveals nothing."""
+"""Largest number of records that a hospital declares by default: the same for all hospitals, so it reveals nothing."""
 MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
@@ -122,7 +122,7 @@ def check_number(count: int, declared: PartyFile) -> None:
     """Raise a DataError if there are more records than the hospital has declared.
 
     Raises:
-        DataError: There are more; the message contains only the declared number, which is public.
+        DataError: There are more records; the message contains only the declared number, which is public.
     """
     if count > declared.max_records:
         raise DataError(
@@ -138,7 +138,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
     Args:
         name: The hospital's name.
-        most: The largest number of records, which the hospital declares.
+        most: The hospital's declared largest number of records.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.
@@ -194,7 +194,10 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
-    """Raise a ConfigError if the relay's account could replace the whole folder, as it can in its own home folder."""
+    """Raise a ConfigError if the relay's account could replace the whole folder.
+
+    It could do so, for example, if the folder lies in that account's home folder.
+    """
     groups = os.getgrouplist(account.pw_name, account.pw_gid)
     for above in {*folder.absolute().parents, *folder.resolve().parents}:
         if not above.exists():

@@ -2,10 +2,10 @@
 
     python -m client.deploy.health FOLDER HALF
 
-HALF is `service` or `relay`. The exit code is 0 if all processes of that half are running and, for the service, if it
-answers on its socket. Otherwise it is 1, and the reason is printed in one line. The check does not test whether the
-coordinator can be reached, as restarting a container would not help. This module loads neither torch nor any code that
-reads records.
+HALF is `service` or `relay`. The exit code is 0 if all processes of that half are running and, for HALF `service`, the
+party service answers on its socket. Otherwise the exit code is 1, and the reason is printed in one line. The check does
+not test whether the coordinator can be reached, as restarting a container would not help. This module loads neither
+torch nor any code that reads records.
 """
 
 import os

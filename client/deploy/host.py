@@ -53,7 +53,7 @@ class CurrentTerms:
         """Read the hospital's files, and return the terms that they now contain.
 
         Raises:
-            RefusalError: A file cannot be read or is invalid, or a setting has changed that needs a restart; the reason
+            RefusalError: A file cannot be read or is invalid, or a setting that needs a restart has changed; the reason
                 is SETTINGS.
         """
         try:

@@ -1,4 +1,4 @@
-"""A note of this account's hospital folders and their records: two folders for one file would double its budget.
+"""A note of this account's hospital folders and their records, since two folders for one file would double its budget.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
@@ -32,7 +32,7 @@ class _Noted:
 
 
 def note(folder: Path, records: Path) -> Iterator[str]:
-    """Add this folder and its records to the note; yield a warning if another folder has them or this fails."""
+    """Add this folder and its records to the note; yield a warning if another folder has them or if this fails."""
     try:
         path = _path()
         key, before, problem = _read(path)

@@ -2,10 +2,10 @@
 
     python -m client.deploy.metrics FOLDER
 
-If `metrics_port` is set, `caucus-party start` runs this program beside the party service, which itself has no network,
-and as the same account. The program reads the ledger, the note of its head and the audit log, writes nothing, and binds
-no address other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them. They
-are the budget, reasons for refusals, and times, but no text and no figure that depends on a record.
+If `metrics_port` is set, `caucus-party start` runs this program beside the party service, under the same account; the
+service itself has no network. The program reads the ledger, the note of its head and the audit log, writes nothing, and
+binds no address other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read
+them. They comprise the budget, reasons for refusals, and times, but no text and no figure that depends on a record.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """`caucus-party page`: a hospital's page on this machine, for people who decide on plans without a terminal.
 
-It is served on 127.0.0.1, which other machines can reach through an SSH tunnel, or on an address for which a
-certificate and a password are also given (`common/page/address.py`). The link is printed once and opens the page in one
-browser (`common/page/access.py`).
+It is served on 127.0.0.1, which other machines can reach through an SSH tunnel, or on another address, for which a
+certificate and a password are then required (`common/page/address.py`). The link is printed once and opens the page in
+one browser (`common/page/access.py`).
 """
 
 import argparse

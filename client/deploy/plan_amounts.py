@@ -23,7 +23,7 @@ class Budget:
         before: Epsilon of all other runs together.
         after: Epsilon if this run is answered completely as well; the difference from `before` is the cost of the run.
         apart: Whether the service counts only data sets that share a record with the present one. The service's figures
-            may then be lower than these, which count all data sets.
+            may then be lower than the figures here, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
     """
 
@@ -40,7 +40,7 @@ class OwnRecords:
     """Counts of the hospital's own records by the plan's labels; only the hospital may see them.
 
     Attributes:
-        total: Number of all its records.
+        total: Number of all the hospital's records.
         taking_part: Number of records with a label of the plan.
         of_label: Number of records, keyed by label of the plan; labels without records are omitted.
         without: Labels of the plan that no record has.
@@ -61,7 +61,7 @@ class Given:
     Attributes:
         answers: Number of answers that were charged.
         epsilon: Epsilon of this run alone, as the limits count it.
-        delta: The delta of that figure.
+        delta: The delta at which `epsilon` is computed.
     """
 
     answers: int
@@ -82,7 +82,7 @@ def apart(plan: Plan, limits: Limits) -> bool:
 
 
 def counting(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
-    """Return other runs' charges that certainly count against a plan; empty if data sets count separately."""
+    """Return the charges of other runs that certainly count against a plan; empty if data sets count separately."""
     return () if apart(plan, limits) else tuple(charged)
 
 
@@ -107,7 +107,7 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
 
 
 def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
-    """Return counts of the hospital's records by the plan's labels; in a plan without labels, all are one population.
+    """Return counts of the hospital's records by the plan's labels; without labels, all records are one population.
 
     Args:
         plan: The plan. The labels of a plan by sections are headings.

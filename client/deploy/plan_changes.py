@@ -1,4 +1,4 @@
-"""Differences between a plan and the last approved plan of the same name, so that a person need only read these.
+"""Differences between a plan and the last approved plan of the same name, which are all that a person has to read.
 
 If the same plan, with the same digest, was approved under another name, there are no differences.
 
@@ -39,7 +39,7 @@ one by one."""
 
 
 def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
-    """Return the last approved run of the same plan or, without one, of the same name; None if it cannot be read."""
+    """Return the last approved run of the same plan or else of the same name; None if it is missing or unreadable."""
     others = [other for other in known if other.decision == "approved" and other.run != approval.run]
     same = [other for other in others if other.plan_digest == approval.plan_digest]
     named = [other for other in others if _name(other.run) == _name(approval.run)]

@@ -37,8 +37,8 @@ class PlanFacts:
         hospitals: Names of the hospitals that take part, from this hospital's roster.
         unknown: Number of parties that are not on this hospital's roster.
         hospital: This hospital's name.
-        colluders: Number of other hospitals that are assumed to help the coordinator: the plan's number or this
-            hospital's, whichever is larger.
+        colluders: Number of other hospitals that are assumed to help the coordinator: the number in the plan or the
+            number in this hospital's limits, whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
         epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
@@ -47,11 +47,11 @@ class PlanFacts:
         records: Counts of this hospital's records by the plan's labels.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even if approved; empty if it is not refused.
-        fits: The largest epsilon of the same plan that the limits allow; 0 if they allow none; None if the plan is
-            within the limits, or if the value was not calculated.
+        fits: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
+            plan is within the limits, or if the value was not calculated.
         quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if there is no sign of this.
         before: The last approved run, other than this one, with the same plan or name; None if there is none.
-        changes: The changes since that plan, each as a clause.
+        changes: The changes since the plan of `before`, each as a clause.
     """
 
     approval: PlanApproval
@@ -142,7 +142,7 @@ class PlanFacts:
 
     @property
     def own_texts(self) -> int:
-        """The largest number of texts made from its records that this hospital sends, including further attempts."""
+        """The largest number of texts that this hospital sends, made from its records, including further attempts."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 
@@ -163,7 +163,10 @@ class PlanFacts:
 
     @property
     def lifting(self) -> int | None:
-        """The number of other hospitals that could lift this one's masks with the coordinator; None if they cannot."""
+        """The smallest number of other hospitals that could lift this one's masks together with the coordinator.
+
+        None if no number of them could, or if there are no masks.
+        """
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 

@@ -1,8 +1,8 @@
 """The largest epsilon of a plan that this hospital's limits allow, computed from figures that never leave the hospital.
 
 The search multiplies all noise in the plan by one factor and checks the result against the limits, with the same code
-that refuses plans. A plan with the same queries that a coordinator makes for the epsilon found has at least as much
-noise.
+that refuses plans. If a coordinator then makes a plan with the same queries for the epsilon found, that plan has at
+least as much noise.
 """
 
 import math
@@ -82,8 +82,8 @@ def largest_epsilon(
 def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float:
     """Return the epsilon of the plan with its noise multiplied by this factor.
 
-    It is infinite if the limits refuse that plan, and 0 if no plan can have so much noise, for instance because its
-    sums no longer fit the ring.
+    The epsilon is infinite if the limits refuse that plan, and 0 if no plan can have so much noise, for instance
+    because its sums no longer fit the ring.
     """
     queries = tuple(replace(query, scale=query.scale * factor) for query in plan.queries)
     try:

@@ -29,7 +29,7 @@ class Fact:
     Attributes:
         name: The fact's name; empty for a further sentence.
         sentence: The sentence.
-        folded: Whether a terminal wraps the sentence into short lines; other sentences are short enough.
+        folded: Whether a terminal wraps the sentence into short lines; if not, the sentence is short enough.
     """
 
     name: str

@@ -1,8 +1,7 @@
 """The checks of `caucus-party check`; they are independent, so that one failed check does not hide another problem.
 
-Quick checks come first, and so do those for problems that the coordinator's side must fix; slow checks come last. Only
-the check of the roster needs the roster. The numbers of records and labels are for this hospital only and do not leave
-it.
+Quick checks, and checks for problems that the coordinator's side must fix, come first; slow checks come last. Only the
+check of the roster needs the roster. The numbers of records and labels are for this hospital only and do not leave it.
 """
 
 import os
@@ -31,7 +30,7 @@ PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "wa
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
 """Names of the checks that concern the connection to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
-"""Largest number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
+"""Largest number of labels shown, and of characters shown of each; if columns were swapped, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
@@ -295,7 +294,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }
-"""Method of each check, keyed by the check's name, in order of execution, with the advice for errors that include none.
+"""The method of each check, and the advice for errors that include none; keyed by name, in order of execution.
 """
 
 

@@ -1,9 +1,9 @@
 """`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the previous one.
 
 The roster states which key belongs to which hospital. So a person must compare the fingerprint of each hospital with
-the one that the hospital's own `init` printed, and the fingerprint of the whole roster with the one that the other
-hospitals received. The person also has to confirm every hospital or key that was not on the previous roster. A roster
-that only removes or reorders hospitals is accepted without confirmation.
+the fingerprint that the hospital's own `init` printed, and the fingerprint of the whole roster with the one that the
+other hospitals received. The person also has to confirm every hospital or key that was not on the previous roster. A
+roster that only removes or reorders hospitals is accepted without confirmation.
 """
 
 import argparse

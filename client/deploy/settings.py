@@ -1,6 +1,6 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys that a deployment adds.
 
-FOLDER/client.yaml        0600  this file
+FOLDER/client.yaml        0600  the settings
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
                                 service's; disclosures.json: of `caucus-party audit`
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
@@ -65,7 +65,7 @@ class HospitalSettings:
         proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
         bundle: SHA-256 of the only bundle whose messages are answered.
         approval: "manual" or "auto".
-        relay_user: Account that the relay runs as if it is started by root.
+        relay_user: Account under which the relay runs if root starts it.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 that serves metrics to this hospital's own Prometheus; None for no metrics.
         party: Limits and writers, which simulated parties have too.

@@ -11,8 +11,8 @@ separate units or containers.
 
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
-reply. The relay measures this by events that the coordinator sees as well. A run that continues later counts this
-hospital as dropped out.
+reply. The relay measures this by events that the coordinator sees as well. If a run continues after that, it counts
+this hospital as dropped out.
 """
 
 import argparse

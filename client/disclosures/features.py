@@ -6,13 +6,13 @@ belongs to, so no feature can prefer one set. `learning.py` counts afterwards ho
     personal information     a synthetic text has a name, date or number that the patterns of `common/redaction.py` find
                              and whose words occur only in this record of the pool
     rare word sequences      a synthetic text has five words in a row that occur only in this record of the pool
-    longest verbatim spans   the record is among the `MOST` of the pool with the most words in a row in one text
+    longest verbatim spans   the record is among the `MOST` that share the most consecutive words with a text
     one near text            the record is among the `MOST` whose nearest text, by the encoder, is nearest in comparison
-                             with the second nearest: a copy with changed words stands out, also among many texts
+                             with their second nearest text, which reveals a copy with changed words among many texts
     nearest texts            the record is among the tenth of the pool that is nearest to a text, by the encoder
 
 The first two features require an occurrence. The others rank the pool, so that a large number of texts does not
-disclose all records; ties with the last rank are disclosed too. Case and punctuation are ignored.
+disclose all records; records tied with the last rank count as disclosed too. Case and punctuation are ignored.
 """
 
 import re
@@ -28,7 +28,8 @@ FEATURES = ("personal information", "rare word sequences", "longest verbatim spa
 RARE = 5
 """Number of words in a rare sequence."""
 MOST = 12
-"""Number of records that stand out in a pool. If half of the pool is from training, 11 of these 12 are significant."""
+"""Number of records that stand out in a pool. If half of the pool is from training, 11 training
+records among these 12 are significant."""
 NEAREST = 0.1
 """Fraction of the pool that counts as near to the texts."""
 
@@ -122,10 +123,10 @@ class Pool:
         return flags
 
     def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Flag the records with a rare sequence in a text, and count the words of each record's longest span in one.
+        """Flag the records with a rare sequence in a text, and count the words of each record's longest span in a text.
 
         Records and texts are each one stream of numbered words. Spans that occur in both are extended by one word at a
-        time until no span is left, so after the first few words almost only copies are still examined.
+        time until no span is left, so after the first few words almost only copied passages are still examined.
         """
         stream, record = self._stream, self._record
         numbers = dict(self._numbers)
@@ -195,7 +196,7 @@ def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> di
 
 
 def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words]]:
-    """Yield, for each text, those of the wanted values that occur in it."""
+    """Yield, for each text, the wanted values that occur in it."""
     lengths: dict[str, set[int]] = {}
     for value in wanted:
         lengths.setdefault(value[0], set()).add(len(value))

@@ -4,7 +4,7 @@ Setting (arXiv 2606.16952). Before any run, a hospital splits its records at ran
 records; the synthetic texts come later, from any source. For each feature of `features.py`, k records of the pool are
 disclosed, x of them training records. Which records are disclosed depends on the pool and the texts but not on the
 split. Texts that occur more than once in the pool are left out on both sides (`pooled`): leaving them out on one side
-alone would prefer the other.
+alone would favour the other side.
 
 **No learning.** If the texts do not depend on the training records, the split is still uniform given k, and x is
 hypergeometric: k draws from n + m records, n of them training records (Fisher's exact test, one side). The p-value is
@@ -13,9 +13,9 @@ P[X >= x]. The test assumes no independence between records or texts, and no mod
 **A given (ε, δ).** Assume that a run is (ε, δ)-DP if one record is added or removed. Training and control records form
 min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and flipping
 one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a pair is disclosed and the other is not,
-guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q = e^(2 ε)
-/ (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over all pairs
-is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
+guess that the disclosed record is in training. Given the texts and the other coins, a guess is right with probability q
+= e^(2 ε) / (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over
+all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
 `simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
 binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
 
@@ -23,14 +23,14 @@ binomial plus F, and by Markov's inequality, for any number i that is fixed befo
 
 Here i is the smallest number for which the second term is at most `ALPHA` / 20.
 
-A small p rejects the promise for the whole run: it fails for some record, but the test does not show for which. The
-unit is a record, not a patient with several records. For ε of 1 or more, only wholesale copying can lead to a
-rejection: `fewest_pairs` returns how many pairs this takes.
+A small p rejects the promise for the whole run: the promise fails for some record, but the test does not show for
+which. The unit is a record, not a patient with several records. For ε of 1 or more, only wholesale copying can lead to
+a rejection: `fewest_pairs` returns how many pairs this takes.
 
 Each hypothesis is tested by each feature, with Holm's correction of the p-values: for one hypothesis, the probability
 of a false alarm by any feature is at most `ALPHA`. **Not seen**: leaks that no feature shows (an attribute, a
 translation, a style); records whose text occurs twice, which models memorise first; fewer disclosed records than
-`fewest` (no test can do with fewer); anything, if control records were not drawn at random from the same records.
+`fewest` (no test can reject with fewer); anything, if control records were not drawn at random from the same records.
 "Nothing found" proves no privacy.
 """
 
@@ -115,7 +115,7 @@ def learning(flags: Mapping[str, NDArray[np.bool_]], n: int) -> list[Learning]:
     """Test "no learning" by each feature.
 
     Args:
-        flags: For each feature, (n + m,) whether a record is disclosed; training records come first.
+        flags: Keyed by feature: (n + m,) bool, whether each record is disclosed; training records come first.
         n: Number of training records.
     """
     counts = {name: (int(flag[:n].sum()), int(flag[n:].sum())) for name, flag in flags.items()}
@@ -180,7 +180,7 @@ def fewest(n: int, m: int, *, features: int) -> int:
 
 
 def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
-    """Return the smallest number of guesses, all right, with which a feature rejects (ε, δ); None if none suffices."""
+    """Return the smallest number of guesses, all right, with which a feature rejects (ε, δ); None if no number does."""
 
     def rejects(right: int) -> bool:
         return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
@@ -190,7 +190,7 @@ def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> 
 
 
 def _rejected(p: Mapping[str, float]) -> set[str]:
-    """Return the names whose hypotheses Holm's procedure rejects: in order of p, until one exceeds ALPHA / rest."""
+    """Return the names whose hypotheses Holm's procedure rejects: in order of p, until p exceeds ALPHA / names left."""
     rejected: set[str] = set()
     for name in sorted(p, key=lambda name: p[name]):
         if p[name] > ALPHA / (len(p) - len(rejected)):

@@ -1,8 +1,8 @@
 """The rate at which SuperNode polls the coordinator for a message, and the relay polls SuperNode.
 
 A run's next message usually comes soon after the last one. So each wait is a fraction of the time since the last
-message. It lengthens a phase by at most that fraction, whether the phase takes a second or a minute, and a node without
-a run rarely polls the coordinator.
+message. Waiting lengthens a phase by at most that fraction, whether the phase takes a second or a minute, and a node
+without a run rarely polls the coordinator.
 """
 
 import time
@@ -22,7 +22,7 @@ class Pace:
         self._last = float("-inf")
 
     def came(self, now: float | None = None) -> None:
-        """Record that a message has just come; times are in seconds of the monotonic clock."""
+        """Record that a message has just come; `now` is in seconds of the monotonic clock."""
         self._last = time.monotonic() if now is None else now
 
     def seconds(self, now: float | None = None) -> float:

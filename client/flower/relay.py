@@ -7,9 +7,9 @@ place (SuperNode's `--isolation process`): the bundle is compared with the hash 
 unpacked, let alone run. The code that runs is `client/app.py` as the hospital installed it. A single long-lived process
 also avoids starting a Python process for each message, which takes one to two seconds.
 
-It ends once no message has come for UNTIL_IDLE seconds ("inf": never). This is measured here because the relay only
-knows events that the coordinator sees as well: when a message came, and when its reply left. So the time at which it
-ends reveals nothing about the records.
+The relay ends once no message has come for UNTIL_IDLE seconds ("inf": never). Idle time is measured here because the
+relay only knows events that the coordinator sees as well: when a message came, and when its reply left. So the time at
+which it ends reveals nothing about the records.
 """
 
 import logging
@@ -53,7 +53,7 @@ TRIES = 4
 closes a connection after five idle seconds, possibly just when an answer is ready. The call is then lost, and SuperNode
 would wait forever for the rest of the answer."""
 LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
-"""Errors after which a call can be repeated, since SuperNode has not handled it; a late reply is not among them."""
+"""Errors after which a call can be repeated, since SuperNode has not handled it; a late reply raises another error."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -158,9 +158,10 @@ def _until_let_go(
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
     """Return a function that pulls a message's parts as Flower does, but stops once SuperNode offers a new message.
 
-    SuperNode offers one message at a time, so it has then given up the previous one, as it does if the coordinator died
-    before it had sent all parts. Flower's own executor would wait for the rest forever. While SuperNode is still
-    receiving a part, the function asks for it again after less than the one second that Flower waits.
+    SuperNode offers one message at a time, so a new message means that it has given up the previous one, for example
+    because the coordinator died before it had sent all parts. Flower's own executor would wait for the rest forever.
+    While SuperNode is still receiving a part, the function asks for that part again after less than the one second that
+    Flower waits.
     """
     one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()

@@ -3,18 +3,17 @@
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
 SuperNode gives up its connection permanently at any error of TLS, such as one corrupted record or a handshake that a
-cut network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps
-the process alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the process
-ends instead, and is started again. FOLDER is the relay's folder, which contains the certificate of the local API and
-the login of a proxy.
+cut network interrupts, and stops its heartbeats at any status that it does not expect. The thread of its local API then
+keeps the process alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the
+process ends instead, and is started again. FOLDER is the relay's folder, which contains the certificate of the local
+API and the login of a proxy.
 
-SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a
-message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. A
-query takes several exchanges, each as slow as the slowest hospital, so such waits took most of a run's time. Here they
-are shorter during a run (`pace.py`); a node without a run polls no more often than before. SuperNode also sends or
-fetches at most two parts of a message at a time, or one on a machine with one core. Even a small message has three
-parts (`common/parcels.py`), so this costs another round trip over an idle line. Here three parts are transferred at a
-time.
+SuperNode asks the coordinator for a message every three seconds, and looks for the relay's reply every half second. If
+the coordinator is still sending a message's parts, SuperNode asks for them again after a second. A query takes several
+exchanges, each as slow as the slowest hospital, so such waits took most of a run's time. Here they are shorter during a
+run (`pace.py`); a node without a run polls no more often than before. SuperNode also sends or fetches at most two parts
+of a message at a time, or one on a machine with one core. Even a small message has three parts (`common/parcels.py`),
+so this costs another round trip over an idle line. Here three parts are transferred at a time.
 """
 
 import os
@@ -62,7 +61,7 @@ class Waits:
         """Return the wait that replaces Flower's: shorter for a reply, and for the next message of a run.
 
         Args:
-            flowers: Flower's wait in seconds: three after a poll without a message, less for the reply to a message.
+            flowers: Flower's wait in seconds: three after a poll without a message, less while it waits for a reply.
         """
         if flowers < IDLE_SECONDS:
             self.came()

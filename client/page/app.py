@@ -1,6 +1,6 @@
 """The routes of a hospital's page, behind the login of `common/page/access.py`: GET only reads, POST stores decisions.
 
-Like a command, each request reads the hospital's files again, with the rights of the account that runs the page.
+Each request, like a command, reads the hospital's files again, with the rights of the account that runs the page.
 """
 
 import logging

@@ -31,7 +31,7 @@ class Asked:
     Attributes:
         value: The value; empty if the plan has nothing to compare with the limit.
         beyond: Whether the limit refuses it.
-        least: The smallest value that the limit accepts, if the limit itself is not stated as such a value; otherwise
+        least: The smallest value that the limit accepts, if the limit itself is stated in another form; otherwise
             empty.
     """
 
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def least(self) -> str:
-        """The smallest number of other hospitals that the masks must withstand; empty without masks."""
+        """The minimum number of colluding hospitals that the masks must withstand; empty without masks."""
         return str(self.limits.coalition(self.plan)) if self.plan.secure else ""
 
     def asked(self) -> dict[str, Asked]:
@@ -183,5 +183,5 @@ ASKED: dict[str, Callable[[Request], str]] = {
     "unsafe_no_noise": lambda request: _shown(any(query.without_noise for query in request.plan.queries)),
     "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Function that returns what a plan requests, keyed by the limit's name; `Limits.refusals` decides if it is over the
-limit."""
+"""Function that returns what a plan requests, keyed by the limit's name; `Limits.refusals` decides if the requested
+value is over the limit."""

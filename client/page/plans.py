@@ -1,7 +1,7 @@
-"""Plans as the page shows them: waiting plans in full, all others in one line each, with the possible decisions.
+"""Plans as the page shows them: waiting plans in full, other plans in one line each, with the possible decisions.
 
-As in `caucus-party approve`, a decision is stored by `client.approvals.decide`. It is refused if the plan's entry has
-changed since the page was made, as somebody else may have decided meanwhile.
+As in `caucus-party approve`, a decision is stored by `client.approvals.decide`. The decision is refused if the plan's
+entry has changed since the page was made, as somebody else may have decided meanwhile.
 """
 
 from collections.abc import Mapping, Sequence

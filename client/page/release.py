@@ -2,8 +2,8 @@
 
 The page reads the files with the rights of the account that runs it. None of their content leaves the machine or is
 shown; the page shows only a table of counts and test results. Texts that a browser uploads are stored in one private
-file until they have been audited, others arrive, the person logs out, or the page ends. Control records can only be
-named, not uploaded, so they never leave their machine.
+file until they have been audited, other texts are uploaded, the person logs out, or the page ends. Control records can
+only be named, not uploaded, so they never leave the machine on which they are stored.
 """
 
 import os

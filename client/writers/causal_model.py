@@ -62,7 +62,7 @@ class Causal:
     max_tokens: int
 
     def read(self, label: int, text: str) -> Tokens:
-        """Return the tokens of one record, without those beyond the limit."""
+        """Return the tokens of one record, without the tokens beyond `max_tokens`."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()
@@ -70,7 +70,7 @@ class Causal:
         return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
-        """Return texts drawn from the model for one label; fewer than `count` if it repeatedly writes blank ones."""
+        """Return texts drawn from the model for one label; fewer than `count` if it repeatedly writes blank texts."""
         import torch
         from transformers import GenerationConfig
 
@@ -109,7 +109,8 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         device: Device to compute on, as torch names it.
 
     Raises:
-        ConfigError: There is no such model, its tokenizer has no end token, or texts with labels are too long for it.
+        ConfigError: There is no such model, its tokenizer has no end token, or texts with labels are too long for the
+            model.
     """
     check_installed()
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.

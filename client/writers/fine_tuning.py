@@ -6,7 +6,7 @@ The statement and its proof are in `common.queries.texts.FineTunedSpec`; this mo
 2. clip    each record's gradient, at norm C
 3. round   it to integers, scaled so that C is 0.99 B, at random and without bias; drop it if its norm exceeds B
 4. sum     exactly
-5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; even for an empty subsample
+5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy, for an empty subsample too
 6. divide  by a public number, never by the size of the subsample
 7. update  the weights, by Adam
 
@@ -83,7 +83,7 @@ class FineTuning:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Return texts drawn from the model after DP-SGD, with balanced labels; fewer if it writes blank texts."""
+        """Return texts drawn from the model after DP-SGD, with balanced labels; fewer if some texts are blank."""
         del encoder, key  # Each step draws separate keys, also from the operating system.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
@@ -159,7 +159,7 @@ class Tuner:
     def rounded(self, rows: "Tensor", *, clip: float) -> "Tensor":
         """Clip each row at norm C = `clip`, scale it by 0.99 B / C, and round it to whole numbers of norm B at most.
 
-        The bound holds for any row: a row that is not finite, or that is longer after rounding, is dropped.
+        The bound holds for any row, since a row that is not finite, or whose norm exceeds B after rounding, is dropped.
         """
         import torch
 
@@ -323,7 +323,7 @@ def _norms(rows: "Tensor") -> "Tensor":
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the libraries' warnings about each other: on hooks at inputs without a gradient, on deprecated names."""
+    """Hide the libraries' warnings about each other, on hooks at inputs without a gradient and on deprecated names."""
     with warnings.catch_warnings():
         for category in (UserWarning, FutureWarning):
             warnings.simplefilter("ignore", category)

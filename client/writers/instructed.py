@@ -1,8 +1,8 @@
 """A model that follows instructions and writes a party's abstractions (RPSG) and rewritings (RUPTA).
 
 The instruction is the system message, and the text is the whole user message: small models have learnt to summarise and
-rewrite in this form. If the user message begins with the instruction, or if the instruction is long, they write about
-the text instead. For larger models, a party's own file can set another instruction (`instruction`).
+rewrite in this form. If the user message begins with the instruction, or if the instruction is long, small models write
+about the text instead. For larger models, a party's own file can set another instruction (`instruction`).
 
 A text that is cut off at `longest` tokens ends with its last complete sentence. A text without content is not sent to
 the model, which would invent something.

@@ -3,11 +3,11 @@
 For each drawn record, up to n rounds:
 
 1. redact     personal information, by patterns and optionally a model for names
-2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by round: feedback on what
-              identifies a record, in a form that every rewriter can use
+2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by round; this is feedback
+              on what identifies a record, in a form that every rewriter can use
 3. rewrite    into several candidates; the rewriter's input is a candidate too
 4. evaluate   privacy: no personal information is found, little is copied, and the record is not among those nearest
-              to the text; utility: the label whose mean is nearest to the text is the record's
+              to the text; utility: the label whose mean is nearest to the text is the record's own
 5. keep       the best so far, privacy first; stop when both evaluators accept it
 
 A text that the privacy evaluator never accepted is withheld. None of this proves privacy, and evaluators may be wrong:
@@ -69,7 +69,7 @@ class Rewriting:
         language: Language of the records, for redaction (`common.personal_patterns`).
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest fraction of a record's three-word sequences that its text may repeat.
-        nearest: n: a text's record must not be among the n records nearest to the text; 0 for no such check.
+        nearest: Number n: a text's record must not be among the n records nearest to the text; 0 for no such check.
         most: Largest number of texts that a plan may request.
     """
 
@@ -122,7 +122,7 @@ class Rewriting:
         return [(label, text) for label, text in written if text]
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
-        """Return the best text for the record with index `place`; empty if the privacy evaluator accepts none."""
+        """Return the best text for the record with index `place`; empty if the privacy evaluator accepts no text."""
         best, text = Verdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
@@ -191,7 +191,7 @@ class Evaluators:
         return Verdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
-        """Return the label whose mean is nearest; the record at `place` is left out of the mean of its own label."""
+        """Return the label with the mean nearest to `vector`; omit the record at `place` from its own label's mean."""
         sums = self._sums.copy()
         sums[self.records.labels[place]] -= self.records.vectors[place]
         lengths = np.linalg.norm(sums, axis=1)
@@ -212,7 +212,7 @@ def _words(text: str) -> list[str]:
 
 
 def _repeated(source: str, text: str) -> float:
-    """Return the fraction of the source's three-word sequences that the text repeats; a short source is one."""
+    """Return the fraction of the source's three-word sequences that the text repeats; a short source counts as one."""
     source_words, text_words = _words(source), _words(text)
     length = max(1, min(_RUN, len(source_words)))
     runs = {tuple(source_words[at : at + length]) for at in range(len(source_words) - length + 1)}

@@ -7,10 +7,10 @@
     result = simulate(notes, held_out, public_text=sentences, epsilon=2)
     result.texts, result.metrics["synthetic"]["accuracy"], result.report
 
-Tables in memory are written to a new folder that only this account can enter, outside the run folder. It is removed
-when the call ends, except after `kill -9`, or a signal outside the main thread. So a run folder contains no more of the
-records than a run folder of the command, and `resume` needs the same tables again. Files given by their paths are read
-in place, as by the command.
+Tables in memory are written to a new folder that only this account can enter, outside the run folder. The new folder is
+removed when the call ends, except after `kill -9`, or a signal outside the main thread. So the run folder contains no
+more of the records than one made by the command, and `resume` needs the same tables again. Files given by their
+paths are read in place, as by the command.
 
 Every error is a `common.errors.CaucusError`, even if Hydra rejects a setting. A call leaves the working directory,
 Hydra's state and the process's logging unchanged: the log is written to `run.log` in the run folder, and the logger
@@ -153,9 +153,9 @@ def plan(
 ) -> dict[str, Any]:
     """Return the queries and the cost of a run with these arguments, without reading any private record.
 
-    The content is the same as `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected
-    signal, the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and
-    the signal requires a public guess of the number of records: `overrides=["federation.expected_records=300"]`.
+    The content is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal,
+    the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and the signal
+    requires a public guess of the number of records: `overrides=["federation.expected_records=300"]`.
 
     Args:
         train: Not read; accepted so that the arguments can be those of `simulate`.

@@ -1,7 +1,8 @@
 """Files with the texts of a run; callers pass texts in memory (a data frame, a list of records) or a file's path.
 
 Errors name an invalid row by its position in the table, counted from 0 as in Python, and never quote it. They show
-column names only if all of them look like names, since in a file without a header the first record is in their place.
+column names only if all of them look like names, since in a file without a header the first record would be taken for
+the column names.
 """
 
 import json

@@ -1,10 +1,10 @@
 """Private exemplars: texts from prompts that show private records, and these records as training data, at ε = ∞.
 
 This baseline shows the benefit of exemplars without any protection: the results of methods that choose synthetic
-exemplars by private votes are expected between this baseline and a run without votes. A prompt contains the same number
-of records as a prompt of WASP contains texts. With `method.texts=false` no text is written, and the small model is
-trained on the exemplars alone. The baseline exists only in a simulation (`simulations/baselines/unprotected.py`), and
-only language models on this machine see the records.
+exemplars by private votes are expected between this baseline and a run without votes. A prompt contains as many records
+as a prompt of WASP contains texts. With `method.texts=false` no text is written, and the small model is trained on the
+exemplars alone. The baseline exists only in a simulation (`simulations/baselines/unprotected.py`), and only language
+models on this machine see the records.
 """
 
 import time
@@ -101,7 +101,7 @@ def _written(
     shown: Mapping[str, Sequence[str]],
     held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
-    """Write the texts; return them as a state of the run, and the figures on them. Neither is protected."""
+    """Write the texts; return them as a state of the run, and figures on them; texts and figures are unprotected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(

@@ -3,7 +3,7 @@
 Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here also
 works over a network. A bulk array for several nodes is converted only once, since with a thousand parties, copying
 would take most of the time of a round. `workers` is the number of threads that serve nodes. A test can script faults: a
-fault sees each message and may drop, alter or repeat it.
+fault receives each message and may drop, alter or repeat the message.
 """
 
 import uuid

@@ -45,6 +45,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """Return the input with the ε and δ of a run folder; ε is 0 if no query was asked, infinite without a proof."""
+    """Return the input with the ε and δ of a run folder; ε is 0 without queries, infinite without a privacy proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -171,7 +171,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move all records of each user to the first party that has one, as a user at several is protected less."""
+    """Move each user's records to the first party with any of them; a user at several parties is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

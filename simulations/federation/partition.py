@@ -25,8 +25,8 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
     Args:
         labels: Label of each record.
         parties: Number of parties, at least 1.
-        alpha: Concentration, above 0. If it is small, each class is at few parties; if it is large, all parties are
-            similar.
+        alpha: Concentration, above 0. If alpha is small, each class is at few parties; if alpha is large, all parties
+            are similar.
         rng: Generator for the proportions and for the assignment of records.
 
     Returns:

@@ -9,9 +9,10 @@ from common.compute import Arguments, Compute, Result
 class Shared(Compute):
     """A cache of each function's last value, for all parties that need the same value.
 
-    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so no value
-    escapes a check. A function that raised an error is called again. The parties get one question after another, so one
-    value per function is enough. Threads that need a value at the same time may each compute it.
+    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so the
+    result of a check is never used for other values. A function that raised an error is called again. The parties get
+    one question after another, so one value per function is enough. Threads that need a value at the same time may each
+    compute it.
     """
 
     def __init__(self) -> None:

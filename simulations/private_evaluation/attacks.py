@@ -8,10 +8,10 @@ that no party had, so that no difference of time or style separates them (RPSG, 
 higher for a member:
 
     PPL    -nll(x), the likelihood of the record under the model (Carlini et al. 2021)
-    REFER  nll_reference(x) / nll(x): relative to a model that was trained on other texts of the source (ibid.)
+    REFER  nll_reference(x) / nll(x): the same, relative to a model trained on other texts of the source (ibid.)
     LIRA   mean of nll_shadow(x) - nll(x): a likelihood ratio of Gaussians of one variance, offline, because there are
            too few shadow models for a variance per record (Carlini et al. 2022, sections IV.C and V.B); each
-           shadow model is trained on a random half of the other texts
+           shadow model is trained on a random half of these other texts
 
 Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for certainty.
 """
@@ -87,7 +87,7 @@ class Distances:
 
     @property
     def ratio(self) -> float:
-        """Median of members divided by median of others; infinite if only the latter is 0, NaN if both are 0."""
+        """Median of members divided by median of others; infinite if only the second is 0, NaN if both are 0."""
         if self.others == 0:
             return math.nan if self.members == 0 else math.inf
         return self.members / self.others

@@ -2,16 +2,16 @@
 
 A coin toss decided whether each canary was inserted; the attacker knows everything but the results of these tosses. The
 score of a canary has two terms. The first is 1 if the canary's code is in a released text. The second measures how
-close the texts of its label are to it: the mean cosine to the `NEAREST` nearest of them, minus the mean cosine to the
-same number of reference texts (`change.py`). Even methods that show no record to a model can affect the second term,
-since a canary votes for texts near to it.
+close the released texts of the canary's label are to the canary: the mean cosine to the `NEAREST` nearest of them,
+minus the mean cosine to the same number of reference texts (`change.py`). Even methods that show no record to a model
+can affect the second term, since a canary votes for texts near to it.
 
 A lower bound on ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
 is at most binomial with probability e^ε / (1 + e^ε), except for δ (`_probability`). The bound is the largest ε at which
 this number of right guesses or more has a probability of at most 5 % for any attack. A weak attack makes the bound
 small, but never false. Even a strong attack cannot make the bound large: if 50 of 50 guesses are right, for 100
-canaries, it is only 2.8.
+canaries, the bound is only 2.8.
 """
 
 import math

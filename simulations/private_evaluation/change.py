@@ -1,8 +1,8 @@
 """Change of a run's texts, which is the evidence for attacks on methods that show no record to a model.
 
 The private answers of a run influence only its later texts. The first round's texts show how its language models write
-without this influence, so an attacker compares the later texts with them. A method with one round has no such texts;
-the attacker then uses other real texts from the same source, which no party had.
+without this influence, so an attacker compares the later texts with them. A method with one round has no texts without
+this influence; the attacker then uses other real texts from the same source, which no party had.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,8 @@ def before_and_after(
 ) -> tuple[Labelled, Labelled]:
     """Return the reference texts, and the texts that the private answers may have influenced.
 
-    The reference texts are those of the first round, and the others are those of all later rounds. If all texts are
-    from one round, all may have been influenced, and the held-out texts are the reference.
+    The reference texts are those of the first round, and the influenced texts are those of all later rounds. If all
+    texts are from one round, any of them may have been influenced, and the held-out texts are the reference.
     """
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])

@@ -1,8 +1,8 @@
 """Figures on the private records, and a map of them, which a simulation adds to a finished run folder.
 
-They contain no noise, are marked "simulation_only" and must not leave the machine. Added to `metrics.json` are the
-scores of the same small model trained on the private records, the proportions of the records' labels, and the groups
-from `of_records`. The coordinates of the records are written to `map_private.json`.
+Figures and map contain no noise, are marked "simulation_only" and must not leave the machine. Added to `metrics.json`
+are the scores of the same small model trained on the private records, the proportions of the records' labels, and the
+groups from `of_records`. The coordinates of the records are written to `map_private.json`.
 """
 
 import logging
@@ -87,7 +87,8 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 def _map(folder: Path, measured: MeasuredWithRecords) -> None:
     """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map.
 
-    There are none for texts in sections, because the map is of whole texts and `measured` has the records' sections.
+    For texts in sections nothing is written, because the map is of whole texts and `measured` has the records'
+    sections.
     """
     plane = projection.Projection.of(TextMap.load(folder))
     if plane is None or measured.in_sections:

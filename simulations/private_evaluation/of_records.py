@@ -32,7 +32,7 @@ from simulations.private_evaluation.change import Labelled, before_and_after
 FEWEST = 20
 """Smallest number of members, of others, and of reference texts for a membership attack."""
 EXPOSED = 20
-"""Largest number of canaries for which the exposure is measured, since each needs the likelihoods of all its
+"""Largest number of canaries for which the exposure is measured, since each canary needs the likelihoods of all its
 alternatives."""
 
 
@@ -94,9 +94,9 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """Return figures for the small model, trained on the same number of private records as of texts.
+    """Return figures for the small model, trained on as many private records as there are texts.
 
-    If there are fewer records, it is trained on all of them.
+    If there are fewer records than texts, the model is trained on all records.
     """
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"

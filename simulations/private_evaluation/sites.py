@@ -4,10 +4,11 @@ The released texts name no hospital, so an attacker needs other knowledge. Here 
 kind: a random half of each hospital's records, with the hospital's name. There are two attacks.
 
 Attack on a record: from which hospital does a held-back record come? The attacker fits a classifier of hospitals to the
-known records, labels the released texts with it, and fits another classifier to both. What the texts reveal is the
-gain: the number of records that the second classifier attributes correctly, minus the number for the first. The halves
-are then exchanged, so that each record is held back once. Texts that do not depend on records can also lead to a gain
-or a loss, as any unlabelled text can, so a gain should be compared with that of a run without votes.
+known records, labels the released texts with it, and fits another classifier to the known records and the released
+texts. What the texts reveal is the gain: the number of records that the second classifier attributes correctly, minus
+the number for the first. The halves are then exchanged, so that each record is held back once. Texts that do not depend
+on records can also lead to a gain or a loss, as any unlabelled text can, so a gain should be compared with that of a
+run without votes.
 
 Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
 cosine between a label's change and the hospital's direction, the mean difference of its known records from their
@@ -168,13 +169,13 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """Return, for each label, the hospital with the most records, the first in a tie; -1 if no hospital has any."""
+    """Return, for each label, the hospital with the most records, the first in a tie; -1 if no record has the label."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 
 
 def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
-    """Return whether each record is held back, (records,), as a random half of each hospital's records is.
+    """Return whether each record is held back, (records,): a random half of each hospital's records.
 
     Raises:
         DataError: There are too few records, or fewer than two hospitals have more than one record.

@@ -115,7 +115,7 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
+    """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with these."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
@@ -157,7 +157,7 @@ def remaining_runs(sweep: Path) -> str:
 
 
 def near(folder: Path) -> Path:
-    """Return the folder's path relative to the working directory, or unchanged if it is not inside it."""
+    """Return the folder's path relative to the working directory, or unchanged if the folder lies outside."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 

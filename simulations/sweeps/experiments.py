@@ -11,8 +11,8 @@
 
 `each` repeats a row for each value, which replaces `$epsilon` in the row's texts. `paper` then has one list of the
 paper's figures for each value, or null if there are no figures. If `each` has several lists of values, they must have
-the same length, and values at the same index belong together. Beside `rows`, `each` repeats the whole table. A row
-without `set` is not run, and has only the paper's figures. `against` is explained in `table.py`.
+the same length, and values at the same index belong together. If `each` stands beside `rows`, it repeats the whole
+table. A row without `set` is not run, and has only the paper's figures. `against` is explained in `table.py`.
 """
 
 from collections.abc import Iterator, Mapping

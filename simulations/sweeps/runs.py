@@ -1,8 +1,8 @@
 """Run folders as data frames, with a row for each run of a sweep, or for each round of each run.
 
 Only `read_run` and `read_rounds` read the files of a run folder. The runs of a sweep are in the order in which Hydra
-numbers them. Each belongs to a row of the sweep's table, which is a row of the experiment or, without an experiment, a
-combination of the overrides that vary.
+numbers them. Each run belongs to a row of the sweep's table, which is a row of the experiment or, without an
+experiment, a combination of the overrides that vary.
 """
 
 from collections.abc import Iterator, Sequence

@@ -5,9 +5,9 @@ experiment seed. `experiment.columns` names additional figures to show: figures 
 [fidelity.mauve, membership.PPL], without conversion to percent, or `seconds`, the wall-clock time. In a sweep without
 an experiment, set `+experiment.columns=[...]`.
 
-A row that names others (`against: {WASP: WASP epsilon 4}`) shows its difference from them in `experiment.difference`, a
-figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with
-its 95 % interval. Data, private records and first texts are the same in such a pair.
+A row that names other rows (`against: {WASP: WASP epsilon 4}`) shows its difference from them in
+`experiment.difference`, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the
+same experiment seed, with its 95 % interval. Data, private records and first texts are the same in such a pair.
 """
 
 import statistics
@@ -64,7 +64,7 @@ class Row:
         figures: Mean of each figure over the runs that have the figure.
         deviations: Sample standard deviation of each figure that at least two runs have.
         paper: The paper's figures, keyed by data set.
-        against: Difference from other rows, keyed by the row's short names for them.
+        against: Difference from each other row that the row names, keyed by the short name that it gives that row.
     """
 
     row: str
@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """Return a figure for each of a row's runs, keyed by seed; omit runs with the same seed, which cannot be paired."""
+    """Return a figure for each of a row's runs, keyed by seed; omit runs that share a seed, which cannot be paired."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))

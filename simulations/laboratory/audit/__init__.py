@@ -1,1 +1,1 @@
-"""Audit of the real pipeline: noise, sensitivity and timing of answers, disclosures, the effect of a lying party."""
+"""Audit of the real pipeline: noise, sensitivity and timing of answers, disclosures, and effect of a lying party."""

@@ -9,9 +9,9 @@ would add noise are recorded instead.
     seed choice      (choices, candidates): each chooser's utilities
     fine-tuning      (steps, weights): each step's sum of clipped gradients
 
-DP-SGD's steps depend on the noised steps before them, as later queries depend on earlier answers. A replay therefore
-starts each step with the weights that the first replay had at that step. A record's coin tosses are derived from its
-own gradient, so that an additional record does not change those of others.
+DP-SGD's steps depend on the noised steps before them, just as later queries depend on earlier answers. A replay
+therefore starts each step with the weights that the first replay had at that step. A record's coin tosses are derived
+from its own gradient, so that an additional record does not change the coin tosses of other records.
 """
 
 import hashlib

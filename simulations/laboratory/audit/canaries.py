@@ -2,13 +2,13 @@
 
 A canary changes coordinates that no other record changes, by the full sensitivity of the query, and this change is
 public. The canary's score is the inner product of the answers with that change, over all rounds, in units of the
-change's norm. By the Neyman-Pearson lemma, no test distinguishes Gaussians better than this score. It is normal, with a
-standard deviation of 1 / mu times the difference between its two means: mu-Gaussian DP (Dong, Roth and Su 2022).
-Estimated from n canaries, half of which are in, mu has a variance of about 4 / n + mu^2 / (2 n) and is skewed: large
-values are more frequent than for a normal variable. So the compared value is sqrt(2 n) asinh(mu / r) with r^2 = 2 n (1
-/ in + 1 / out), where `in` and `out` are the numbers of canaries in and out. Its variance is 1 for any mu. From 500
-canaries on, the value of a sound answer is beyond 5 with a probability of 1e-6 or less, by the exact distribution of
-mu, a noncentral t.
+change's norm. By the Neyman-Pearson lemma, no test distinguishes Gaussians better than this score. The score is normal,
+with a standard deviation of 1 / mu times the difference between its two means; this is mu-Gaussian DP (Dong, Roth and
+Su 2022). Estimated from n canaries, half of which are inserted, mu has a variance of about 4 / n + mu^2 / (2 n) and is
+skewed: large values are more frequent than for a normal variable. So the compared value is sqrt(2 n) asinh(mu / r) with
+r^2 = 2 n (1 / in + 1 / out), where `in` and `out` are the numbers of inserted and of omitted canaries. This value has
+variance 1 for any mu. From 500 canaries on, the value of a sound answer is beyond 5 with a probability of 1e-6 or less,
+by the exact distribution of mu, a noncentral t.
 """
 
 import math
@@ -31,7 +31,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries in votes; each is the only record near `TOP` candidates, and furthest from their opposites."""
+    """Measure canaries in votes; each alone is near `TOP` candidates, and it is furthest from their opposites."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -42,7 +42,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
 
 
 def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries in class sums; each is its label's only record, and changes all four directions equally."""
+    """Measure canaries in class sums; each is the only record of its label, and changes all four directions equally."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)

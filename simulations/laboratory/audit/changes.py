@@ -1,4 +1,4 @@
-"""Change of an answer by one unit, as a fraction of the bound in the query's module; above 1 is a violation.
+"""Change of an answer by one unit, as a fraction of the bound in the query's module; above 1, the bound is violated.
 
 Sums are compared by every bound that their specification states (`common/privacy/sensitivity.py`); the fraction refers
 to the norm that determines the noise, l2 for Gaussian and l1 for Laplace noise. For a mechanism inside a party, the
@@ -7,8 +7,9 @@ the largest number of records of one unit, b the scale of the noise, and B the b
 gradient:
 
     sparse vector       every count moves by at most m
-    noisy max           at most m choosers are replaced, whose utilities stay in [0, 1]; with `nearest` = n these are 1
-                        for exactly n candidates, and no choice becomes more than e^(1/b) times as likely
+    noisy max           at most m choosers are replaced, whose utilities stay in [0, 1]; with `nearest` = n the
+                        utilities are 1 for exactly n candidates, and no choice becomes more than e^(1/b) times as
+                        likely
     DP-SGD              the sum of each step moves by at most m B in l2
 """
 
@@ -94,7 +95,7 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Return whether utilities are 1 for `nearest` candidates and 0 for others, or all equal, as without a record."""
+    """Return whether `nearest` utilities are 1 and all others 0, or all are equal, as they are without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))

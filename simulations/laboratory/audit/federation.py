@@ -68,7 +68,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """Return a plan with these queries; their scales are calibrated to epsilon unless the first query has one."""
+    """Return a plan with these queries; their scales are calibrated to epsilon unless the first query has a scale."""
     draft = Plan(
         method="audit",
         labels=labels,

@@ -3,10 +3,10 @@ r"""Whether the audit for disclosures finds known leaks: methods that show, rewr
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.known_leaks [cfpb8] [mts_notes8] ... \
         [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2]
 
-Each run splits the records of a set at random into equal numbers of private records and of control records, which no
-run sees; the rest is public text. The texts of each method, without noise, are audited by the group of figures
-`disclosures` (`simulations/private_evaluation/phantoms.py`). "No votes" asks the hospitals nothing, so any finding
-there is a false alarm.
+Each run draws equal numbers of private and of control records at random from a set. No run sees the control records;
+the rest of the set is public text. The texts of each method, without noise, are audited by the group of figures
+`disclosures` (`simulations/private_evaluation/phantoms.py`). The method "no votes" asks the hospitals nothing, so any
+finding about its texts is a false alarm.
 """
 
 import argparse

@@ -11,7 +11,7 @@ sum that no records can produce is refused (`server/federation/plausible.py`). S
 - to use its own records with each label replaced by the next one, so that texts count for another label.
 
 The first table is about whole runs on the demo's notes, with the built-in models. It shows the accuracy, on real test
-notes, of a classifier trained on the texts, and the points by which it is below the accuracy of the same run without a
+notes, of a classifier trained on the texts, and by how many points this is below the accuracy of the same run without a
 liar. The second table is about a single query and one label. For votes, it shows the fraction of the label's exemplars
 that the liar named beforehand, if the other records vote at random (0.27 without a liar). For class sums, it shows how
 far the label's estimated mean moves, in radii, from an offset that is 0.4 radii long, and the estimate of the label's
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled; 0 means no lie."""
+    """Return the accuracy if the first hospital has `times` mislabelled copies of each record; 0 means no lie."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,

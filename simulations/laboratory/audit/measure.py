@@ -6,12 +6,12 @@ All answers come from the code that hospitals and coordinator run, in one proces
 
 1. Structure, with a sampler that only records its calls: each party adds one share to each answer, of scale
    sigma / sqrt(U) or of Polya shape 1 / U, under a separate key from the operating system.
-2. Variance of the answers of parties without records. It reveals one missing share, even of 100.
-3. Laplace: the answers of parties without records against the exact distribution, by chi-square.
-4. Gaussian: canary records, each of them in or out by a coin toss, change coordinates that no other record changes. The
-   distinguishability of in and out over all rounds is mu, which must match the promised epsilon and delta
-   (`canaries.py`), for votes and for class sums. A separate test searches neighbouring data sets by brute force for the
-   largest change of an answer (tests/properties/test_sensitivity.py).
+2. Variance of the answers of parties without records. This check reveals one missing share, even among 100.
+3. Laplace: the answers of parties without records, compared with the exact distribution by a chi-square test.
+4. Gaussian: canary records, each inserted or omitted by a coin toss, change coordinates that no other record changes.
+   The distinguishability of inserted and omitted canaries over all rounds is mu, which must match the promised epsilon
+   and delta (`canaries.py`), for votes and for class sums. A separate test searches neighbouring data sets by brute
+   force for the largest change of an answer (tests/properties/test_sensitivity.py).
 
 Noise comes from the operating system, so an audit of sound code fails with probability `ALARM` for each statistical
 check. The table shows the probability that a fault goes unnoticed.

@@ -9,10 +9,10 @@
 3. The difference between the answers of two neighbours is compared with the query's bounds (`changes.py`).
 
 The method is that of arXiv 2602.17454, which found violations in 12 libraries for differential privacy. A neighbour
-gets the queries that were broadcast in the recorded run, although its own noised answers might have led to others. This
-suffices, since adaptive composition requires a bound on each answer given all answers before it, and these determine
-the queries. Neighbours differ by one added or removed unit, as defined in `common/queries/closed_set.py`; replacing a
-record takes two steps.
+gets the queries that were broadcast in the recorded run, although its own noised answers might have led to other
+queries. This suffices, since adaptive composition requires a bound on each answer given all answers before it, and
+these determine the queries. Neighbours differ by one added or removed unit, as defined in
+`common/queries/closed_set.py`; replacing a record takes two steps.
 
 Queries without a proof are listed, but not replayed, as there is no bound to compare their answers with.
 """

@@ -6,13 +6,14 @@ r"""Smallest leak that `caucus-party audit` finds with 80 % probability, and how
 A leak consists of copies of training records, one of each, that are planted among M independent synthetic texts. The
 copies are verbatim, or near-verbatim, with each word replaced by another with probability 0.15. Each run draws a pool
 from the records of a set and splits it into equal numbers of training and control records. The independent texts are
-other records of the set, which resemble perfect synthetic texts. If there are fewer than M, a Markov chain of word
-pairs generates texts from them, three words at a time. For `demo_notes` they are notes from the same grammar.
+other records of the set, which resemble perfect synthetic texts. If there are fewer than M such records, a Markov chain
+of word pairs generates texts from them, three words at a time. For `demo_notes`, the independent texts are notes from
+the same grammar.
 
-In each run bisection finds the smallest of the `COPIES` with which a feature rejects "no learning". The table shows the
-80 % quantile of these numbers over the runs, with a confidence interval from order statistics. To count false alarms,
-only the split is redrawn: which records are disclosed depends on the pool and not on the split, so each run draws
-`SPLITS` splits.
+In each run bisection finds the smallest number in `COPIES` with which a feature rejects "no learning". The table shows
+the 80 % quantile of these numbers over the runs, with a confidence interval from order statistics. To count false
+alarms, only the split is redrawn: which records are disclosed depends on the pool and not on the split, so each run
+draws `SPLITS` splits.
 """
 
 import argparse
@@ -164,7 +165,7 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
 
 
 def quantile(found: Sequence[float], texts: int) -> str:
-    """Return a cell: the number of copies found in a fraction `POWER` of the runs, its ratio to M, its interval.
+    """Return a cell: the number of copies found in a fraction `POWER` of the runs, its ratio to M and its interval.
 
     Args:
         found: Smallest number of copies that was found in each run.

@@ -12,9 +12,9 @@ medians, and the fraction of pairs of answers, one from each service, in which t
 A second table shows, for each kind of question, the fraction of its scheduled time that a party with the declared
 number of records needs to compute its contribution. The records are the slowest possible. For votes, all of them are
 equally far from the candidates. For a vocabulary, each word of a text is the first of a longest possible term that the
-text does not continue. If terms are looked up, the slowest texts count: these, texts of combining marks, or texts of
-characters that normalise to several. If the fraction is above 1, a reply would be late, and its time would reveal the
-large number of records.
+text does not continue. If terms are looked up, the slowest of three kinds of texts count: the texts just described,
+texts of combining marks, or texts of characters that normalise to several characters. If the fraction is above 1, a
+reply would be late, and its time would reveal the large number of records.
 """
 
 import argparse
@@ -94,7 +94,7 @@ class _Fixed(Encoder):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print both tables; return exit code 1 if the schedule does not hide the record, or a reply would be late."""
+    """Print both tables; return exit code 1 if the schedule does not hide the record, or if a reply would be late."""
     parser = argparse.ArgumentParser(prog="timing", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")
@@ -184,13 +184,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Return the fraction of pairs in which the second is larger, with ties as half: the area under the ROC curve."""
+    """Return the fraction of pairs whose second value is larger, with ties as half: the area under the ROC curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Ask a service without and one with the record alternately; return the seconds that each answer took."""
+    """Ask a service without the record and one with it alternately; return the seconds that each answer took."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])

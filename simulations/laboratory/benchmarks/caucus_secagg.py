@@ -112,8 +112,8 @@ class BenchmarkFederation:
             index: Index of the round.
             length: Number of 64-bit words in each vector.
             gone: Number of parties that drop out.
-            sample: Number of survivors that mask a whole vector. The others mask one word, so all shares are real but
-                the sum is not. With None, all survivors mask a whole vector, and the sum is checked.
+            sample: Number of survivors that mask a whole vector. Each other survivor masks one word, so all shares are
+                real but the sum is not. With None, all survivors mask a whole vector, and the sum is checked.
 
         Raises:
             InternalError: The sum is wrong.

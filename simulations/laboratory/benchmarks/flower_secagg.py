@@ -52,7 +52,7 @@ class FlowerParties:
 
     Args:
         parties: Number of parties.
-        shares: Number of holders of each party's shares, including itself; odd, or all parties.
+        shares: Number of holders of each party's shares, including that party; an odd number, or that of all parties.
         threshold: Number of shares that recover a secret.
 
     Attributes:
@@ -97,8 +97,8 @@ class FlowerParties:
         Args:
             length: Number of values in each vector.
             gone: Number of parties that drop out.
-            sample: Number of survivors that mask a whole vector; the others mask one value. With None, all survivors
-                mask a whole vector, and the mean is checked.
+            sample: Number of survivors that mask a whole vector; each other survivor masks one value. With None, all
+                survivors mask a whole vector, and the mean is checked.
 
         Raises:
             InternalError: The mean is wrong.

@@ -145,7 +145,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """Print the CPU load of an idle coordinator and of an idle hospital; return that of all processes together."""
+    """Print the CPU load of an idle coordinator and of an idle hospital; return the load of all processes together."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

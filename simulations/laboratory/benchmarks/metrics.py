@@ -24,7 +24,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each metric and one for all; return the times divided by the time for a matrix product."""
+    """Print a line for each metric and one for all metrics; return the times relative to that of a matrix product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)

@@ -4,10 +4,10 @@ r"""Real nodes over lines of several delays: the time of a phase, compared with 
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
 
 Two federations of different sizes on this machine each make one run of WASP. In the larger one the line changes between
-queries: no delay, the longest delay, the other delays, and the second longest (or the only one) with a limited rate.
-The work per node is computed from the two sizes, and the round trips from the longest delay. The times for all other
-lines are predicted. One query after each change is not counted. The nodes' own work is part of the work per node here,
-but would not be on separate machines.
+queries: no delay, the longest delay, the other delays, and the second longest delay (or the only one) with a limited
+rate. The work per node is computed from the two sizes, and the round trips from the longest delay. The times for all
+other lines are predicted. One query after each change is not counted. The nodes' own work is part of the work per node
+here, but would not be on separate machines.
 """
 
 import argparse

@@ -3,11 +3,11 @@
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.noise [--scale 1560] [--size 1000000]
 
 The rates are for CPU time on one core, in the fastest of five runs, with `--size` draws from a table and fewer from the
-slow samplers; they do not depend on the number of draws. The tables are made once beforehand, in the printed time.
-OpenDP adds noise to a vector of zeros, passed as an array, which is faster, and returns a list; this is included in its
-time. OpenDP draws exactly, like our exact samplers, while a draw from a table has the printed total variation distance
-from an exact draw. OpenDP has no noise shares: its discrete Laplace draw is the whole noise, and is compared with one
-of U shares.
+slow samplers; the rates do not depend on the number of draws. The tables are made once beforehand; the time that this
+takes is printed. OpenDP adds noise to a vector of zeros and returns a list, which is included in its time; the vector
+is an array, since that is faster. OpenDP draws exactly, like our exact samplers, while a draw from a table has the
+printed total variation distance from an exact draw. OpenDP has no noise shares: its discrete Laplace draw is the whole
+noise, and is compared with our draw of one of U shares.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def gaussians(sigma: float) -> list[Sampler]:
 
 
 def laplaces(scale: float, shares: int) -> list[Sampler]:
-    """Return samplers of the discrete Laplace: our table and exact sampler of a share, OpenDP's of the whole noise."""
+    """Return samplers of the discrete Laplace: our table and exact sampler of one share, and OpenDP's of all noise."""
     theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
     return [
         Sampler(

@@ -6,8 +6,8 @@ r"""One federated query with up to a thousand parties in one process: time, memo
 A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
 unmask. Each party has six records with different labels, out of ten. The services are those of hospitals; the messages
 are serialised as for a network. The parts are CPU seconds of this process: those of the parties, by type of reply, and
-`elsewhere`, which comprises the coordinator and the messages. Peak memory is that of the process so far; it runs its
-federations in ascending order of size.
+`elsewhere`, which comprises the coordinator and the messages. Peak memory is that of the process so far; the process
+runs its federations in ascending order of size.
 """
 
 import argparse

@@ -11,7 +11,7 @@ Times are CPU seconds of this process. Peak memory is the allocation of Python a
 
 The full sizes are `--texts 10000 100000 --runs 100 10000 --replies 1000 1000000`, which need about 3 GB of disk in the
 folder for temporary files. An answer comprises all steps of a party's ledger for a query: charge, keep, survivors,
-close, and its head before and after.
+close, and the ledger's head before and after.
 """
 
 import argparse
@@ -234,7 +234,7 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
     """Fill a cache to both sizes; return the ratios of the times for insertions, and for look-ups, at these sizes.
 
-    Only the last insertions are timed, and look-ups of the same number of entries from the whole cache.
+    Only the last insertions are timed, and look-ups of the same number of entries from all parts of the cache.
     """
     costs: list[tuple[float, float]] = []
     size_before = 0

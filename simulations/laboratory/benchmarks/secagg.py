@@ -4,11 +4,11 @@ r"""Time of secure aggregation for a party and the coordinator, compared with a 
         [--lengths 10000 100000 1000000]
 
 All times are from one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
-except for 1000 parties after the first length: there, five parties mask a whole vector, and the coordinator adds one of
-these vectors for each party. The limit is the time to generate the keystream and to add it, in preallocated memory, for
-the same number of masks. The prediction adds up the times of a party's primitives as measured in this run, for keys
-that serve one round: two key agreements, derivations and seals for each neighbour, the splitting of two secrets, and
-the masks.
+except with 1000 parties at every length but the first; in those cases only five parties mask a whole vector, and the
+coordinator adds one of these five vectors for each party. The limit is the time to generate the keystream and to add
+it, in preallocated memory, for the same number of masks. The prediction adds up the times of a party's primitives as
+measured in this run, for keys that serve one round: two key agreements, derivations and seals for each neighbour, the
+splitting of two secrets, and the masks.
 """
 
 import argparse

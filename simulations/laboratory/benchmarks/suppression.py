@@ -3,10 +3,10 @@ r"""Time and memory for similarity suppression, compared with the plain definiti
     OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.suppression \
         [--candidates 10000] [--elites 2000] [--dimensions 768]
 
-Candidates lie around centres, like the offspring of elites: around few centres closely, or around many centres loosely.
+Candidates lie around centres, like the offspring of elites: closely around few centres, or loosely around many centres.
 Votes are noise; tau starts at the mean similarity of the population. The table shows the wall-clock and CPU time of one
 run each, and the peak memory of the process. The plain definition computes the whole matrix of cosines again for each
-tau; it is run on a population of a tenth of the size, together with our implementation, and their elites are compared.
+tau; both implementations are run on a population of a tenth of the size, and their elites are compared.
 """
 
 import argparse

@@ -3,13 +3,13 @@ r"""The vote kernel compared with one raw float32 product, faiss, and the search
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
 
-All implementations find the nearest candidates of each record on this processor. Ours also finds the furthest in the
-same pass, in an order that does not depend on rounding; faiss finds only the nearest. The private-evolution library
-(microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`) searches with faiss if it is installed: with IndexFlatL2
-(here "faiss, l2") in its mode "l2", and with IndexFlatIP in the modes "ip" and "cos_sim". Our search for only the
-nearest candidates is also compared with IndexFlatL2. Each ratio divides CPU times that are measured alternately. Each
-time is the smallest of several, since other load only adds to it. The growth of the process's peak memory in our first
-call is printed too.
+All implementations find the nearest candidates of each record on this processor. Our implementation also finds the
+furthest candidates in the same pass, in an order that does not depend on rounding; faiss finds only the nearest. The
+private-evolution library (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`) searches with faiss if it is
+installed: with IndexFlatL2 (here "faiss, l2") in its mode "l2", and with IndexFlatIP in the modes "ip" and "cos_sim".
+Our search for only the nearest candidates is also compared with IndexFlatL2. Each ratio divides CPU times that are
+measured alternately. Each time is the smallest of several, since other load only adds to it. The growth of the
+process's peak memory in our first call is printed too.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent if it is None."""
+    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent for None."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)

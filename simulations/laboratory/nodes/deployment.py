@@ -1,8 +1,8 @@
 """A coordinator and its hospitals as real processes on this machine, started with the commands that an operator uses.
 
 The memory benchmark uses `Deployment` unchanged. `federation.py` runs hospitals as forks, and the tests
-(`tests/support/deployed.py`) add other machines, replaced code and faults. Both override the methods that start
-processes.
+(`tests/support/deployed.py`) add other machines, replaced code and faults. Both `federation.py` and the tests override
+the methods that start processes.
 """
 
 import contextlib

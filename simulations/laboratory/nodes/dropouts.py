@@ -5,8 +5,9 @@ r"""Hospitals that fail at random in each phase: how many runs succeed, and what
 
 Coordinator and parties run the real code, over a grid in this process. A run has two queries of votes, which make nine
 phases with `secagg=malicious`. In each phase each hospital fails with the same probability. A failed hospital is `away`
-only for that phase, like one that answers after `federation.timeout`, or `gone` for the rest of the run. A phase in
-which a hospital is missing lasts until the timeout, so the loss is counted in such waits, and in repeated phases.
+only for that phase, like a hospital that answers after `federation.timeout`, or it is `gone` for the rest of the run. A
+phase in which a hospital is missing lasts until the timeout, so the loss is counted in such waits, and in repeated
+phases.
 """
 
 import argparse
@@ -58,7 +59,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """The end of a run: whether it was complete, the number of phases with a missing reply, and of all phases."""
+    """The end of a run: whether it was complete, and the numbers of phases with a missing reply and of all phases."""
 
     whole: bool
     waits: int
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Return the fraction of complete runs, and their mean number of waits and of repeated phases, as text."""
+    """Return the fraction of complete runs, and the mean numbers of waits and of repeated phases in them, as text."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:

@@ -3,8 +3,8 @@
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
 A Python process that imports Flower takes a second of CPU time and 100 MB before it does anything. A fork of a process
-that has imported it takes milliseconds, and uses only the memory that it writes to. The process reads one request per
-line (JSON, from its standard input) and answers each with a line. When the input ends, it kills its children.
+that has imported Flower takes milliseconds, and uses only the memory that it writes to. The process reads one request
+per line (JSON, from its standard input) and answers each with a line. When the input ends, it kills its children.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Forks:
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
         environment: Environment variables for the import of the commands' modules.
-        first: `MODULE:FUNCTION` that is called once, before all forks; they share what it has loaded into memory.
+        first: `MODULE:FUNCTION` that is called once, before all forks; the forks share what it has loaded into memory.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 
 def proportional_set(processes: Iterable[int]) -> int:
-    """Return the memory of these processes in bytes; shared memory is divided among its processes (PSS)."""
+    """Return the memory of these processes in bytes; shared memory is divided among the processes sharing it (PSS)."""
     return _memory(processes, "Pss:")
 
 

@@ -8,7 +8,7 @@ was run.
 
 1. Votes: on one population, the library's histogram from each of its search backends, and our parties' votes without
    noise.
-2. Noise: the standard deviations to which both programs calibrate it for the same epsilon, delta and T.
+2. Noise: the standard deviations to which both programs calibrate the noise for the same epsilon, delta and T.
 3. Selection: repeated draws of noise and survivors from that population by both programs, without a language model.
 4. Texts: a whole run of the library, measured in the same way as ours.
 

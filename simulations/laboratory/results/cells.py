@@ -19,7 +19,7 @@ from simulations.laboratory.results.claims import Claim, settled
 
 HERE = Path(__file__).parent
 WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
-"""Overrides that choose a method on which epsilon has no effect, so that one run serves for all values."""
+"""Overrides that choose a method on which epsilon has no effect, so that one run serves for all values of epsilon."""
 
 
 @dataclass(frozen=True, slots=True)

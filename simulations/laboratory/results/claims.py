@@ -208,4 +208,4 @@ _KINDS: Mapping[str, Any] = {
     "small": bool,
     "why": Mapping,
 }
-"""Types of a claim's fields in its file. For a mapping, `of_type` accepts any value, which is checked elsewhere."""
+"""Types of a claim's fields in its file. For a mapping, `of_type` accepts all values; they are checked elsewhere."""

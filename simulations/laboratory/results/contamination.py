@@ -9,9 +9,9 @@ Each record's tokens are cut into two halves. At most the `HALF` tokens next to 
     recalled    fraction of the second half's words that greedy completion has in order (longest common subsequence)
     likelihood  mean log likelihood of a token of the second half after its first half, in nats
 
-The last two are also measured with the second half of another record of the same label in place of the true one. This
-reference separates what a model knows about a record from what the form of the set alone implies. The notes of the demo
-come from a grammar of ours, so no model knows them: their gain is what a model infers from a first half.
+The last two are also measured with the second half of another record of the same label in place of the true second
+half. This reference separates what a model knows about a record from what the form of the set alone implies. The notes
+of the demo come from a grammar of ours, so no model knows them: their gain is what a model infers from a first half.
 """
 
 import argparse

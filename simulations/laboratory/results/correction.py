@@ -1,10 +1,10 @@
 """Holm's correction for the number of claims in a paper, from `findings.json` alone.
 
 A claim's p-value is two-sided and, like its interval, computed with Student's t over the pairs of its difference. For a
-claim that holds at the largest finite epsilon, the p-value of the difference there counts; otherwise, the smallest
-p-value of all private differences times their number. For a claim "within a margin", both sides must be rejected (two
-one-sided tests). A verdict stands after the correction if Holm's procedure rejects its claim's null hypothesis at 5 %
-among all claims of the paper that have an interval.
+claim that holds at the largest finite epsilon, the p-value of the difference at that epsilon counts; for any other
+claim, the smallest p-value of all private differences, multiplied by their number, counts. For a claim "within a
+margin", both sides must be rejected (two one-sided tests). A verdict stands after the correction if Holm's procedure
+rejects its claim's null hypothesis at 5 % among all claims of the paper that have an interval.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Executes the missing runs in two processes, each run in a separate folder; a run that was stopped continues.
+"""Executes the missing runs in two processes, each run in a separate folder; a run that was stopped is continued.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ only after the first round write the
 texts of that round once. A failed run is recorded with its reason, and is tried again by the next `make results`.
