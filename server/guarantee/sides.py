@@ -150,11 +150,12 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "
             f"them: they guess rightly {bound}."
         )
+    least, parties = privacy.assumed_survivors, privacy.parties
+    over = f"all {parties}" if least == parties else f"at least {least} of {parties}"
     helped, unsummed, several = privacy.assumed_colluders, privacy.unsummed, privacy.largest_coalition + 1
     alone = f"With {hospitals(helped)} telling it all they know" if helped else "Alone"
     return (
-        f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
-        "hospitals"
+        f"The coordinator sees only noised sums over {over} hospitals"
         + (f", and of {unsummed} each hospital's own answer with the whole noise in it" if unsummed else "")
         + f". {alone}, it guesses rightly {bound}. With the help of more hospitals it can subtract their noise and "
         f"learn more; with that of {several} or more, it may see the single answers of each other hospital, which then "
@@ -189,8 +190,8 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
     if privacy.simulation and kind is not Kind.NONE:
         yield (
-            "Whoever ran this simulation had all records: what is said of coordinator and hospitals holds in a real "
-            "deployment."
+            "What is said of coordinator and hospitals holds in a deployment, but not in this simulation: whoever ran "
+            "it had all records."
         )
 
 

@@ -49,10 +49,10 @@ def glimpse(
     cost = {word: math.log(total / count) for word, count in counts.items()}
     rarity = [math.fsum(cost[word] for word in spoken) / max(1, len(spoken)) for spoken in words]
     *usual, rarest = sorted(range(len(texts)), key=rarity.__getitem__)
-    middle, of_all = len(usual) // 2, f"of {tested:,} real test texts, " if tested else "of the real test texts, "
+    middle, of_all = len(usual) // 2, f"of {tested:,} " if tested else ""
     typical = dict.fromkeys(usual[middle:] + usual[:middle], "Usual words")
     chosen = {
-        line: f"Closest to real texts: {of_all}{votes:,} are closer to this one than to any other"
+        line: f"Most typical: {votes:,} {of_all}real test texts are closest to this one"
         for line, votes in nearest
         if line in typical
     }

@@ -33,10 +33,9 @@ def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
     assert [one.text.text for one in shown] == ["a cough two", "a cough two", "zebra quartz"]
     assert [one.text.label for one in shown] == ["a", "b", "a"]
     assert [one.why for one in shown[:2]] == [
-        f"Closest to real texts: of 1,200 real test texts, {votes} are closer to this one than to any other"
-        for votes in (7, 5)
+        f"Most typical: {votes} of 1,200 real test texts are closest to this one" for votes in (7, 5)
     ]
-    assert glimpse(of_run, [(1, 7)])[0].why.startswith("Closest to real texts: of the real test texts, 7 are")
+    assert glimpse(of_run, [(1, 7)])[0].why.startswith("Most typical: 7 real test texts are")
     assert glimpse(of_run, [(1, 7)])[1].why == "Usual words"
 
 
@@ -51,7 +50,7 @@ def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     metrics = json.loads((run / "metrics.json").read_text())
     (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[4, 11]]}))
     page = report(run).text
-    assert "of 400 real test texts, 11 are closer" in page
+    assert "11 of 400 real test texts are closest" in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
     (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": "refused"}))
     page = report(run).text

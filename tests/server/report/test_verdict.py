@@ -56,7 +56,7 @@ def test_both_sides_are_told_their_own_epsilon():
     assert "knows all records but one and is asked whether that record was used, yes and no" in card.reader
     assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
     assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
-    assert "over at least 3 of 3 hospitals. With 1 hospital telling it all they know, it guesses " in card.insiders
+    assert "over all 3 hospitals. With 1 hospital telling it all they know, it guesses " in card.insiders
     assert "follows from ε = 1: " in card.reader
     assert card.reader.endswith("A person with several records is protected less.")
     assert card.worth == "Moderate protection (ε = 1)"
@@ -103,7 +103,7 @@ def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
         ),
         (
             {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
-            "of 3 hospitals, and of lengths each hospital's own answer with the whole noise in it. Alone, it ",
+            "all 3 hospitals, and of lengths each hospital's own answer with the whole noise in it. Alone, it ",
             "the ciphers that make noise and masks",
         ),
         (
@@ -112,7 +112,7 @@ def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
             "computational",
         ),
         ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
-        ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
+        ({"simulation": True}, "only noised sums", "but not in this simulation"),
         (NOTHING, "but those are exact", ""),
         (NOTHING | {"aggregation": "none"}, "exact answers of each hospital", ""),
         (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each hospital", ""),
