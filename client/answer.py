@@ -65,7 +65,7 @@ _WRITING = Lock()
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
-"""Largest number of coordinates in an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`),
+"""Maximum number of coordinates in an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`),
 so that no query keeps a party busy for hours."""
 
 
@@ -96,8 +96,8 @@ def answer(
     Args:
         query: The query.
         digest: The query's digest, for the ledger.
-        run: Identity of the run.
-        index: Number of the attempt in the plan.
+        run: ID of the run.
+        index: Index of the attempt in the plan.
         plan: The agreed plan.
         records: This party's private records.
         party: The attributes that are the same for all answers of the run.
@@ -107,7 +107,7 @@ def answer(
 
     Raises:
         RefusalError: The query is not the planned one, or the lifetime limits leave no room for it.
-        RefusedError: The ledger has another query under this number, or has closed it.
+        RefusedError: The ledger has a different query at this index, or has closed it.
         LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)

@@ -47,12 +47,12 @@ MODES = ("manual", "auto")
 LIMITS = "limits"
 """Value of `by` if the limits, and not a person, decided."""
 MOST_AWAITING = 20
-"""Largest number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
+"""Maximum number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
 disk."""
 MOST_BEYOND = 20
-"""Largest number of stored plans that the limits refuse; further ones appear only in the audit log."""
+"""Maximum number of stored plans that the limits refuse; further plans appear only in the audit log."""
 MOST_APPROVALS = 1000
-"""Largest number of stored decisions; if the limits decide, each new run name adds a decision."""
+"""Maximum number of stored decisions; if the limits decide, each new run name adds a decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class PlanApproval:
     """The hospital's decision about one run and its plan.
 
     Attributes:
-        run: Identity of the run.
+        run: ID of the run.
         plan_digest: Hex digest of the plan.
         plan: The plan in canonical JSON.
         decision: "awaiting", "approved" or "refused".
@@ -69,7 +69,7 @@ class PlanApproval:
         first_seen: Time of the first request, UTC.
         decided: Time of the decision, UTC; empty before the decision, and for a decision that an earlier version
             stored.
-        reason: The person's reason, for this hospital alone; may be empty.
+        reason: The person's reason, seen only by this hospital; may be empty.
         asked: Time of the last request for a plan that was not approved, UTC; empty in an earlier version's entry.
         ended: Time at which the coordinator announced the end of the run, UTC; empty if it did not.
     """
@@ -119,14 +119,14 @@ class Approvals:
         self._data = self.digest()
 
     def digest(self) -> str:
-        """Return the keyed digest of the file of records in its present state."""
+        """Return the keyed digest of the file of records in its current state."""
         return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.
 
         Args:
-            run: Identity of the run.
+            run: ID of the run.
             plan: The run's plan.
             automatic: Whether the limits decide if no person has decided.
 
@@ -231,7 +231,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
         approval: The plan, as it was shown to the person.
         approve: Whether the hospital takes part.
         by: The account of the person.
-        reason: The person's reason, for this hospital alone.
+        reason: The person's reason, seen only by this hospital.
 
     Raises:
         ConfigError: The reason is too long, or has characters that cannot be printed; or another person has decided

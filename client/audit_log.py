@@ -22,10 +22,10 @@ from common.messages import Reason
 from common.system.files import SECRET
 
 LARGEST_AUDIT = 64 * 2**20
-"""Largest size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
+"""Maximum size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
 requests. A coordinator that fills the log with long names stops its own runs."""
 LONGEST_DETAIL = 1000
-"""Largest number of characters of a line's `detail` field, which may quote what the coordinator sent."""
+"""Maximum number of characters of a line's `detail` field, which may quote what the coordinator sent."""
 
 
 class AuditLog:
@@ -71,7 +71,7 @@ class AuditLog:
         """Append the line of a decision to the log and flush it to disk.
 
         Args:
-            run: Identity of the run.
+            run: ID of the run.
             plan_digest: Hex digest of the plan.
             by: The account that decided, or "limits".
             before: The decision so far: "awaiting", "approved" or "refused".

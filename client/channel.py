@@ -40,7 +40,7 @@ class Channel:
 
     Args:
         address: Address of the service's socket, `unix:PATH`.
-        partition: Number of a simulated party; 0 in a deployment.
+        partition: Index of a simulated party; 0 in a deployment.
         patience: Seconds to wait until the service is reachable; the time for an answer is not limited.
     """
 

@@ -42,22 +42,22 @@ class Limits:
     init` copies, except that the default of `queries` is shorter; a test compares the two.
 
     Attributes:
-        max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; for a plan with unproven
-            queries, largest ε of its other queries. It may be infinite only together with `unsafe_no_noise`.
-        max_delta: Largest δ of a plan.
-        lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
+        max_epsilon: Maximum ε of a plan against the coordinator and the `corrupt` parties; for a plan with unproven
+            queries, maximum ε of its other queries. It may be infinite only together with `unsafe_no_noise`.
+        max_delta: Maximum δ of a plan.
+        lifetime_epsilon: Maximum ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
             starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
             later, earlier answers remain charged for the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
-        separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
-            refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this
+        separate_data_sets: Counts only what was answered about data sets that share a record with this run's data set.
+            A refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this
             only for data sets for which that is known anyway.
         queries: Kinds of queries that are answered; by default `UNNAMED`.
-        max_top: Largest number of votes of one record in each direction (Q).
-        min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
+        max_top: Maximum number of votes of one record in each direction (Q).
+        min_survivors: Minimum number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
-        min_unit_records: Smallest number of one user's records that a plan must protect together; 1 accepts sample
+        min_unit_records: Minimum number of one user's records that a plan must protect together; 1 accepts sample
             level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
         corrupt: Fraction of all parties, rounded up to a whole number of parties, that may help the coordinator in any

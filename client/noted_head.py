@@ -75,7 +75,7 @@ class NotedHead:
         ledger.head(after=self._written)
 
     def write(self, ledger: Ledger) -> None:
-        """Note the ledger's present head, which must already be on disk.
+        """Note the ledger's current head, which must already be on disk.
 
         Raises:
             LedgerError: An older copy has replaced the ledger meanwhile; the note is unchanged.

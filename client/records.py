@@ -39,7 +39,7 @@ class EmbeddedRecords:
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number; users with the same `repr` are the same user.
             None if each record is a separate unit.
-        parts: (records,) number of the record that each row belongs to, ascending: a record with several labels has one
+        parts: (records,) index of the record that each row belongs to, ascending: a record with several labels has one
             row for each of them, and no label twice. None if each record has one label.
 
     Raises:
@@ -63,7 +63,7 @@ class EmbeddedRecords:
 
     @property
     def record_numbers(self) -> NDArray[np.int64]:
-        """The number of the record that each row belongs to, ascending."""
+        """The index of the record that each row belongs to, ascending."""
         return np.arange(len(self.texts)) if self.parts is None else self.parts
 
     def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
@@ -232,7 +232,7 @@ class RecordSections:
     """The embedded sections of a party's records. No attribute appears in the repr.
 
     Attributes:
-        numbers: The number of the record that each section belongs to, ascending.
+        numbers: The index of the record that each section belongs to, ascending.
         headings: The sections' headings, in the form in which they are compared; no heading occurs twice in a record.
         texts: The sections' texts, without headings.
         vectors: (sections, dimensions) float32, unit norm.

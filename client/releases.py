@@ -1,6 +1,6 @@
 """The releases of runs that this hospital answered, as the coordinator sent them, to be audited by this hospital.
 
-    FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is that of `runs/HEX.json` (`client/approvals.py`)
+    FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is as in `runs/HEX.json` (`client/approvals.py`)
     FOLDER/releases/HEX.json     the run's name, when the texts came, and how many there are
 
 A coordinator may send anything. So a release is accepted only for a run and plan that this hospital approved and
@@ -24,9 +24,9 @@ from common.messages import LARGEST_RELEASE, Reason
 from common.system.files import SECRET, write_atomic
 
 MOST_RELEASES = 20
-"""Largest number of releases that are stored, so that a coordinator cannot fill the disk."""
+"""Maximum number of releases that are stored, so that a coordinator cannot fill the disk."""
 MOST_TEXTS = LONGEST_LINE = 1_000_000
-"""Largest number of texts in a release, and of bytes in a line. More short texts, or more values in one line, could
+"""Maximum number of texts in a release, and of bytes in a line. More short texts, or more values in one line, could
 exhaust the service's memory during the check."""
 _COMING = "coming.jsonl"
 """Name of the file of a release while its lines are being checked."""
@@ -65,7 +65,7 @@ class Releases:
         """Store the texts of a run, unless the same texts are already stored.
 
         Args:
-            run: Identity of the run.
+            run: ID of the run.
             plan_digest: Digest of the run's plan.
             texts: JSON Lines, each an object with the key `text`.
 
@@ -111,7 +111,7 @@ def releases(folder: Path) -> list[Release]:
 
 
 def release(folder: Path, name: str) -> Release:
-    """Return the release with this file name or, if there is none, the newest release of the run of this name.
+    """Return the release with this file name or, if there is no such file, the newest release of the run of this name.
 
     Args:
         folder: The hospital's private folder.

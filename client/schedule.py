@@ -34,7 +34,7 @@ class Schedule:
     """The schedule of one party.
 
     Args:
-        records: Largest number of records that the party may have, which is public.
+        records: Maximum number of records that the party may have, which is public.
         clock: Function that returns the time in seconds and never decreases.
         sleep: Function that waits for the given number of seconds; the default wait ends early at `stop`.
     """
@@ -62,7 +62,7 @@ class Schedule:
             came: Time of the message's arrival by `clock`, in seconds.
             body: The message.
             plan: The plan that the message belongs to; None if public facts alone decide that the message is refused.
-            index: Number of the query in the plan.
+            index: Index of the query in the plan.
         """
         step = seconds(body, self._records, plan, index)
         if step is None:

@@ -44,9 +44,9 @@ log = logging.getLogger("caucus.party")
 
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
-"""Largest number of characters of a run's name, which is written into logs and the ledger."""
+"""Maximum number of characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Largest size of a plan in bytes, since a hospital stores each plan. The plans of our methods have about 600 bytes."""
+"""Maximum size of a plan in bytes, since a hospital stores each plan. The plans of our methods have about 600 bytes."""
 
 State = TypeVar("State")
 

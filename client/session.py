@@ -46,10 +46,10 @@ class Session:
     """The state of the run that this party takes part in.
 
     Attributes:
-        run: The run's identity, as the coordinator named it.
+        run: The run's ID, as the coordinator chose it.
         plan: The agreed plan.
-        attempt: Number of the set-up.
-        at: Number of the current or last query; before the first query, one less than its number.
+        attempt: Attempt number of the set-up.
+        at: Index of the current or last query; before the first query, one less than its index.
         step: The last step that was completed.
     """
 
@@ -64,7 +64,7 @@ class Session:
         """Return a new session, in the state before its set-up.
 
         Raises:
-            RefusalError: The plan has no query left.
+            RefusalError: The plan has no queries left.
         """
         if not 0 <= first < plan.total_queries:
             raise RefusalError(m.Reason.UNPLANNED, "first query", expected=f"below {plan.total_queries}", got=first)

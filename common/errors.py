@@ -39,7 +39,7 @@ class CaucusError(Words, Exception):
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
-        expected: The right value.
+        expected: The value that was expected.
         got: The actual value. Never private text or a private count.
         where: File and line, configuration key, party or protocol step.
         do: Advice to the reader.
@@ -161,7 +161,7 @@ class AwaitingError(DropoutError):
     """Parties have yet to approve the plan; nothing has failed.
 
     Args:
-        parties: Numbers of the parties that have yet to approve the plan.
+        parties: IDs of the parties that have yet to approve the plan.
     """
 
     def __init__(self, parties: Collection[int]) -> None:

@@ -49,7 +49,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
 
 def _documents(file: Path, content: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each DocumentReference, preceded by its location in the file for use in messages."""
+    """Yield pairs: a DocumentReference's location in the file, which messages use, and the DocumentReference itself."""
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():

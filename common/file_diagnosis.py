@@ -66,7 +66,7 @@ HEADER = Shape("column", "a header", "The first line has to name the columns")
 OBJECT = Shape("field", "an object", "Each line needs these fields")
 TABLE = Shape("column", "a table", "The file needs these columns")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
-"""Names of files by which a folder saved by the library `datasets` is recognised."""
+"""Names of files by which a folder saved by the `datasets` library is recognised."""
 _SAMPLE = 200
 """Number of bytes examined at the beginning of a file; a NUL among them shows that it is not text in UTF-8."""
 
@@ -94,7 +94,7 @@ def on_folder(folder: Path) -> str | None:
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
-    """Return the error for a malformed row of a CSV file, with the reason reported by the module `csv`."""
+    """Return the error for a malformed row of a CSV file, with the reason reported by the `csv` module."""
     open_ended = reason.startswith("unexpected end")
     got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
     return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)

@@ -26,7 +26,7 @@ log = logging.getLogger("caucus.data")
 LONG = 100_000
 """Number of characters (about 20,000 words) above which a text causes a warning."""
 _LONGEST_FIELD = 2**31 - 1
-"""Maximum number of characters in a CSV field; the default of the module `csv`, 131,072, is too low for long texts."""
+"""Maximum number of characters in a CSV field; the default of the `csv` module, 131,072, is too low for long texts."""
 _PARQUET = ".parquet"
 _ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
 """File name extensions of files of records."""

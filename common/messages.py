@@ -220,11 +220,11 @@ class Envelope:
     """One message with its position in the run.
 
     Attributes:
-        run: Identity of the run.
+        run: ID of the run.
         party: Receiver of a request, or sender of a reply.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
-        index: Number of the query in the plan, counted from 0.
-        attempt: Number of the set-up, from 0; each set-up creates new keys.
+        index: Index of the query in the plan, counted from 0.
+        attempt: Attempt number of the set-up, from 0; each set-up creates new keys.
         body: The message.
     """
 

@@ -93,7 +93,7 @@ class Redactor:
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
-        """Return ordered spans of personal information; overlapping ones are merged and get the longest one's kind."""
+        """Return ordered spans of personal information; overlapping spans are merged and get the longest one's kind."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
         spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language=self._code)]
         if self._named:

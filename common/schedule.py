@@ -59,10 +59,10 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
 
     Args:
         body: The message.
-        records: The largest number of records that the hospital declares.
+        records: The maximum number of records that the hospital declares.
         plan: The plan to which the message belongs; None for a message that is refused immediately, independently of
             the records.
-        index: Number of the query in the plan.
+        index: Index of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):
         return None
@@ -96,7 +96,7 @@ def operations(query: Query, records: int) -> int:
 
     Args:
         query: The query; only the shapes of its arrays matter.
-        records: The largest number of records of a party.
+        records: The maximum number of records of a party.
     """
     raise NotImplementedError(type(query).__name__)
 

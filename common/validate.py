@@ -26,7 +26,7 @@ _TYPES: Mapping[object, str] = {
 def of_type(name: str, value: object, annotation: object) -> None:
     """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
-    The annotation is a type of `_TYPES`, a union or a tuple of such types; any other annotation accepts every value.
+    The annotation is a type in `_TYPES`, a union or a tuple of such types; any other annotation accepts every value.
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
@@ -90,7 +90,7 @@ def one_of(name: str, value: object, *, among: Collection[str]) -> None:
 
 
 def meant(value: object, among: Collection[str]) -> str | None:
-    """Return advice about a misspelt name: the most similar name of `among`, or None if none is similar."""
+    """Return advice about a misspelt name: the most similar name in `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
 
@@ -98,7 +98,7 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Check that the values are a mapping with all keys of `required` and no keys but those of `among`; return it.
+    """Check that the values are a mapping with every key in `required` and no key outside `among`; return it.
 
     Errors name the section; if it is empty, they refer to the whole file.
     """

@@ -153,7 +153,7 @@ class Task:
         structure: The fields of each text, if it is a JSON object; None for plain texts.
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it determines what looks like
             personal information.
-        labels_per_text: Largest number of labels of a text; 1 means that each text has exactly one label.
+        labels_per_text: Maximum number of labels of a text; 1 means that each text has exactly one label.
         spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
         sectioned: Whether a text has sections. The labels are then the headings, and each occurs at most once per text.
 
@@ -187,7 +187,7 @@ class Task:
 
     @property
     def labelled(self) -> bool:
-        """Whether texts have labels. If not, prompts name no label, and every record takes part."""
+        """Whether texts have labels. If not, prompts name no labels, and every record takes part."""
         return not is_one_population(self.labels)
 
     def without_labels(self) -> "Task":
@@ -286,7 +286,7 @@ class Earlier(Document):
     """A finished run whose released numbers are used by another run to make texts without asking any party.
 
     Attributes:
-        run: Identity of the run that asked the parties.
+        run: ID of the run that asked the parties.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
         privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of these
@@ -312,9 +312,9 @@ class Membership:
 
     Attributes:
         parties: L, number of parties.
-        max_dropouts: Largest number of parties that may be missing from a sum.
+        max_dropouts: Maximum number of parties that may be missing from a sum.
         colluders: Number of other parties that may reveal their noise to the coordinator without exceeding epsilon.
-        max_attempts: Largest number of attempts at one answer; the plan accounts for the privacy cost of all attempts.
+        max_attempts: Maximum number of attempts at one answer; the plan accounts for the privacy cost of all attempts.
     """
 
     parties: int = 1

@@ -35,7 +35,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoMemory:
-    """The memory of a method that needs none."""
+    """The memory of a method that needs no memory."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the empty memory as plain values, ready for JSON."""
@@ -56,7 +56,7 @@ class State(Generic[M]):
     """State of a run after a completed step.
 
     Attributes:
-        round: Number of the next step.
+        round: Index of the next step, from 0.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each completed step, as in `rounds.jsonl`.
         released: Noised numbers that are part of the result, so that later runs can use them (`Reusing`). They have
@@ -163,7 +163,7 @@ class Method(Protocol[M]):
 
     @property
     def modes(self) -> Mapping[str, str | None]:
-        """The modes of `server.llm.base.MODES` in use, each with the setting that avoids it; None if there is none."""
+        """The modes in `server.llm.base.MODES` that are used, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Return every query that can be asked in the worst case, before noise is assigned."""
@@ -194,7 +194,7 @@ class Reusing(Protocol):
 
 @runtime_checkable
 class SeveralLabels(Protocol):
-    """A method for texts with several labels (`server/operators/label_sets.py`); such tasks reject any other method."""
+    """The kind of method that tasks with several labels per text require (`server/operators/label_sets.py`)."""
 
     @property
     def label_sets_share(self) -> float:
@@ -207,13 +207,13 @@ class Labelling(Protocol):
 
     @property
     def transfer(self) -> int:
-        """Largest number of public texts for which the run releases the classifier's probabilities."""
+        """Maximum number of public texts for which the run releases the classifier's probabilities."""
 
     def classifier(self, state: State[Any]) -> LinearClassifier:
         """Return the classifier after the last step, with probabilities as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return label probabilities, (n, C), as training targets for texts with these vectors, (n, dim)."""
+        """Return (n, C) label probabilities as training targets for texts with these (n, dim) vectors."""
 
 
 @runtime_checkable

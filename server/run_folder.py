@@ -7,9 +7,9 @@ zero_shot.jsonl   texts of the same models before any answer of the hospitals, i
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 hospitals.json    versions of Caucus at the hospitals   (of a deployment)
-run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries lost in noise
+run.json          ID, status ("partial" or "complete"), seconds, versions, warnings of queries lost in noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
-metrics.json      figures of the small model, trained on synthetic and tested on real texts; further chosen groups
+metrics.json      metrics for the small model, trained on synthetic and tested on real texts; further chosen groups
 transfer.jsonl    public texts with label probabilities computed from the released numbers; not synthetic data
 classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text

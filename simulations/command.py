@@ -1,4 +1,4 @@
-"""Command `caucus-simulate`, which at once prints help, version or a first line, then runs `simulations/launch.py`.
+"""The `caucus-simulate` command, which at once prints help, version or a first line, then runs `simulations/launch.py`.
 
 Only the standard library is imported before that line, since the modules of a run take seconds to load.
 """

@@ -162,7 +162,7 @@ def _composed(config: object) -> None:
 
 
 def _sweep(folder: Path) -> list[str]:
-    """Return arguments for a sweep over ε with this run's other settings, or over seeds if the run has no query."""
+    """Return arguments for a sweep over ε with this run's other settings, or over seeds if the run has no queries."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [

@@ -33,7 +33,7 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
         blocks: Number of concatenated vectors that a row is multiplied by.
 
     Returns:
-        The integers, (m, blocks * dim), and the units, (m,).
+        The integers, of shape (m, blocks * dim), and the units, of shape (m,).
     """
     # Norms: of the vectors, sqrt(blocks) 1.01 2^22; of a row, sqrt(blocks dim) 2^bits.
     growth = math.ceil(math.log2(1.01 * blocks * math.sqrt(rows.shape[1] / blocks)))
@@ -44,6 +44,6 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
 
 def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the inner products, (n, m), of (n, dim) and (m, dim) vectors of norm up to 1.001."""
+    """Return the (n, m) inner products of (n, dim) and (m, dim) vectors of norm up to 1.001."""
     products: NDArray[np.float64] = of_vectors(left) @ of_vectors(right).T * STEP**2
     return products

@@ -84,7 +84,7 @@ def _phases(query: sketch.Sketch, rows: NDArray[np.int64]) -> NDArray[np.float32
 def _products(
     vectors: NDArray[np.float32], used: NDArray[np.int64], integers: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the exact products, (used, rows), of the used terms' rounded vectors with the rounded rows."""
+    """Return the exact (used, rows) products of the used terms' rounded vectors with the rounded rows."""
     out = np.empty((len(used), len(integers)))
     for start in range(0, len(used), _ROWS):
         part = used[start : start + _ROWS]

@@ -33,9 +33,9 @@ from common.queries.votes import Votes
 _GRID = np.float32(2**24)
 _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
-"""Largest number of records processed at a time, and largest size in bytes of their rough similarities."""
+"""Maximum number of records processed at a time, and maximum size in bytes of their rough similarities."""
 _GROUPS = 256
-"""Smallest number of groups of a label's candidates, if the label has so many candidates. More groups make shorter
+"""Minimum number of groups of a label's candidates, if the label has so many candidates. More groups make shorter
 lists, but take longer."""
 _MANY = 4
 """A record's list is long if it has more candidates, or groups of candidates, than this number times the record's

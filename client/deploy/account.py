@@ -10,8 +10,8 @@ from common.system.log_lines import printable_line
 def account() -> str:
     """Return the account that runs this process, with its full name if the system has one.
 
-    Environment variables are ignored. If several people share an account, such as root, the account identifies none of
-    them, but the reason that is given with a decision can.
+    Environment variables are ignored. If several people share an account, such as root, the account does not identify
+    any of them, but the reason stored with a decision may.
     """
     number = os.geteuid()
     try:

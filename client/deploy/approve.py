@@ -1,6 +1,6 @@
 """`caucus-party approve`: shows what a plan asks about this hospital's records, to the person who decides on it.
 
-The sheet comes from `plan_sheet.py`, and `caucus-party page` shows the same one.
+The sheet comes from `plan_sheet.py`, and `caucus-party page` shows the same sheet.
 """
 
 import argparse
@@ -26,7 +26,7 @@ REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `approve`."""
+    """Add the `approve` command."""
     parser = add_command(
         commands,
         "approve",

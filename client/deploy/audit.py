@@ -63,7 +63,7 @@ class Audit:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `audit`."""
+    """Add the `audit` command."""
     parser = add_command(
         commands,
         "audit",

@@ -1,6 +1,6 @@
 """Totals from the audit log: answered requests, refused requests by reason, and the time of the last request.
 
-The figures cover the present `audit.jsonl`; after that file has been moved away, they start again at zero.
+The figures cover the current `audit.jsonl`; after that file has been moved away, they start again at zero.
 """
 
 import json

@@ -31,7 +31,7 @@ _RESULT = 8
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `check`."""
+    """Add the `check` command."""
     parser = add_command(
         commands,
         "check",

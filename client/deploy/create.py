@@ -47,12 +47,12 @@ headings: []               # or those of the records' sections, such as [History
 
 
 MOST_BY_DEFAULT = 1_000
-"""Largest number of records that a hospital declares by default: the same for all hospitals, so it reveals nothing."""
+"""Maximum number of records that a hospital declares by default: the same for all hospitals, so it reveals nothing."""
 MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `init`."""
+    """Add the `init` command."""
     parser = add_command(
         commands,
         "init",
@@ -138,7 +138,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
     Args:
         name: The hospital's name.
-        most: The hospital's declared largest number of records.
+        most: The maximum number of records that the hospital declares.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.
@@ -165,7 +165,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
 
 def sections() -> str:
-    """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
+    """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writers.
 
     Each writer is null, with its settings in comments below it, ready to be enabled.
     """

@@ -27,7 +27,7 @@ _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `ledger` and its subcommands."""
+    """Add the `ledger` command and its subcommands."""
     ledger = commands.add_parser(
         "ledger",
         help="look at a ledger of answers and check it",

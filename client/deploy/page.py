@@ -20,7 +20,7 @@ PORT = 8470
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `page`."""
+    """Add the `page` command."""
     parser = add_command(
         commands,
         "page",

@@ -18,12 +18,13 @@ class Budget:
     """The lifetime budget before and after a plan's run, as the limits count it.
 
     Attributes:
-        limit: Largest epsilon of all runs together; None for no limit.
+        limit: The most epsilon that all runs together may spend; None for no limit.
         delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
-        before: Epsilon of all other runs together.
-        after: Epsilon if this run is answered completely as well; the difference from `before` is the cost of the run.
-        apart: Whether the service counts only data sets that share a record with the present one. The service's figures
-            may then be lower than the figures here, which count all data sets.
+        before: Epsilon of all other runs combined.
+        after: Epsilon of all runs including this one, if it is answered completely; the difference from `before` is the
+            cost of this run.
+        apart: Whether the service counts only data sets that share a record with this run's data set. The service's
+            figures may then be lower than the figures here, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
     """
 
@@ -77,7 +78,7 @@ def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Give
 
 
 def apart(plan: Plan, limits: Limits) -> bool:
-    """Return whether the service counts only data sets that share a record with the present one."""
+    """Return whether the service counts only data sets that share a record with this run's data set."""
     return limits.separate_data_sets and plan.unit == "sample"
 
 

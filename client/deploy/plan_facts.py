@@ -50,7 +50,7 @@ class PlanFacts:
         fits: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
             plan is within the limits, or if the value was not calculated.
         quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if there is no sign of this.
-        before: The last approved run, other than this one, with the same plan or name; None if there is none.
+        before: The last approved run, other than this one, with the same plan or name; None if there is no such run.
         changes: The changes since the plan of `before`, each as a clause.
     """
 
@@ -142,7 +142,7 @@ class PlanFacts:
 
     @property
     def own_texts(self) -> int:
-        """The largest number of texts that this hospital sends, made from its records, including further attempts."""
+        """The maximum number of texts, made from its records, that this hospital sends, further attempts included."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 
@@ -158,12 +158,12 @@ class PlanFacts:
 
     @property
     def few_records(self) -> bool:
-        """Whether the hospital's records that take part are fewer than a tenth of them, or none."""
+        """Whether fewer than a tenth of the hospital's records take part, or none at all."""
         return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
 
     @property
     def lifting(self) -> int | None:
-        """The smallest number of other hospitals that could lift this one's masks together with the coordinator.
+        """The smallest number of other hospitals that could lift this hospital's masks together with the coordinator.
 
         None if no number of them could, or if there are no masks.
         """

@@ -51,7 +51,7 @@ def refusal(
 def largest_epsilon(
     plan: Plan, limits: Limits, charged: tuple[Release, ...], *, clock: Callable[[], float] = time.monotonic
 ) -> float | None:
-    """Return the largest epsilon of all the plan's releases together that the limits allow; 0 if they allow none.
+    """Return the maximum epsilon that the limits allow for all the plan's releases combined; 0 if they allow none.
 
     Return None if the search takes longer than `SECONDS`; the next call then continues where this one stopped.
 

@@ -30,7 +30,7 @@ PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "wa
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
 """Names of the checks that concern the connection to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
-"""Largest number of labels shown, and of characters shown of each; if columns were swapped, labels would be texts."""
+"""Maximum number of labels shown, and of characters shown of each; if columns were swapped, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """

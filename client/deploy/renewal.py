@@ -22,7 +22,7 @@ from common.system.files import SECRET, content_of, write_atomic
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `rotate` and `invitation`."""
+    """Add the `rotate` and `invitation` commands."""
     rotate = add_command(
         commands,
         "rotate",

@@ -20,7 +20,7 @@ from common.system.files import write_atomic
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `roster`."""
+    """Add the `roster` command."""
     parser = add_command(
         commands,
         "roster",
@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """Return the previous roster; None if there is none or if it is from an earlier version."""
+    """Return the previous roster; None if there is no roster or if it is from an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:

@@ -60,9 +60,9 @@ class HospitalSettings:
         folder: The hospital's folder.
         name: The hospital's name.
         records: File of private records.
-        encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
+        encoder: "hashed_ngrams", a name in the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door, its public endpoint.
-        proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
+        proxy: http://HOST:PORT of the proxy on the way to the coordinator; None for a direct connection.
         bundle: SHA-256 of the only bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account under which the relay runs if root starts it.

@@ -45,7 +45,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `start` and `stop`."""
+    """Add the `start` and `stop` commands."""
     start = add_command(
         commands,
         "start",
@@ -98,7 +98,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
-    """Return the duration in seconds; infinite if none is given."""
+    """Return the duration in seconds; infinite if no duration is given."""
     if until_idle is None:
         return math.inf
     duration = re.fullmatch("([1-9][0-9]{0,5})([smh])", until_idle)

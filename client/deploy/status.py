@@ -82,7 +82,7 @@ class Status:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `status`."""
+    """Add the `status` command."""
     status = add_command(
         commands,
         "status",
@@ -97,7 +97,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """Return the present status of the hospital.
+    """Return the current status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
@@ -234,7 +234,7 @@ def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
         noted_head: The note of its head.
 
     Returns:
-        The ledger, or None if there is none; and the problem, which is empty if the service starts.
+        The ledger, or None if the file does not exist; and the problem, which is empty if the service starts.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.

@@ -167,7 +167,7 @@ def disclosed(
 
 
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosines between each record and the two texts nearest to it, (records, 2), the nearest first.
+    """Return the (records, 2) cosines between each record and the two texts nearest to it, the nearest first.
 
     Args:
         records: (records, d) vectors of unit norm.

@@ -52,9 +52,9 @@ from common.validate import in_range
 ALPHA = 0.05
 """Probability of a false alarm, over all features together."""
 LARGEST_EPSILON = 15.0
-"""Largest ε that is tested; above it, the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
+"""Maximum ε that is tested; above it, the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
 FEWEST_RECORDS = 20
-"""Smallest number of training records, and of control records."""
+"""Minimum number of training records, and of control records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _right(epsilon: float) -> float:
 
 
 def _exceptions(pairs: int, epsilon: float, delta: float) -> tuple[int, float]:
-    """Return i of the module's docstring, and a bound on the probability that δ makes more than i guesses right."""
+    """Return i in the module's docstring, and a bound on the probability that δ makes more than i guesses right."""
     in_range(0, LARGEST_EPSILON, epsilon=epsilon)
     in_range(0, 1, delta=delta)
     expected = pairs * (1 + math.exp(epsilon)) * delta

@@ -70,7 +70,7 @@ def login(folder: Path) -> tuple[str, str] | None:
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """Return the login as a header of the request for a tunnel; the errors are those of `login`."""
+    """Return the login as a header of the request for a tunnel; raise the same errors as `login`."""
     if (known := login(folder)) is None:
         return {}
     return {"Proxy-Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}

@@ -112,7 +112,7 @@ def answer(
     *,
     until_idle: float = math.inf,
 ) -> str:
-    """Answer the one message of this client's token; give it up if parts are missing after `until_idle` seconds.
+    """Answer the one message for this client's token; give it up if parts are missing after `until_idle` seconds.
 
     Returns:
         The token of the next message, if this message was given up for it; otherwise an empty string.

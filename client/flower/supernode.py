@@ -48,7 +48,7 @@ Received = tuple[Message, Any]
 
 
 class Waits:
-    """SuperNode's waits, which replace the module `time` in Flower's loop over messages."""
+    """SuperNode's waits, which replace the `time` module in Flower's loop over messages."""
 
     def __init__(self) -> None:
         self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)

@@ -15,7 +15,7 @@ from common.ledger.log import Entry
 MOST_EVENTS = 50
 """Number of most recent events that the page shows; the exported file has all events."""
 MOST_STEPS = 100
-"""Largest number of steps in the plot. If there are more, only every n-th step and the last step are drawn."""
+"""Maximum number of steps in the plot. If there are more, only every n-th step and the last step are drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class Budget:
     """The budget of all runs together.
 
     Attributes:
-        limit: Largest epsilon of all runs; None for no limit.
+        limit: The most epsilon that all runs together may spend; None for no limit.
         delta: The delta of all figures.
         spent: Epsilon of all answers so far, as the limit counts it.
         left: Remainder of the limit; None if there is no limit.
-        apart: Whether the service counts only data sets that share a record with the present one, so that its figures
+        apart: Whether the service counts only data sets that share a record with the current one, so that its figures
             may be lower than the figures here.
         runs: Spending by run.
         plot: Spending over time; None if there is nothing to draw.

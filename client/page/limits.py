@@ -30,7 +30,7 @@ class Asked:
 
     Attributes:
         value: The value; empty if the plan has nothing to compare with the limit.
-        beyond: Whether the limit refuses it.
+        beyond: Whether the limit refuses the value.
         least: The smallest value that the limit accepts, if the limit itself is stated in another form; otherwise
             empty.
     """

@@ -22,7 +22,7 @@ PARTS = ("service", "supernode", "relay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The hospital's present state.
+    """The hospital's current state.
 
     Attributes:
         status: The status, as printed by `caucus-party status`.
@@ -38,7 +38,7 @@ class Now:
 
 
 def now(settings: HospitalSettings) -> Now:
-    """Return the present state; `client.deploy.status.status_of` documents the errors."""
+    """Return the current state; `client.deploy.status.status_of` documents the errors."""
     status = status_of(settings, AuditReader(settings.private / "audit.jsonl"))
     return Now(
         status=status,

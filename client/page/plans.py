@@ -23,7 +23,7 @@ from common.system.log_lines import printable_line
 MOST_UNASKED = 10
 """Number of runs shown among those that the settings refused without asking anybody."""
 MOST_COMPARED = 20
-"""Number of most recently approved plans that are compared with the present limits."""
+"""Number of most recently approved plans that are compared with the current limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
 
 
 def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:
-    """Return the plan that a person has just decided on, and what follows; None if there is no such plan."""
+    """Return the plan that a person has just decided on, and what happens next; None if there is no such plan."""
     entry = find(settings.private, run, digest)
     return _decided(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
 

@@ -23,7 +23,7 @@ from common.errors import ConfigError
 from common.messages import LARGEST_RELEASE
 
 MOST_BYTES = LARGEST_RELEASE
-"""Largest size, in bytes, of a file that the page reads, since it reads the whole file and an upload may have any size.
+"""Maximum size, in bytes, of a file that the page reads, since it reads the whole file and an upload may have any size.
 """
 RECEIVED = "received.jsonl"
 """File in the private folder for the texts that a browser uploads; during the upload, its name has an additional

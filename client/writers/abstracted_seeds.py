@@ -49,7 +49,7 @@ class Seeds:
         similarity: w, weight of the cosine.
         flip_penalty: Number subtracted from the score of a candidate of the opposite polarity.
         confidence: Smallest confidence with which a candidate must be judged to have the record's polarity.
-        most: Largest number of texts that a plan may request.
+        most: Maximum number of texts that a plan may request.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class Abstraction(Protocol):
 
         Args:
             text: The redacted text.
-            count: Largest number of abstractions.
+            count: Maximum number of abstractions.
             tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
             sampled: Whether to draw the abstractions at random instead of taking the likeliest.
             rng: Generator for drawing, seeded from the operating system's entropy.
@@ -62,12 +62,12 @@ class Extracts:
     writer abstracts little: clauses keep the record's own words, and a record of one clause is kept whole.
 
     Args:
-        longest: Largest number of words of an abstraction.
+        longest: Maximum number of words of an abstraction.
         most: Fraction of the words that the first candidate keeps.
         least: Fraction of the words that the last candidate keeps.
 
     Raises:
-        ConfigError: The package scikit-learn, which provides the list of frequent words, is not installed.
+        ConfigError: The scikit-learn package, which provides the list of frequent words, is not installed.
     """
 
     def __init__(self, *, longest: int = 150, most: float = 0.7, least: float = 0.3) -> None:
@@ -102,13 +102,13 @@ class Extracts:
 
 
 class Summariser:
-    """A sequence-to-sequence model of transformers; the paper uses facebook/bart-large-cnn.
+    """A sequence-to-sequence model from transformers; the paper uses facebook/bart-large-cnn.
 
     Args:
         name_or_path: A folder, or a name in the local cache; nothing is downloaded, and code that comes with the model
             is not run.
-        longest: Largest number of tokens of an abstraction.
-        shortest: Smallest number of tokens of an abstraction.
+        longest: Maximum number of tokens of an abstraction.
+        shortest: Minimum number of tokens of an abstraction.
         control: Whether to put "Keep positive tone:" or "Keep negative tone:" before a text that has a tone.
         device: Device, as torch names it.
 

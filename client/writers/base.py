@@ -37,7 +37,7 @@ class PartyWriter(Protocol):
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Return up to `planned.spec.texts` texts, each with the number of its label.
+        """Return up to `planned.spec.texts` texts, each with the index of its label.
 
         Args:
             planned: The query with its noise scale, in grid units, and its sampling rate.

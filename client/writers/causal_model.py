@@ -26,7 +26,7 @@ _HEADS = 4
 _PUBLIC_SEED = 0
 """Seed for the weights that are initialised here, public so that everybody can make the same ones."""
 _FEWEST_TOKENS = 8
-"""Smallest number of tokens of a text, after the label."""
+"""Minimum number of tokens of a text, after the label."""
 _AT_ONCE = 64
 """Number of texts that are generated together."""
 _TRIES = 3
@@ -50,10 +50,10 @@ class Causal:
     """A model with its tokenizer.
 
     Attributes:
-        model: A causal language model of transformers, on its device, without dropout.
+        model: A causal language model from transformers, on its device, without dropout.
         tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
-        max_tokens: Largest number of tokens that are used from a record, and of a text with its label.
+        max_tokens: Maximum number of tokens that are used from a record, and of a text with its label.
     """
 
     model: Any = field(repr=False)
@@ -105,7 +105,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     Args:
         name_or_path: A transformers folder, or a name in the local cache; None creates the small model.
         labels: The plan's labels.
-        max_tokens: Largest number of tokens that are used from a record, and of a text.
+        max_tokens: Maximum number of tokens that are used from a record, and of a text.
         device: Device to compute on, as torch names it.
 
     Raises:
@@ -137,7 +137,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
 
 
 def check_installed() -> None:
-    """Check that the packages of the extra `transformers` are installed.
+    """Check that the packages of the `transformers` extra are installed.
 
     Raises:
         ConfigError: A package is missing; the message names it.

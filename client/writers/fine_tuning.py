@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ROOM = 0.99
 """The clipping norm as a fraction of B; the rest allows for the growth of a norm by random rounding."""
 _LARGEST_SHARE = 0.07
-"""Largest number of trainable weights, as a fraction of B^2. Rounding d numbers at random adds at most d / 4, on
+"""Maximum number of trainable weights, as a fraction of B^2. Rounding d numbers at random adds at most d / 4, on
 average, to a squared norm of B^2, with a standard deviation of B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096.
 """
 _TOLERANCE = 1e-3
@@ -58,7 +58,7 @@ class FineTuning:
         micro_batch: Number of records computed together. With 1, each record's gradient is independent of all other
             records to the last bit; more may be faster, but records of one micro-batch may change each other's
             gradients by a rounding error.
-        max_steps: Largest number of training steps that a plan may request.
+        max_steps: Maximum number of training steps that a plan may request.
     """
 
     name_or_path: str | None = None

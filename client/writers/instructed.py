@@ -27,13 +27,13 @@ REWRITE = (
 
 
 class Instructed:
-    """A causal language model of transformers that follows instructions; an `Abstraction`.
+    """A causal language model from transformers that follows instructions; an `Abstraction`.
 
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
             nothing is downloaded, and code that comes with the model is not run.
         instruction: Instruction that the model gets for each text.
-        longest: Largest number of tokens of a text.
+        longest: Maximum number of tokens of a text.
         temperature: Sampling temperature; small models write gibberish from about 0.9 on.
         top_p: Total probability of the likeliest tokens that are sampled from; 1 for all tokens.
         device: Device, as torch names it.
@@ -93,7 +93,7 @@ class Instructed:
         return list(dict.fromkeys(text for text in kept if text))
 
     def _ids(self, text: str) -> Any:
-        """Return the tokens for instruction and text, (1, tokens), in the model's chat template if it has one."""
+        """Return (1, tokens) token IDs for instruction and text, in the model's chat template if it has one."""
         chats = bool(self._tokenizer.chat_template)
         if chats:
             prompt = chat.prompt(self._tokenizer, self._instruction, text)

@@ -70,7 +70,7 @@ class Rewriting:
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest fraction of a record's three-word sequences that its text may repeat.
         nearest: Number n: a text's record must not be among the n records nearest to the text; 0 for no such check.
-        most: Largest number of texts that a plan may request.
+        most: Maximum number of texts that a plan may request.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Vader:
     paper's threshold 0.55 is |c| >= 0.1.
 
     Raises:
-        ConfigError: The package vaderSentiment is not installed.
+        ConfigError: The vaderSentiment package is not installed.
     """
 
     def __init__(self) -> None:

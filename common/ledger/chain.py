@@ -25,7 +25,7 @@ class Event:
     Attributes:
         sequence: The event's number in the ledger, from 1.
         run: Name of the run.
-        position: Number of the answer in the run.
+        position: Index of the answer in the run.
         kind: Kind of the event; see `common/ledger/log.py`.
         body: Details, in canonical JSON.
         chain: Digest over this event and all before it, 32 bytes.

@@ -115,13 +115,13 @@ class Ledger:
 
         Args:
             run: Name of the run.
-            index: Number of the answer in the run.
+            index: Index of the answer in the run.
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query that was asked.
             release: Cost of this one answer.
             attempts: Number of attempts at each question. The first question has the indices from 0 to attempts - 1,
                 the next one those from `attempts` on, and so on.
-            data_set: Name of the records, as returned by the method `data_set`; an empty name stands for any records.
+            data_set: Name of the records, as returned by the `data_set` method; an empty name stands for any records.
             allow: Function called before a new charge is written, with the costs of all charges to data sets that share
                 a record with this data set; the new cost is the last. If the function raises, nothing is written. No
                 other charge can be written in between.

@@ -6,7 +6,7 @@
     unmask                                                           the shares that open that sum may be sent
     close                                                            the answer is erased for good
 
-Run and position (the number of the answer in the run) identify the entry that an event concerns.
+Run and position (the index of the answer in the run) identify the entry that an event concerns.
 """
 
 import hmac
@@ -29,7 +29,7 @@ class Entry:
 
     Attributes:
         run: Name of the run.
-        index: Number of the answer in the run.
+        index: Index of the answer in the run.
         plan_digest: Digest of the agreed plan.
         query_digest: Digest of the query as asked.
         release: Cost of the answer.

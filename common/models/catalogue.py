@@ -35,7 +35,7 @@ FILE = Path(__file__).with_name("catalogue.yaml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One model of the catalogue; the attributes are the keys of its YAML.
+    """One model in the catalogue; the attributes are the keys in its YAML.
 
     Attributes:
         description: Description of the model in one clause.
@@ -91,7 +91,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
 
 
 def named(name: str, among: Catalogue) -> Entry:
-    """Return the entry of the catalogue with this name.
+    """Return the entry in the catalogue with this name.
 
     Raises:
         ConfigError: The catalogue has no such entry.

@@ -1,4 +1,4 @@
-"""The command `models` of both sides, which fetches models of the catalogue."""
+"""The `models` command of both sides, which fetches models from the catalogue."""
 
 import argparse
 from collections.abc import Collection, Iterator
@@ -12,7 +12,7 @@ from common.system.commands import add_command
 def add_models(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", *, program: str, purposes: Collection[str]
 ) -> None:
-    """Add the command `models`.
+    """Add the `models` command.
 
     Args:
         commands: The parser's commands.

@@ -5,7 +5,7 @@ digests before the first query. An encoder always runs on the machine on which i
 code that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds,
 each in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy
 (`bert.py`), and every other model of sentence-transformers in torch (`sentence_transformer.py`). Only the last kind
-needs the extra `transformers`.
+needs the `transformers` extra.
 """
 
 import json

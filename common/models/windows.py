@@ -29,7 +29,7 @@ _BLOCK = 256
 
 
 class Encoding(Protocol):
-    """The tokens of a text, as the library `tokenizers` returns them."""
+    """The tokens of a text, as the `tokenizers` library returns them."""
 
     @property
     def overflowing(self) -> Sequence[object]:
@@ -146,7 +146,7 @@ def split(
     Args:
         text: The text.
         offsets: Beginning and end of each token in the text.
-        words: For each token, the number of the word that contains it. A window begins at the beginning of a word,
+        words: For each token, the index of the word that contains it. A window begins at the beginning of a word,
             unless a single word fills the previous window.
         longest: n, the maximum number of tokens in a window.
     """

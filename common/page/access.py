@@ -2,12 +2,12 @@
 
 `caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
 password (`address.py`), and print a link once. The first browser that opens the link within `LINK_LIFE` and, if a
-password is set, sends the right password gets a session: a cookie that no script can read (HttpOnly), that no other
+password is set, sends the correct password gets a session: a cookie that no script can read (HttpOnly), that no other
 site's link or form sends (SameSite=Strict), and that expires after `SESSION_LIFE` or when the person logs out. Browsers
 send the cookies of an address to all of its ports, so another user of this machine could run a server that collects
 them. The pages are therefore served under a path of random letters, and the cookie is sent only to this path. Such a
 server cannot lock users out with a cookie of its own either: the cookie's name contains the port, and if there are
-several cookies with this name, any of them may be the right one. Each request is checked in this order:
+several cookies with this name, any of them may be the correct one. Each request is checked in this order:
 
 1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
@@ -107,7 +107,7 @@ class Access:
         return self._token is not None and self._clock() < self._link_ends and _equal(token, self._token)
 
     def enter(self, token: str, password: str = "") -> str | None:
-        """Return the cookie of a new session if the link is valid and the password is right; otherwise None."""
+        """Return the cookie of a new session if the link is valid and the password is correct; otherwise None."""
         if not self.holds(token):
             return None
         if not _equal(password, self._password):

@@ -1,4 +1,4 @@
-"""The option `--address`, which serves a page to other machines; without it, a page is served on loopback alone.
+"""The `--address` option, which serves a page to other machines; without it, a page is served only on loopback.
 
 `--address`, `--certificate`, `--key` and `--password-file` must be given together: without a certificate for TLS the
 link and the cookie could be read in transit, and without a password anybody who sees the link, perhaps in a message,

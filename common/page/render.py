@@ -84,7 +84,7 @@ class Pages:
 
 
 def figure(value: float, form: str = "%g") -> str:
-    """Format a number with a format string of the operator %."""
+    """Format a number with a format string for the % operator."""
     return form % value
 
 

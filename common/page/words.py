@@ -33,7 +33,7 @@ def preferred(accepted: str, among: Collection[str]) -> str:
     """Return the code of the available language that a browser prefers; English if it accepts none of them.
 
     Args:
-        accepted: The header Accept-Language, such as "de-CH, fr;q=0.8".
+        accepted: The Accept-Language header, such as "de-CH, fr;q=0.8".
         among: Codes of the available languages.
     """
     best, code = 0.0, ENGLISH

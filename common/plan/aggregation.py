@@ -13,13 +13,13 @@ from common.secagg.messages import AggregationSetup
 
 
 def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> AggregationSetup:
-    """Return the set-up for all queries of the plan from number `first` on.
+    """Return the set-up for all queries of the plan from index `first` on.
 
     Args:
         plan: The agreed plan, with secure aggregation on.
-        run: Identity of the run.
-        attempt: Number of the set-up in this run.
-        first: Number of the first query that is still to be asked.
+        run: ID of the run.
+        attempt: Attempt number of the set-up in this run.
+        first: Index of the first query that is still to be asked.
     """
     return AggregationSetup(
         run=run,

@@ -25,7 +25,7 @@ class Scope:
         against: Epsilon against the coordinator and its colluders, as text, keyed by the number of colluders.
         largest_coalition: Maximum number of colluders that cannot remove a mask.
         max_dropouts: Maximum number of parties that may be missing from a sum.
-        survivors: Smallest number of parties in a sum.
+        survivors: Minimum number of parties in a sum.
         user_records: Maximum number of records of one user that count; None if single records are protected.
         trained: Whether parties train models.
     """

@@ -143,7 +143,7 @@ class Plan:
 
     @property
     def survivors(self) -> int:
-        """Smallest number of parties in an accepted sum."""
+        """Minimum number of parties in an accepted sum."""
         return self.parties - self.max_dropouts
 
     @property
@@ -214,7 +214,7 @@ class Plan:
         return self._place(index)[0]
 
     def index(self, name: str, nth: int, attempt: int = 0) -> int:
-        """Return the number of an attempt at the nth answer to the query with this name.
+        """Return the index of an attempt at the nth answer to the query with this name.
 
         Raises:
             PlanError: No such attempt is planned.

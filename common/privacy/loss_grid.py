@@ -50,7 +50,7 @@ class LossGrid:
 
     @staticmethod
     def connected(step: float, points: npt.NDArray[np.int64], deltas: Floats) -> "LossGrid":
-        """Return the least distribution on these losses whose deltas are at least those given, at every epsilon.
+        """Return the least distribution on these losses whose deltas are at least the given deltas, at every epsilon.
 
         Args:
             step: Distance between neighbouring losses.
@@ -107,7 +107,7 @@ class LossGrid:
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon, 0 or more, with at most this delta; infinite if there is none.
+        """Return the smallest epsilon, 0 or more, with at most this delta; infinite if there is no such epsilon.
 
         Raises:
             InternalError: Losses are missing: their probabilities sum to less than 1.

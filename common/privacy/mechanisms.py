@@ -102,7 +102,7 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
 
     Raises:
         ConfigError: If scale is not a finite number above 0.
-        InternalError: If there is no candidate, utilities are not integers, or the key does not have 32 bytes.
+        InternalError: If there are no candidates, utilities are not integers, or the key does not have 32 bytes.
     """
     positive(scale=scale)
     stream = Keystream(key)
@@ -132,7 +132,7 @@ def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def _first_at_most_zero(counts: list[int], scale: float, stream: Keystream) -> int:
-    """Return the index of the first noised count that is at most a noised 0; the number of counts if there is none."""
+    """Return the index of the first noised count at or below a noised 0; the number of counts if there is none."""
     threshold = laplace(scale, stream)
     for place, count in enumerate(counts):
         if count + laplace(2 * scale, stream) <= threshold:

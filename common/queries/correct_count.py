@@ -18,9 +18,9 @@ from common.validate import integers_in
 class CorrectCountSpec(Spec):
     """Number of records that a released classifier classifies correctly, and of all records (federated evaluation).
 
-    The classifier is public, so a record adds 1 to the number of records and, if the classifier is right about it, 1 to
-    the number of correct ones: l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted
-    with noise.
+    The classifier is public, so a record adds 1 to the number of records and, if the classifier labels it correctly, 1
+    to the number of correct records: l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore
+    counted with noise.
 
     Attributes:
         max_records: m, maximum number of records per privacy unit.

@@ -1,6 +1,6 @@
 """Codec that converts labelled texts to the integers of an answer and back, for queries whose answers are texts.
 
-A text takes 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
+A text takes 1 + `longest` coordinates: the index of its label in the plan, then its UTF-8 bytes, one per coordinate,
 padded with zeros. An answer always has room for `count` texts, so that its length is public; the coordinates of an
 absent text are zeros.
 """
@@ -21,7 +21,7 @@ _UNSHOWN = dict.fromkeys(
 surroundings on a screen."""
 
 Labelled = tuple[int, str]
-"""The number of a label, and a text."""
+"""The index of a label, and a text."""
 
 
 def length(count: int, longest: int) -> int:
@@ -83,7 +83,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
 
 
 def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> tuple[list[Labelled], list[str]]:
-    """Decode the answers of all parties. Return the texts of those that can be read, and a note if some cannot.
+    """Decode the answers of all parties. Return the texts of all readable answers, and a note if some cannot be read.
 
     One party with a malformed answer must not end a run whose other answers are paid for.
 

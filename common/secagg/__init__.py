@@ -25,7 +25,7 @@ sum means:
       ε, unit, purpose, recipient
     the parties' identities                      `roster_digest`, in the binding (malicious mode)
     everybody's keys (U1), and so the graph      the transcript over them: shares are sealed under it
-    the round: number of the query               `of_round`: label of its shares, in all that follows
+    the round: index of the query                `of_round`: label of its shares, in all that follows
     the query with its arrays                    `about`: the masks are derived from it, survivors signed under it
     who shared, who survived (U2, U3)            `survivors_statement`, signed (malicious mode)
     one set of survivors for a question          each party's ledger

@@ -94,7 +94,7 @@ class KeyPair:
 
 
 def mask_key(pair: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
-    """Return the pairwise mask key of `party` and `peer`; both compute the same one."""
+    """Return the pairwise mask key of `party` and `peer`; both compute the same key."""
     agreed = pair.agree(public, where=Phrase(Party(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 

@@ -37,8 +37,8 @@ class AggregationSetup:
 
     Attributes:
         run: Name of the run, unique among all runs of these parties.
-        attempt: Number of the attempt at the set-up, from 0; each attempt makes new keys.
-        rounds: Numbers of the rounds that the set-up serves, ascending.
+        attempt: Attempt number of the set-up, from 0; each attempt creates new keys.
+        rounds: Indices of the rounds that the set-up serves, ascending.
         parties: The parties that are asked to take part, ascending.
         threshold: t in Shamir's scheme: t holders of shares of a secret can recover it, and fewer learn nothing about
             it.

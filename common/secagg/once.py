@@ -62,7 +62,7 @@ class OnceEach(Generic[Value]):
         self._step = step
 
     def take(self, index: int) -> Value:
-        """Remove the value of this round, and those of all earlier rounds, and return it.
+        """Remove the values of this round and all earlier rounds; return the value of this round.
 
         Raises:
             ReplayError: If this value, or the value of a later round, was taken before.

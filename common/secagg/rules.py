@@ -39,7 +39,7 @@ def check_adverts(
         MembershipError: If a party does not take part.
         PublicKeyError: If keys are too few or too many, weak or repeated.
         SignatureError: If a party did not sign its keys for this set-up.
-        DropoutError: If too few advertised.
+        DropoutError: If too few parties advertised keys.
     """
     parties = sorted(adverts)
     check_members(step, parties, setup.parties)
@@ -98,7 +98,7 @@ def check_signatures(
     Raises:
         MembershipError: If a signer did not survive.
         SignatureError: If a signature is invalid.
-        DropoutError: If too few signed.
+        DropoutError: If too few survivors signed.
     """
     check_members("survivors' signatures", signatures, survivors)
     for party, signature in signatures.items():

@@ -28,7 +28,7 @@ def certificate_of(path: Path) -> Certificate:
 def days_left(path: Path) -> int:
     """Return the whole days until a PEM file's certificate expires, negative afterwards.
 
-    Errors are those of `certificate_of`.
+    Errors are the same as for `certificate_of`.
     """
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 

@@ -63,7 +63,8 @@ def content_of(path: Path) -> bytes:
     """Return the content of a file that another account may have written, up to `LARGEST_READ` bytes.
 
     Raises:
-        OSError: There is no file, or a symbolic link, a pipe or a folder is in its place; the message names `path`.
+        OSError: The file does not exist, or a symbolic link, a pipe or a folder is in its place; the message names
+            `path`.
     """
     with _folder_of(path) as folder, open(path.name, "rb", opener=_opener(folder)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -92,7 +93,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """Return the user and group of the file with this name, without following symbolic links; None if there is none."""
+    """Return the user and group of the file with this name, without following symlinks; None if it does not exist."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -176,5 +177,5 @@ def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None
 
 
 def text_of(path: Path) -> str:
-    """Return a file's text; empty if there is no file."""
+    """Return a file's text; empty if the file does not exist."""
     return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -9,10 +9,10 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
-    """Return the last lines of a log in printable form, ignoring its first `at` bytes; empty if there is no file.
+    """Return the last lines of a log in printable form, ignoring its first `at` bytes; empty if there is no log.
 
     Raises:
-        OSError: A symbolic link, a pipe or a folder is in its place.
+        OSError: A symbolic link, a pipe or a folder is in place of the log.
     """
     if not path.exists():
         return ()

@@ -1,7 +1,7 @@
 """`caucus-coordinator check`: what a run would use and what is missing, before any private data is accessed.
 
-Every part is built separately, so that everything missing is reported at once. No record is read, and only public text
-is read from a task's files. Remote language models are asked whether they would answer. For local models, the
+Every part is built separately, so that everything missing is reported at once. No records are read, and only public
+text is read from a task's files. Remote language models are asked whether they would answer. For local models, the
 configuration and tokenizer are loaded, and the weights are read to compute their digest, but not loaded.
 """
 
@@ -59,7 +59,7 @@ class Finding:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `check`."""
+    """Add the `check` command."""
     parser = add_command(
         commands,
         "check",

@@ -48,7 +48,7 @@ no others: a text of another subject gets one of them too. Nobody has tested the
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `classifier`."""
+    """Add the `classifier` command."""
     parser = add_command(
         commands,
         "classifier",

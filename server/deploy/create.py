@@ -16,7 +16,7 @@ from server.flower.commands import write_bundle, write_connection
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `init`, `renew` and `invite`."""
+    """Add the `init`, `renew` and `invite` commands."""
     init = add_command(
         commands,
         "init",

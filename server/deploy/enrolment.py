@@ -52,7 +52,7 @@ class Attending:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `enrol` and `remove`."""
+    """Add the `enrol` and `remove` commands."""
     enrol = add_command(
         commands,
         "enrol",

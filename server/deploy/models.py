@@ -7,5 +7,5 @@ from common.models.command import add_models
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `models`."""
+    """Add the `models` command."""
     add_models(commands, program="caucus-coordinator", purposes=PURPOSES)

@@ -31,7 +31,7 @@ _COUNTED = 0.05
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `plan`."""
+    """Add the `plan` command."""
     parser = add_command(
         commands,
         "plan",

@@ -36,7 +36,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `publish`."""
+    """Add the `publish` command."""
     parser = add_command(
         commands,
         "publish",

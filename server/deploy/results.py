@@ -38,7 +38,7 @@ from server.tasks.sources import check_sections
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `evaluate` and `report`."""
+    """Add the `evaluate` and `report` commands."""
     later = add_command(
         commands,
         "evaluate",

@@ -197,7 +197,7 @@ def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
 
 
 def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Return Flower's record of the folder's last run; None if there is none, or if Flower does not answer."""
+    """Return Flower's record of the folder's last run; None if there is no run, or if Flower does not answer."""
     text = text_of(folder / FLOWER)
     if not text:
         return None

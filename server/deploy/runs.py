@@ -53,7 +53,7 @@ LONGEST_FILE_NAME = 255
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `run`, `resume`, `follow` and `cancel`."""
+    """Add the `run`, `resume`, `follow` and `cancel` commands."""
     run = add_command(
         commands,
         "run",
@@ -106,7 +106,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     Args:
         settings: Settings of the coordinator.
         overrides: The operator's overrides; relative paths are relative to the working directory.
-        name: Name of the run; its identity is the name followed by eight random digits.
+        name: Name of the run; its ID is the name followed by eight random digits.
 
     Raises:
         ConfigError: No hospital is enrolled, the run leaves out enrolled parties, or a setting is wrong.
@@ -184,7 +184,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
 
 
 def taking_part(labels: Sequence[str]) -> str:
-    """Return a sentence that states about which records a plan with these labels asks."""
+    """Return a sentence that states which records a plan with these labels asks about."""
     if is_one_population(labels):
         return "all records take part, as one population"
     return f"records with these labels take part: {', '.join(labels)}"

@@ -43,7 +43,7 @@ class Sending:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `send`."""
+    """Add the `send` command."""
     parser = add_command(
         commands,
         "send",

@@ -33,7 +33,7 @@ LOCKS = ("coordinator",)
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the commands `serve` and `stop`."""
+    """Add the `serve` and `stop` commands."""
     serve = add_command(
         commands,
         "serve",

@@ -15,7 +15,7 @@ from server.deploy.settings import CoordinatorSettings
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `status`."""
+    """Add the `status` command."""
     parser = add_command(
         commands,
         "status",

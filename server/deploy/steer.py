@@ -29,7 +29,7 @@ ASKED = ("method", "method.census", "method.directions", "method.count", "method
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `steer`."""
+    """Add the `steer` command."""
     parser = add_command(
         commands,
         "steer",

@@ -1,6 +1,6 @@
 """Documents of a run: one frozen class for each JSON file of a run folder, with its fields documented.
 
-    run.py       run.json: identity, progress and parts of a run; traffic.json
+    run.py       run.json: ID, progress and parts of a run; traffic.json
     privacy.py   privacy.json: the guarantee
     rounds.py    rounds.jsonl: a line for each round
     metrics.py   metrics.json: the figures, which figure_groups.py groups

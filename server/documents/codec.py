@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 ABSENT = {"absent": None}
 """Metadata of a field that has no key in JSON if it is None; another value may be specified in place of None."""
 OTHERS = {"others": True}
-"""Metadata of a field that contains all keys of the JSON object that belong to no other field."""
+"""Metadata of a field that contains all keys in the JSON object that belong to no other field."""
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """Errors that may be raised when JSON of another format is read."""

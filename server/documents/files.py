@@ -92,7 +92,7 @@ class Document:
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
         """Return the document from a run folder; if that fails, append the reason to `problems` and return None.
 
-        The arguments are those of this module's function `read`.
+        The arguments are the same as for this module's `read` function.
         """
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 

@@ -33,7 +33,7 @@ class HospitalVersion(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HospitalVersions(Document):
-    """The document `hospitals.json`.
+    """The `hospitals.json` document.
 
     Attributes:
         versions: The version at each hospital that has opened the run, keyed by the hospital's name.
@@ -46,7 +46,7 @@ class HospitalVersions(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery(Document):
-    """The document `sending/sent.json`.
+    """The `sending/sent.json` document.
 
     Attributes:
         texts: Hex SHA-256 of the texts. A hospital that was only sent earlier texts with another digest does not have
@@ -66,9 +66,9 @@ class Delivery(Document):
 
     @classmethod
     def last(cls, folder: Path, problems: list[str]) -> Self | None:
-        """Return the last completed delivery, which is the current or the previous one; None if there is none.
+        """Return the last completed delivery, which is the current or the previous one; None if none was completed.
 
-        The arguments are those of `read`.
+        The arguments are the same as for `read`.
         """
         before = folder / cls.BEFORE
         return cls.read(folder, problems, needed=False) or read(before, cls.parse, problems, needed=False)

@@ -14,7 +14,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMap(Document):
-    """The document `map.json`. If the texts' embeddings span no plane, the map has neither axes nor points.
+    """The `map.json` document. If the texts' embeddings span no plane, the map has neither axes nor points.
 
     Attributes:
         explained: Fraction of the embeddings' variance along each axis.
@@ -36,7 +36,7 @@ class TextMap(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateMap(Document):
-    """The document `map_private.json`, which only a simulation writes.
+    """The `map_private.json` document, which only a simulation writes.
 
     Attributes:
         simulation_only: True, because the points represent private records.

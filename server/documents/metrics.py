@@ -96,7 +96,7 @@ class Nearness(Document):
     Attributes:
         synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
         without: Distance of the texts that the same models wrote without the hospitals.
-        real: Distance of held-out texts that are not among those compared with.
+        real: Distance of other held-out texts, with which the sets are not compared.
         gain: `without` minus `synthetic`; None if there is no interval.
         texts: Number of texts in each set.
     """
@@ -152,7 +152,7 @@ class LabelShares(Document):
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Document):
-    """The document `metrics.json`.
+    """The `metrics.json` document.
 
     Attributes:
         content: The unchanged content of the file.
@@ -206,24 +206,24 @@ class Metrics(Document):
 
     @property
     def nearest_texts(self) -> tuple[tuple[int, int], ...]:
-        """Line (from 0) of each text that is nearest to many held-out texts, and the number of these, most first."""
+        """Line (from 0) of each text that is nearest to many held-out texts, and their number, most first."""
         pairs = self.content.get("nearest_texts")
         whole = pairs if isinstance(pairs, list) else []
         return tuple((line, votes) for line, votes in whole if isinstance(line, int) and isinstance(votes, int))
 
     @property
     def synthetic(self) -> Classifier | None:
-        """Figures of the small model, trained once on the synthetic texts."""
+        """Metrics for the small model, trained once on the synthetic texts."""
         return self._classifier("synthetic")
 
     @property
     def zero_shot(self) -> Classifier | None:
-        """Figures of the small model, trained on texts that the same language models wrote without the hospitals."""
+        """Metrics for the small model, trained on texts that the same language models wrote without the hospitals."""
         return self._classifier("zero_shot")
 
     @property
     def as_many_as_zero_shot(self) -> Classifier | None:
-        """Figures of the small model, trained on the same number of synthetic texts as `zero_shot`."""
+        """Metrics for the small model, trained on the same number of synthetic texts as `zero_shot`."""
         group = self.content.get("zero_shot")
         return _classifier(group.get("as_many")) if isinstance(group, Mapping) else None
 
@@ -272,7 +272,7 @@ class Metrics(Document):
 
     @property
     def utility(self) -> Classifier | None:
-        """Figures of the small model, trained on the synthetic texts: means over several trainings, with intervals."""
+        """Metrics for the small model, trained on the synthetic texts: means over several trainings, with intervals."""
         return self._on_these_texts("utility")
 
     @property
@@ -282,7 +282,7 @@ class Metrics(Document):
 
     @property
     def utility_with_transfer(self) -> Classifier | None:
-        """Figures of the small model, trained on the synthetic texts and the public texts of `transfer.jsonl`."""
+        """Metrics for the small model, trained on the synthetic texts and the public texts of `transfer.jsonl`."""
         return self._on_these_texts("utility_with_transfer")
 
     @property
@@ -295,32 +295,32 @@ class Metrics(Document):
 
     @property
     def released_classifier(self) -> Classifier | None:
-        """Figures of the classifier defined by the released numbers alone, without any text."""
+        """Metrics for the classifier defined by the released numbers alone, without any text."""
         return self._on_these_texts("released_classifier")
 
     @property
     def utility_real(self) -> Classifier | None:
-        """Figures of the small model, trained on no more private records than synthetic texts; only in a simulation."""
+        """Metrics for the small model trained on no more private records than synthetic texts; only in a simulation."""
         return self._classifier("utility_real")
 
     @property
     def utility_encoder(self) -> Classifier | None:
-        """Figures of a second classifier, trained on the encoder's vectors of the synthetic texts."""
+        """Metrics for a second classifier, trained on the encoder's vectors of the synthetic texts."""
         return self._classifier("utility_encoder")
 
     @property
     def real_private(self) -> Classifier | None:
-        """Figures of the small model, trained once on all private records; only in a simulation."""
+        """Metrics for the small model, trained once on all private records; only in a simulation."""
         return self._classifier("real_private")
 
     @property
     def majority_class(self) -> Classifier | None:
-        """Figures of a model that always predicts the test texts' most frequent label."""
+        """Metrics for a model that always predicts the most frequent label in the test texts."""
         return self._classifier("majority_class")
 
     @property
     def federated(self) -> Classifier | None:
-        """Figures of a classifier trained on the synthetic texts and tested on parties' records by noised counts."""
+        """Metrics for a classifier trained on the synthetic texts and tested on parties' records by noised counts."""
         return self._classifier("federated")
 
     @property

@@ -1,4 +1,4 @@
-"""`privacy.json`: a run's guarantee, its assumptions and limits, and the part that was spent.
+"""`privacy.json`: a run's guarantee, its assumptions and limits, and how much of the plan's budget was spent.
 
 `server/planning/guarantee_facts.py` creates the document from the plan and the ledger; `server/run_folder.py` writes it
 after each step. An epsilon is infinite if nothing bounds the loss. Scales and sensitivities are in votes, records,
@@ -137,7 +137,7 @@ class AgainstColluders(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent(Document):
-    """The part of the plan that was spent.
+    """How much of the plan's budget was spent.
 
     Attributes:
         epsilon: Epsilon of the queries asked.
@@ -155,7 +155,7 @@ class Origin(Document):
     """The run that asked the parties, if another run reuses its answers.
 
     Attributes:
-        run: The run's identity.
+        run: The run's ID.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
     """
@@ -167,12 +167,12 @@ class Origin(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy(Document):
-    """The document `privacy.json`.
+    """The `privacy.json` document.
 
     Attributes:
         statement: The guarantee in words, as paragraphs.
         epsilon: The requested epsilon.
-        delta: δ, a public constant; 0 if no query is asked.
+        delta: δ, a public constant; 0 if no queries are asked.
         planned_epsilon: Epsilon of the planned noise; above `epsilon` if the noise follows an incorrect formula from a
             paper.
         unproven: Names of the queries that have no privacy proof.
@@ -187,16 +187,16 @@ class Privacy(Document):
         max_attempts: Number of attempts at an answer that are charged to the budget.
         parties: L, the number of parties.
         max_dropouts: Maximum number of parties that may be missing from a sum.
-        assumed_survivors: Smallest number of parties in a sum.
+        assumed_survivors: Minimum number of parties in a sum.
         assumed_colluders: Number of other parties that are assumed to reveal their noise to the coordinator.
         noise_parties: Number of parties whose noise shares add up to the full noise.
-        threshold: Smallest number of parties that can remove a mask together.
+        threshold: Minimum number of parties that can remove a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
         neighbours: Number of parties with which each party shares masks.
         corrupt: Number of parties that may deviate from the protocol.
-        largest_coalition: Largest number of colluding parties against which the masks remain secure.
+        largest_coalition: Maximum number of colluding parties against which the masks remain secure.
         against_colluders: Epsilon for each number of colluders.
-        spent: The part of the plan that was spent.
+        spent: How much of the plan's budget was spent.
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
         labels_from_records: Whether the labels were taken from private records.

@@ -84,7 +84,7 @@ class RoundReport(Document):
     """Report on a round. The method creates it; `server/run.py` adds `queries`, and the measurements from `fid` on.
 
     Attributes:
-        round: Number of the round: from 0 in the program, from 1 in the file.
+        round: Round number: from 0 in the program, from 1 in the file.
         requested: Number of texts requested as candidates, keyed by model.
         generated: Number of requested texts that became candidates, keyed by model.
         lost: Number of requested texts that did not become candidates, keyed by model.

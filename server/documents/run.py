@@ -1,4 +1,4 @@
-"""`run.json`: identity, progress and parts of a run; `traffic.json`: bytes that were sent in a simulation."""
+"""`run.json`: ID, progress and parts of a run; `traffic.json`: bytes that were sent in a simulation."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,10 +26,10 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary(Document):
-    """The document `run.json`.
+    """The `run.json` document.
 
     Attributes:
-        run: Identity of the run.
+        run: ID of the run.
         status: "complete"; "partial" for a run that can be resumed; "refused" for a complete run with texts that
             disclose records, as found in a simulation (`refuse_disclosures`).
         method: Name of the method.
@@ -92,7 +92,7 @@ class RunSummary(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic(Document):
-    """The document `traffic.json` of a simulation that ran in one process and was not resumed.
+    """The `traffic.json` document of a simulation that ran in one process and was not resumed.
 
     Attributes:
         parties: Number of parties.

@@ -1,7 +1,7 @@
 """Fractions of structured texts that have each field and each value of an enumeration: a group of `metrics.json`.
 
-The fractions of synthetic texts need no private record. A simulation adds a separate group with the fractions of the
-real records.
+The fractions of synthetic texts do not need private records. A simulation adds a separate group with the fractions of
+the real records.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ def _note(cleaned: Cleaned) -> str | None:
 
 
 def counted(cleaned: Cleaned, what: str, prefix: str) -> str:
-    """Return `what`, followed by the number of the cleaner's changes of each kind in all rounds; empty if it made none.
+    """Return `what`, followed by the number of the cleaner's changes of each kind in all rounds; empty without changes.
 
     Args:
         cleaned: The changes.

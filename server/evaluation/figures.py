@@ -178,7 +178,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Return the gain in the mean from `before` to `after`, with its interval; rows are fractions of right answers."""
+    """Return the mean gain from `before` to `after`, with its interval; rows are fractions of correct answers."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 

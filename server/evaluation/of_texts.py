@@ -1,4 +1,4 @@
-"""Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private record is needed.
+"""Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private records are needed.
 
 A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
 "rows", the number of texts from which it was computed. A figure that cannot be computed has the value None and a
@@ -33,7 +33,7 @@ _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synth
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """Return the chosen groups of figures that need no private record, each followed by its reference group, if any."""
+    """Return the chosen groups of figures that need no private records, each followed by any reference group."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -79,7 +79,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Measure the fidelity to the test texts and, for comparison, that of one random half of them to the other half."""
+    """Measure the fidelity to the test texts and, for comparison, between two random halves of the test texts."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."

@@ -52,7 +52,7 @@ class Projection:
 
     @classmethod
     def of(cls, saved: TextMap) -> Self | None:
-        """Return the plane of a stored map, up to rounding; None if the map has none."""
+        """Return the plane of a stored map, up to rounding; None if the map has no plane."""
         if saved.explained is None:
             return None
         first, second = saved.explained

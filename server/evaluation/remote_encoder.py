@@ -53,7 +53,7 @@ class RemoteEncoder:
 
     @property
     def digest(self) -> str:
-        """Digest of the encoder, which is not available: no one can prove that two endpoints compute alike.
+        """Digest of the encoder, which is not available: no one can prove that two endpoints compute the same vectors.
 
         Raises:
             ConfigError: Always, since a plan identifies an encoder by its digest.
@@ -66,7 +66,7 @@ class RemoteEncoder:
         )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors, (len(texts), dimensions) float32, unit norm, of at least one text, in the same order.
+        """Return the vectors of at least one text, in the same order: (len(texts), dimensions) float32, unit norm.
 
         Raises:
             ProviderError: The endpoint fails, or does not return one finite vector for each text, all of the same

@@ -86,12 +86,12 @@ class Evaluation(EvaluationSettings):
 
     @property
     def uses_endpoint(self) -> bool:
-        """Whether the small model's texts are sent to an endpoint, to which no private record may be sent."""
+        """Whether the small model's texts are sent to an endpoint, to which no private records may be sent."""
         return self.model in {"encoder", "network"} and self.embedding is not None and not self.embedding.runs_here
 
     @property
     def definition(self) -> str:
-        """Definition of the small model's figures, for reports."""
+        """Definition of the small model's metrics, for reports."""
         definition = _definition(self.model)
         if self.domain_adaptation == "deep_coral":
             definition += f" Adapted to unlabelled target texts by Deep CORAL, lambda = {self.weight:g}."
@@ -233,7 +233,7 @@ def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
 
 
 def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Return the label names, and for each text the index of its label, (n,), or its label probabilities, (n, C)."""
+    """Return the label names, and the texts' (n,) label indices or (n, C) label probabilities."""
     if isinstance(given, SoftLabels):
         return given.names, np.array(given.probabilities)
     names = sorted(set(given))

@@ -79,7 +79,7 @@ class TextClassifier:
         return cls(trained_of(classifier), encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the label probabilities, (n, C), in the order of `classes_`.
+        """Return the (n, C) label probabilities, in the order of `classes_`.
 
         Raises:
             DataError: `texts` is not a sequence of texts.
@@ -93,7 +93,7 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Return the accuracy, 0 to 1: the fraction of texts whose most probable label is the given one.
+        """Return the accuracy, 0 to 1: the fraction of texts whose most probable label equals their label in `labels`.
 
         Raises:
             DataError: The number of labels differs from the number of texts.
@@ -104,7 +104,7 @@ class TextClassifier:
 
 
 def of_run(run: Path) -> TrainedClassifier | None:
-    """Return the classifier from a run folder; None if there is none.
+    """Return the classifier from a run folder; None if the folder has no classifier.
 
     Raises:
         ConfigError: The file is damaged.

@@ -55,7 +55,7 @@ class Federation:
     Args:
         network: Transport of the parcels.
         plan: The agreed plan.
-        run: Identity of the run, unique among all runs of these parties.
+        run: ID of the run, unique among all runs of these parties.
         checkpoint: Store of queries and answers.
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.

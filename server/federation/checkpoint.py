@@ -52,8 +52,8 @@ class Checkpoint:
         """Store a query before it is asked.
 
         Returns:
-            The query that was first stored under this index, byte for byte, so that parties recognise it; if there was
-            none, `query` itself.
+            The query that was first stored under this index, byte for byte, so that parties recognise it; if no query
+            was stored, `query` itself.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():
@@ -66,7 +66,7 @@ class Checkpoint:
         return query
 
     def answer(self, index: int) -> NDArray[np.int64] | None:
-        """Return the stored noised total of a query; None if there is none."""
+        """Return the stored noised total of a query; None if no total is stored."""
         path = self._folder / f"answer-{index:03}.npy"
         return np.load(path, allow_pickle=False) if path.exists() else None
 

@@ -33,10 +33,10 @@ class Parties:
     Args:
         network: Transport of the parcels.
         plan: The agreed plan.
-        run: Identity of the run.
+        run: ID of the run.
 
     Attributes:
-        attempt: Number of the current set-up, from 0; -1 before the first.
+        attempt: Attempt number of the current set-up, from 0; -1 before the first set-up.
     """
 
     def __init__(self, *, network: Network, plan: Plan, run: str) -> None:

@@ -52,7 +52,7 @@ class Honest:
     """Public facts about an honest sum, from which its bounds are computed.
 
     Attributes:
-        records: Largest number of records that all parties in the sum can have together.
+        records: Maximum number of records that all parties in the sum can have combined.
         labels: Names of the plan's labels.
         deviation: Standard deviation of a coordinate's Gaussian noise, in grid units; 0 for none.
         largest_noise: Largest Laplace noise of a coordinate, in grid units; 0 for Gaussian noise.

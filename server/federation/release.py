@@ -1,7 +1,7 @@
 """Delivery of a run's texts to the parties that answered it; `client/releases.py` is the parties' side.
 
 Each party decides for itself whether to accept the texts. The coordinator learns these decisions, and which nodes are
-connected. The texts go only to the nodes of these parties.
+connected. The texts go only to the nodes of the parties that answered the run.
 """
 
 from collections.abc import Set as AbstractSet
@@ -25,7 +25,7 @@ def send(
         network: Transport of the parcels, with the parties' nodes.
         texts: The content of the run's `synthetic.jsonl`.
         parties: The parties.
-        run: Identity of the run.
+        run: ID of the run.
         plan_digest: Digest of its plan.
 
     Returns:

@@ -81,7 +81,7 @@ class FrontDoor:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request listed in `CALLS`; answer 404 to any other, and 413 to one with too long a body."""
+        """Forward a request listed in `CALLS`; answer 404 to any other request, and 413 if the body is too long."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:

@@ -13,7 +13,7 @@ Alternatives with Flower 1.41; the first was tried, and the statements on the ne
 
 - SuperLink's own accounts exist only in Flower's enterprise edition; with `FLWR_OIDC_ENABLED=1`, SuperLink says so and
   exits.
-- Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
+- Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can present a certificate.
 - A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know only `host:port`.
 - A network namespace worked where it was tried, but it needs root or user namespaces, which many machines forbid. It
   also takes the network from the executor, whose runs call language models.

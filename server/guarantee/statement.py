@@ -56,7 +56,7 @@ def of_numbers(privacy: Privacy, run: str) -> str:
 
     Args:
         privacy: The `privacy.json` of the run that asked the parties.
-        run: Identity of that run.
+        run: ID of that run.
     """
     if not privacy.noisy or privacy.unproven:
         return (
@@ -121,7 +121,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 
 
 def _reused(run: str) -> str:
-    """Return a paragraph about a run that asked no query, with the run from which its numbers come."""
+    """Return a paragraph about a run that asked no queries, with the run from which its numbers come."""
     return (
         "No question was put to any hospital in this run. Its texts depend on the hospitals' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "

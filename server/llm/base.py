@@ -289,7 +289,7 @@ class Formed(Protocol):
 
 
 def form_of(provider: Provider) -> str | None:
-    """Return the name of a model's prompt form, or None if it has none; see `Formed.form`."""
+    """Return the name of a model's prompt form, or None if the model has no form; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None
 
 

@@ -67,7 +67,7 @@ class Completion:
     """Settings of the prompts that suit a model.
 
     Attributes:
-        examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
+        examples: Maximum number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. All sources, or at least one exemplar, are shown in any case.
         public: Whether a prompt without good exemplars shows public texts, before any source texts.
         instruction: First line of each prompt; None uses the task's kind of text, writer and style.

@@ -60,7 +60,7 @@ class Use:
             self.cleaned.setdefault(model, Counter()).update(cleaned)
 
     def merge(self, more: "Use") -> None:
-        """Add other totals to these."""
+        """Add other totals to these totals."""
         self.calls += more.calls
         self.input_tokens += more.input_tokens
         self.cached_tokens += more.cached_tokens

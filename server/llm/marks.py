@@ -37,7 +37,7 @@ class Marks:
 
     @property
     def shown_example(self) -> str:
-        """The example; if there is none, one made up from the descriptions."""
+        """The example; if there is no example, one made up from the descriptions."""
         return self.example or "; ".join(f"<{name}>{description}</{name}>" for name, description in self.types)
 
 
@@ -57,7 +57,7 @@ class RunMarks:
     """The spans of the texts of one run.
 
     Args:
-        examples: Public texts; one of those with marks serves as the example in prompts.
+        examples: Public texts; one of the texts with marks serves as the example in prompts.
     """
 
     def __init__(self, examples: Iterable[Example] = ()) -> None:

@@ -194,7 +194,7 @@ def from_words(
     """Make a request for a text that contains random words of a vocabulary, without a label.
 
     Aug-PE+ makes its first texts in this way (DP-KPS, section 3). The prompt contains `count` words and is otherwise
-    that of `with_keyphrases`, so that the two methods differ only in the choice of words.
+    the same as in `with_keyphrases`, so that the two methods differ only in the choice of words.
     """
     in_range(1, len(vocabulary), count=count)
     sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
@@ -204,7 +204,7 @@ def from_words(
 def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
-    """Make a request for short phrases, possible subtopics of a label's texts (DPGA-TextSyn, 3.2 and appendix I)."""
+    """Make a request for short phrases that name subtopics for a label's texts (DPGA-TextSyn, 3.2 and appendix I)."""
     plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
     return replace(plain, phrases=True, structure=None, marks=None)
 

@@ -41,7 +41,7 @@ def providers(
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
-        use: Names of the models to build, all of them keys of `models` (`Llm.use`); None builds all.
+        use: Names of the models to build, all of them keys in `models` (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
         public_spans: Reads texts with spans, from which a built-in model learns to mark its own texts; there may be
@@ -54,7 +54,7 @@ def providers(
         cache: File of a reply cache that several runs may share, used instead of one in the folder.
 
     Raises:
-        ConfigError: There is no model, or there is no public text for a model that needs it.
+        ConfigError: There are no models, or there are no public texts for a model that needs them.
     """
     names = list(models) if use is None else list(use)
     if not names:

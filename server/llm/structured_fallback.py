@@ -1,7 +1,7 @@
 """Structured texts from models that write only plain text: n-gram models, and models that complete a list of examples.
 
 Such a model reads the text fields of the texts shown, and writes the text field of a new text. The other fields are
-copied from a random one of the texts shown, so that votes steer them from round to round. If no text is shown,
+copied from a random one of the texts shown, so that votes steer them from round to round. If no texts are shown,
 enumerated values, truth values and numbers between two bounds are drawn uniformly, and all other optional fields are
 left out.
 """
@@ -53,7 +53,7 @@ def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str,
 
 
 def _others(structure: Structure, shown: Sequence[Object], stream: np.random.Generator) -> Object:
-    """Choose the other fields of a text: copies from a random text that was shown; if there is none, random values."""
+    """Choose a text's other fields: copies from a random text that was shown; random values if no texts were shown."""
     if shown:
         return shown[int(stream.integers(len(shown)))]
     return dict(_drawn(structure, stream))

@@ -68,7 +68,7 @@ class AugPeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPe(AugPeSettings):
-    """The method Aug-PE; `server.settings.voting.AugPeSettings` documents its settings."""
+    """The Aug-PE method; `server.settings.voting.AugPeSettings` documents its settings."""
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
 

@@ -77,7 +77,7 @@ FLOOR = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMethod(CensusSettings):
-    """The method census; `server.settings.methods.CensusSettings` documents its settings."""
+    """The census method; `server.settings.methods.CensusSettings` documents its settings."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
 
@@ -91,7 +91,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan no query if a finished run's census is used; otherwise one, or two for several labels or sections."""
+        """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
         del membership
         census_question.check(self, task)
         return census_question.queries(self, task, target.max_records)
@@ -195,7 +195,7 @@ class CensusMethod(CensusSettings):
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return the label probabilities, (n, C), for training on (n, dim) vectors (`server.method.Labelling`)."""
+        """Return the (n, C) label probabilities for training on (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))

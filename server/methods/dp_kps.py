@@ -53,7 +53,7 @@ Example = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpKps(DpKpsSettings):
-    """The method DP-KPS; `server.settings.seeded.DpKpsSettings` documents its settings."""
+    """The DP-KPS method; `server.settings.seeded.DpKpsSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
@@ -63,7 +63,7 @@ class DpKps(DpKpsSettings):
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan the histogram, then the sketches; plan no query if the models write without phrases."""
+        """Plan the histogram, then the sketches; plan no queries if the models write without phrases."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
@@ -86,7 +86,7 @@ class DpKps(DpKpsSettings):
         return (first, *rest)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, or 0 if the models write no text."""
+        """Return N, or 0 if the models write no texts."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 

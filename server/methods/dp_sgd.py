@@ -18,7 +18,7 @@ TEXTS = "fine-tuned samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpSgd(DpSgdSettings, PartyTexts):
-    """The method DP-SGD; `server.settings.methods.DpSgdSettings` documents its settings."""
+    """The DP-SGD method; `server.settings.methods.DpSgdSettings` documents its settings."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = True

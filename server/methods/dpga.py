@@ -77,7 +77,7 @@ class DpgaMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dpga(DpgaSettings):
-    """The method DPGA-TextSyn; `server.settings.voting.DpgaSettings` documents its settings."""
+    """The DPGA-TextSyn method; `server.settings.voting.DpgaSettings` documents its settings."""
 
     texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory

@@ -54,7 +54,7 @@ class FuseGenMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGen(FuseGenSettings):
-    """The method FuseGen; `server.settings.methods.FuseGenSettings` documents its settings."""
+    """The FuseGen method; `server.settings.methods.FuseGenSettings` documents its settings."""
 
     memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
 
@@ -64,7 +64,7 @@ class FuseGen(FuseGenSettings):
         return {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Return an empty plan, since the method asks no query about private records."""
+        """Return an empty plan, since the method asks no queries about private records."""
         del target, membership
         task.check_labelled("method fusegen", "which its small models learn", "Choose method=census, wasp or aug_pe")
         if self.samples // self.rounds < len(task.labels):
@@ -81,7 +81,7 @@ class FuseGen(FuseGenSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return an empty mapping, since the method asks no query."""
+        """Return an empty mapping, since the method asks no queries."""
         del task
         return {}
 

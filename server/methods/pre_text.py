@@ -37,12 +37,12 @@ from server.settings.voting import PreTextSettings
 VOTES = "nearest votes"
 
 _MOST_SEEDS = 400
-"""Largest number of seeds chosen by default: the votes of a few hundred records cannot distinguish between more."""
+"""Maximum number of seeds chosen by default: the votes of a few hundred records cannot distinguish between more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreText(PreTextSettings):
-    """The method PrE-Text; `server.settings.voting.PreTextSettings` documents its settings."""
+    """The PrE-Text method; `server.settings.voting.PreTextSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 

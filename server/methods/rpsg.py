@@ -59,7 +59,7 @@ texts; and notes."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpsg(RpsgSettings):
-    """The method RPSG; `server.settings.seeded.RpsgSettings` documents its settings."""
+    """The RPSG method; `server.settings.seeded.RpsgSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 

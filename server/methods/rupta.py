@@ -21,7 +21,7 @@ TEXTS = "rewritten records"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rupta(RuptaSettings, PartyTexts):
-    """The method RUPTA; `server.settings.methods.RuptaSettings` documents its settings."""
+    """The RUPTA method; `server.settings.methods.RuptaSettings` documents its settings."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = False  # the label of a text is that of its record

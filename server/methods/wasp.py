@@ -72,7 +72,7 @@ class WaspMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wasp(WaspSettings):
-    """The method WASP; `server.settings.voting.WaspSettings` documents its settings."""
+    """The WASP method; `server.settings.voting.WaspSettings` documents its settings."""
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
 

@@ -47,7 +47,7 @@ class SoftLabels:
         return len(self.probabilities)
 
     def likely(self) -> NDArray[np.float64]:
-        """Return the probabilities, (n, C), with negligible ones set to 0 and each row rescaled to a sum of 1."""
+        """Return the (n, C) probabilities, with negligible ones set to 0 and each row rescaled to a sum of 1."""
         matrix = np.array(self.probabilities)
         matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
@@ -93,7 +93,7 @@ class Score:
     """Performance of a classifier on the test texts.
 
     Attributes:
-        accuracy: Fraction of test texts with the right label, 0 to 1.
+        accuracy: Fraction of test texts that are labelled correctly, 0 to 1.
         macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
         train_records: Number of training texts.
         test_records: Number of test texts.
@@ -143,12 +143,12 @@ def train_and_test(
 
 
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Return the fraction of predictions that are right, 0 to 1."""
+    """Return the fraction of predictions that are correct, 0 to 1."""
     return float((np.asarray(predicted) == np.asarray(right)).mean())
 
 
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts as 0.
+    """Return the mean F1 over the classes among the true labels, 0 to 1; a class that is never predicted counts as 0.
 
     The result equals that of scikit-learn, whose input checks are omitted here because an interval needs hundreds of
     calls.
@@ -163,7 +163,7 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 
 
 def confusion(predicted: Sequence[str], right: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return the confusion matrix, sparse: the number of texts for each right label and each predicted one."""
+    """Return the sparse confusion matrix: the number of texts for each true label and each predicted label."""
     counts = Counter(zip(right, predicted, strict=True))
     matrix: dict[str, dict[str, int]] = {label: {} for label in sorted(set(right))}
     for (label, prediction), number in sorted(counts.items()):

@@ -96,7 +96,7 @@ def train_and_predict(
 
 
 def _covariance(outputs: Tensor) -> Tensor:
-    """Return the unbiased covariance matrix, (d, d), with the divisor n - 1 as in the paper."""
+    """Return the unbiased (d, d) covariance matrix, with the divisor n - 1 as in the paper."""
     centred = outputs - outputs.mean(dim=0)
     return centred.T @ centred / (len(outputs) - 1)
 

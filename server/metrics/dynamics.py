@@ -47,7 +47,7 @@ def cross_model_dynamics(
         The dynamics, which are deterministic; variability is 0 if there is only one language model.
 
     Raises:
-        DataError: There is no text, or the arrays differ in length.
+        DataError: There are no texts, or the arrays differ in length.
     """
     if not len(vectors) == len(labels) == len(models) > 0:
         raise DataError("texts to learn from", expected="at least one, with a label and a model each", got="none")
@@ -93,7 +93,7 @@ def self_boosted_weights(
 def _beliefs(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], part: NDArray[np.bool_], epochs: int
 ) -> NDArray[np.float64]:
-    """Return each text's probability of its own label, (n,), from a model trained on `part`, averaged over epochs."""
+    """Return the (n,) probabilities of the texts' own labels from a model trained on `part`, averaged over epochs."""
     classes = np.unique(labels)
     if len(classes) < 2:
         return np.ones(len(labels))

@@ -101,7 +101,7 @@ def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
 
 
 def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the mean, (d,), of (n, d) vectors, computed in float64."""
+    """Return the (d,) mean of (n, d) vectors, computed in float64."""
     sums = [rows.sum(axis=0) for rows in blocks(vectors)]
     return np.asarray(np.sum(sums, axis=0) / len(vectors))
 

@@ -38,7 +38,7 @@ class LanguageModel:
     """A trained model, as `train` returns it, with its tokenizer.
 
     Args:
-        model: A causal language model of transformers, on its device.
+        model: A causal language model from transformers, on its device.
         tokenizer: The model's tokenizer, with a start token and an end token.
         length: Maximum number of tokens read per text, including its start and end tokens.
         batch: Texts per batch.
@@ -72,7 +72,7 @@ class LanguageModel:
                 Figures from models with different tokenizers cannot be compared.
 
         Raises:
-            DataError: There is no text.
+            DataError: There are no texts.
             ConfigError: A setting is out of range, or the checkpoint is not a model with a tokenizer.
         """
         if not texts:
@@ -99,7 +99,7 @@ class LanguageModel:
         return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return each text's mean negative log likelihood, (texts,), in nats per token (RPSG, equation 3)."""
+        """Return the (texts,) mean negative log likelihoods of the texts, in nats per token (RPSG, equation 3)."""
         losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
@@ -117,7 +117,7 @@ class LanguageModel:
         """Return (texts,) arrays of negative log likelihoods in nats, token counts, and counts of correct guesses.
 
         Raises:
-            DataError: There is no text. `nll`, `perplexity` and `accuracy` raise it too.
+            DataError: There are no texts. `nll`, `perplexity` and `accuracy` raise it too.
         """
         if not texts:
             raise DataError("texts to ask a language model about", expected="at least one", got="none")
@@ -154,7 +154,7 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """Return (batch, tokens) arrays: negative log likelihoods, token flags, right-guess flags; 0 at padding."""
+        """Return (batch, tokens) negative log likelihoods, token flags, and correct-prediction flags; 0 at padding."""
         import torch
 
         longest = max(map(len, ids))

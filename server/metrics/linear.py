@@ -37,11 +37,11 @@ class LinearClassifier:
         return cls(labels=tuple(map(str, model.classes_)), weights=weights, intercepts=intercepts)
 
     def probabilities(self, vectors: Vectors) -> NDArray[np.float64]:
-        """Return the probability of each label, (n, C), for n vectors, (n, dim)."""
+        """Return the (n, C) probabilities of the labels for (n, dim) vectors."""
         return np.asarray(softmax(vectors @ self.weights.T + self.intercepts, axis=1), dtype=np.float64)
 
     def predict(self, vectors: Vectors) -> list[str]:
-        """Return the most probable label for each of n vectors, (n, dim)."""
+        """Return the most probable label for each row of (n, dim) vectors."""
         return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]
 
 

@@ -103,7 +103,7 @@ def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[ND
 
 
 def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return squared distances, (n, m); values below the rounding error become 0, the distance of duplicates."""
+    """Return (n, m) squared distances; values below the rounding error become 0, the distance of duplicates."""
     norms = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("nd,nd->n", b, b)
     distances: NDArray[np.float32] = a @ b.T
     distances *= -2

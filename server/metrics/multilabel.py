@@ -34,7 +34,7 @@ def predict(
     weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> Marks:
-    """Predict the labels of the test texts, (test, C), by the classifiers of `DEFINITION`.
+    """Predict the (test, C) labels of the test texts with the classifiers that `DEFINITION` describes.
 
     A label that all training texts have is predicted for all test texts; a label that no training text has is predicted
     for no test text.
@@ -66,12 +66,12 @@ def predict(
 
 
 def micro_f1(predicted: Marks, right: Marks) -> float:
-    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if no label is predicted or right."""
+    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if no label is predicted or true."""
     return _f1((predicted & right).sum(), predicted.sum() + right.sum())
 
 
 def macro_f1(predicted: Marks, right: Marks) -> float:
-    """Return the mean F1 over the labels that occur in the right answers, 0 to 1."""
+    """Return the mean F1 over the labels that occur among the true labels, 0 to 1."""
     both, either = (predicted & right).sum(axis=0), predicted.sum(axis=0) + right.sum(axis=0)
     return float(np.mean([_f1(both[at], either[at]) for at in np.flatnonzero(right.any(axis=0))]))
 

@@ -30,7 +30,7 @@ def personal_information(texts: Sequence[str], language: str = "english") -> tup
         (texts,) bool, and the number of texts for each type found, ordered by the type's name.
 
     Raises:
-        DataError: There is no text.
+        DataError: There are no texts.
     """
     if not texts:
         raise DataError("texts to search", expected="at least one", got="none")

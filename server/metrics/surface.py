@@ -31,7 +31,7 @@ def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
 
 
 def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
-    """Return each text's index in `SENTIMENTS`, (texts,), by VADER's rules for English (Hutto and Gilbert 2014)."""
+    """Return each text's index in `SENTIMENTS`, by VADER's rules for English (Hutto and Gilbert 2014), (texts,)."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyser = SentimentIntensityAnalyzer()
@@ -45,7 +45,7 @@ def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
     The figure is for methods that rewrite texts (RPSG, 4.3.1).
 
     Raises:
-        DataError: There is no text, or the numbers of texts differ.
+        DataError: There are no texts, or the numbers of texts differ.
     """
     _check_not_empty(texts, rewritten)
     if len(texts) != len(rewritten):

@@ -76,11 +76,11 @@ class Tagger:
 
 
 def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = None) -> NDArray[np.int64]:
-    """Return the numbers of right spans found, of spans found, and of right spans in each text, (texts, 3).
+    """Return the numbers of correct spans found, of spans found, and of true spans in each text, (texts, 3).
 
     Args:
         found: Spans that a classifier found in each text.
-        right: The spans that each text has.
+        right: The true spans of each text.
         kind: The type of span to count; None counts all.
     """
     counts = []

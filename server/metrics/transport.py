@@ -78,7 +78,7 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
 
 
 def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return |x - y|^2 / 2 for all pairs, (n, m), by one matrix product, since `cdist` takes ten times as long."""
+    """Return |x - y|^2 / 2 for all (n, m) pairs by one matrix product, since `cdist` takes ten times as long."""
     costs = -(x @ y.T)
     costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
     costs += np.einsum("nd,nd->n", y, y) / 2

@@ -225,8 +225,8 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
     """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and number relabelled.
 
-    If there are no labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts
-    to the records.
+    If there are no labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean similarity between
+    the texts and the records.
     """
     if is_one_population(census.labels):
         return {
@@ -243,7 +243,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """Shrink numbers of records, (C,), towards their average.
+    """Shrink (C,) numbers of records towards their average.
 
     The average is taken as at least 1, and each result is at least a quarter of the average.
     """
@@ -255,7 +255,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """Return factors, (C, 1), that shrink offsets (C, k) with noise variances (C, 1), averaged over the prior."""
+    """Return (C, 1) factors that shrink (C, k) offsets with (C, 1) noise variances, averaged over the prior."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

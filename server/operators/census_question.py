@@ -4,8 +4,8 @@ A plan has one query, for class sums, with all of epsilon. With `questionnaire` 
 records with each form of text. If texts have several labels, or sections, one more query with a fraction of epsilon
 asks which labels occur together (`label_sets.py`), or in which order sections follow one another (`section_texts.py`).
 
-With the census of a finished run (setting `census`) no query is asked, so only answers that the finished run obtained
-can be used.
+With the census of a finished run (setting `census`) no queries are asked, so only answers that the finished run
+obtained can be used.
 
 The query contains a public subspace and the centres of the labels, both functions of the first round's texts and of the
 labels' descriptions (`census.py`).
@@ -60,7 +60,7 @@ def check(settings: CensusSettings, task: Task) -> None:
 
 
 def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Plan no query if a finished run's census is used; otherwise one, or two for several labels or sections."""
+    """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
     if settings.census is not None:
         return ()
     units = round(settings.count * GRID)

@@ -100,7 +100,7 @@ def harvest(
 def _orders(
     settings: CensusSettings, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools
 ) -> list[Order]:
-    """Return the orders for a round of whole texts; `counts`, (K,), is the number that each model writes."""
+    """Return the orders for a round of whole texts; `counts`, of shape (K,), has each model's number of texts."""
     labels = list(tools.task.labels)
     if tools.task.several:
         return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=settings.samples)

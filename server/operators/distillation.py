@@ -52,12 +52,12 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
 
 def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Floats:
-    """Correct probabilities for a label shift from the labels' present proportions to the given ones.
+    """Correct probabilities for a label shift from the labels' current proportions to the given proportions.
 
     Args:
         probabilities: (n, C) label probabilities.
         shares: (C,) proportions to reach, above 0.
-        weights: (n,) weights of the texts; the labels' present proportions are the weighted mean of the probabilities.
+        weights: (n,) weights of the texts; the labels' current proportions are the weighted mean of the probabilities.
     """
     there = weights @ probabilities / weights.sum()
     corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)

@@ -27,7 +27,7 @@ class Births:
     Attributes:
         tools: Task, models and experiment seed.
         genes: Labels, lengths and keywords from which prompts are drawn.
-        number: Number of the generation.
+        number: Index of the generation.
         temperature: Sampling temperature of the language models.
     """
 

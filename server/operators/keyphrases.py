@@ -98,7 +98,7 @@ class Density:
 
     @classmethod
     def of(cls, spec: SketchSpec, frequencies: Floats, phases: Floats, answer: NDArray[np.float64]) -> "Density":
-        """Return the densities that a noised answer, (labels * features,), defines."""
+        """Return the densities that a noised answer of shape (labels * features,) defines."""
         sums = answer.reshape(spec.labels, spec.features).astype(np.float32)
         if spec.paired:
             cosines, sines = np.split(sums, 2, axis=1)
@@ -110,13 +110,13 @@ class Density:
         )
 
     def at(self, points: Floats) -> Floats:
-        """Return the densities, (labels, n), at points (n, columns); missing columns count as zeros."""
+        """Return the (labels, n) densities at (n, columns) points; missing columns count as zeros."""
         angles = self.phases + self.angles(points)
         sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
         return sums / np.float32(len(self.phases))
 
     def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
-        """Return the densities under a label, (m, n), of m prefixes, each extended by each of n phrases.
+        """Return the (m, n) densities under a label of m prefixes, each extended by each of n phrases.
 
         cos(a + p) and sin(a + p) are sums of products of functions of a, the angle of the prefix, and p, the angle of
         the phrase, so one matrix product gives all extensions.
@@ -135,13 +135,13 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at position `place`."""
+        """Return the (n, 2 * rows) cosines and sines of the angles that (n, dim) phrases add at position `place`."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
     def angles(self, points: Floats) -> Floats:
-        """Return the angles, (n, rows), of points (n, columns), without phases."""
+        """Return the (n, rows) angles of (n, columns) points, without phases."""
         columns = points.shape[1]
         angles: Floats = np.float32(math.sqrt(2)) * (points @ self.frequencies[:, :columns].T)
         return angles
@@ -205,10 +205,10 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """Draw column indices, (rows, count), in proportion to each row's positive weights, or uniformly if a row has none.
+    """Draw (rows, count) column indices in proportion to each row's positive weights, or uniformly if a row has none.
 
     Returns:
-        The indices, and the number of those that were drawn uniformly.
+        The indices, and how many of them were drawn uniformly.
     """
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0

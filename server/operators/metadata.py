@@ -49,7 +49,7 @@ class Metadata:
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
     def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
-        """Return a random keyword of the label, or None if it has none."""
+        """Return a random keyword of the label, or None if the label has no keywords."""
         keywords = self.keywords.get(label)
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
@@ -75,7 +75,7 @@ def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
-    """Merge the parties' ranges, (parties, 2), into one, from the median low to the median high end; return notes too.
+    """Merge the parties' (parties, 2) ranges into one, from the median low to the median high end; return notes too.
 
     Each end comes from a separate noised search, which at a party with few records often stops too early, at any
     length. This affects the extremes over all parties, but hardly the medians; the same holds for one dishonest party.

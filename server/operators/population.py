@@ -28,7 +28,7 @@ _LEAST = 1e-9
 
 
 def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
-    """Return the probability, (n, C), that each text under a label belongs to that label's records; 0 for other labels.
+    """Return the (n, C) probability that each text under a label belongs to that label's records; 0 for other labels.
 
     Args:
         vectors: (n, dim) texts.

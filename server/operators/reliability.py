@@ -1,7 +1,7 @@
 """Requested labels as evidence: how often texts have the label that was requested of their model.
 
 The means of a census assign a label to each text. Let A be the proportion of a model's texts whose assigned label is
-the requested one, t the proportion of texts to which the means assign the right label, and r the proportion of the
+the requested one, t the proportion of texts to which the means assign the correct label, and r the proportion of the
 model's texts that really have the requested label. If the errors of the means are independent of the model, A is the
 product t r, so that r is A/t. And t can be computed from released numbers and public texts: points are drawn about the
 estimated means, with the scatter of the texts that are assigned the same label, and classified by means to which the
@@ -49,7 +49,7 @@ class Written:
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
-    """Estimate the proportion of each model's texts with the requested label, (K,), from 1 / C (guessing) to 0.95.
+    """Estimate the (K,) proportions of each model's texts with the requested label, from 1 / C (guessing) to 0.95.
 
     Args:
         census: The released numbers.
@@ -66,7 +66,7 @@ def reliabilities(census: Census, estimated: Estimates, texts: Written, model_co
 
 
 def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *, sharpness: float) -> Floats:
-    """Multiply label probabilities, (n, C), by those that the requested labels imply, for texts of trusted models.
+    """Multiply (n, C) label probabilities by those that the requested labels imply, for texts of trusted models.
 
     Args:
         probabilities: (n, C).
@@ -82,7 +82,7 @@ def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *,
 
 
 def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
-    """Return the proportion of points drawn about the estimated means that the means, noised again, classify right."""
+    """Return the fraction of points drawn about the estimated means that these, noised again, classify correctly."""
     generator, space = np.random.default_rng(0), census.subspace
     scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
     sizes = np.maximum(census.counts, 1.0)[:, None]

@@ -23,7 +23,7 @@ def make_report(
     """Make the method's part of a round's report.
 
     Args:
-        number: Number of the round.
+        number: Round number.
         models: Names of the language models.
         requested: Number of candidates requested from each model.
         generated: New candidates.

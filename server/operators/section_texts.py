@@ -138,7 +138,7 @@ def generate(
         known: The chain, as `asked` returned it.
         write: Makes the requests.
         tools: Tools of the run.
-        round_number: Number of the round, for candidates and random streams.
+        round_number: Round number, for candidates and random streams.
         shown: Maximum number of words of the text so far to show in a request.
 
     Raises:

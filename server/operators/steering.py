@@ -49,11 +49,11 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
 
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
-    """Return the relative number of the next round's texts that each label needs, (C,), above 0.
+    """Return the (C,) relative numbers of the next round's texts that the labels need, above 0.
 
     The target for a label is the average of two numbers of texts: an equal part of all texts, including those to come,
     and the label's estimated proportion of all these texts. The label needs the difference between this target and its
-    present number of texts, counted by most probable label, but at least a quarter of an equal part of the coming
+    current number of texts, counted by most probable label, but at least a quarter of an equal part of the coming
     texts.
 
     Args:
@@ -68,7 +68,7 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
 
 
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
-    """Return the models' weights, (K,), which sum to 1: the squared mean posterior of the requested labels, normalised.
+    """Return the models' (K,) weights, which sum to 1: the squared mean posterior of the requested labels, normalised.
 
     A model without texts gets the mean over all models.
     """
@@ -104,7 +104,7 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """Return text weights, (n,), mean 1, that give the labels these proportions, as nearly as `floor` allows.
+    """Return (n,) text weights with mean 1 that give the labels these proportions, as nearly as `floor` allows.
 
     The weight of a label is its proportion in `shares` divided by its proportion of the texts. If the effective sample
     is below `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches `floor`;

@@ -81,7 +81,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the cosines, (n - place - 1,), of `place` to all later candidates; `remaining` marks those left."""
+        """Return the (n - place - 1,) cosines of `place` to all later candidates; `remaining` marks those left."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]

@@ -21,7 +21,7 @@ from server.method import Tools
 from server.settings.voting import Variation
 
 SHORTEST = 3
-"""Smallest number of words requested of a variation, however short its parent is."""
+"""Minimum number of words requested of a variation, however short its parent is."""
 
 Ahead = Mapping[str, Sequence[str]]
 """Variations of each candidate, keyed by the candidate's text; empty if its model wrote none."""

@@ -21,7 +21,7 @@ PORT = 8471
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `page`."""
+    """Add the `page` command."""
     parser = add_command(
         commands,
         "page",

@@ -156,7 +156,7 @@ def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
 
 
 def explained(draft: Draft) -> dict[str, str]:
-    """Return a sentence on each field of `SETTINGS` but the method, for the draft's method or, if none, the first."""
+    """Return a sentence on each field of `SETTINGS` except the method, for the draft's method or else the first."""
     method = MADE.get(draft.fields["method"], METHODS[0])
     sentences = {}
     for field, setting in SETTINGS.items():

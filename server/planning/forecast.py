@@ -32,7 +32,7 @@ def rehearse(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Forecast]:
-    """Rehearse a run; the arguments are those of `forecast`.
+    """Rehearse a run; the arguments are the same as for `forecast`.
 
     Returns:
         Expected use of each model if no text is lost, keyed by model.

@@ -1,4 +1,4 @@
-"""The guarantee of a plan, its assumptions, and the part of it that has been spent: `privacy.json`."""
+"""The guarantee of a plan, its assumptions, and how much of its budget has been spent: `privacy.json`."""
 
 import math
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """Return the content of `privacy.json`: the plan's guarantee, its assumptions and limits, and the part spent.
+    """Return the content of `privacy.json`: the plan's guarantee, its assumptions and limits, and how much is spent.
 
     Texts made only from an earlier run's released numbers have the guarantee of those numbers.
     """

@@ -20,8 +20,8 @@ class Bar(Document):
     Attributes:
         name: What the figure describes, in words.
         value: The figure.
-        interval: Its 95 % interval; None if there is none.
-        colour: Number of the bar's colour, from 0 to 7.
+        interval: Its 95 % interval; None if the figure has no interval.
+        colour: Index of the bar's colour, from 0 to 7.
         simulation_only: Whether it was computed from private records.
     """
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from server.documents.files import Document
 
 MOST = 10
-"""Largest number of labels for which the page shows a matrix, and number of confusions that it lists in place of a
+"""Maximum number of labels for which the page shows a matrix, and number of confusions that it lists in place of a
 larger matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confused(Document):
-    """Test texts of one label to which the classifier gives another label.
+    """Test texts of one label for which the classifier predicts another label.
 
     Attributes:
-        label: The right label.
-        predicted: The label that the classifier gives.
+        label: The true label.
+        predicted: The label that the classifier predicts.
         texts: Number of these test texts.
-        tested: Number of all test texts of the right label.
+        tested: Number of all test texts with the true label.
     """
 
     label: str
@@ -30,13 +30,13 @@ class Confused(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion(Document):
-    """Right and predicted labels of the test texts.
+    """True and predicted labels of the test texts.
 
     Attributes:
         trained_on: Number of the synthetic texts that the classifier was trained on; None if unknown.
         labels: The labels of rows and columns; empty if there are more than `MOST` labels, or if nothing was measured.
         letters: A letter for each label, for the head of its column.
-        counts: (labels, labels) number of test texts for each right label and each predicted one.
+        counts: (labels, labels) number of test texts for each true label and each predicted label.
         most: The most frequent confusions, at most `MOST`, the most frequent first.
     """
 
@@ -53,7 +53,7 @@ def confusion(
     """Return a matrix of `metrics.json` as the page shows it.
 
     Args:
-        matrix: Number of test texts for each right label and each predicted one, without zeros.
+        matrix: Number of test texts for each true label and each predicted label, without zeros.
         order: Labels in the order of the page; labels that are missing here follow.
         trained_on: See `Confusion`.
     """

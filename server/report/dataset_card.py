@@ -95,7 +95,7 @@ class Card:
         guarantee: The guarantee in words.
         delta: δ.
         unit: The unit that the guarantee protects, "sample" or "user".
-        max_records: Largest number of records of one unit that count.
+        max_records: Maximum number of records of one unit that count.
         relation: Difference of the data sets that the guarantee makes hard to tell apart.
         mechanism: The mechanisms in words.
         plan: Hex digest of the plan, by which hospitals recognise the run.

@@ -21,7 +21,7 @@ _SHAPES = (
 class Cloud:
     """Points of one source and label, as one path; `source` 0 is drawn with filled shapes, 1 with outlines.
 
-    `kind` is the number of the shape, which depends on the label, as the colour does.
+    `kind` is the index of the shape. Like the colour, the shape depends on the label.
     """
 
     source: int

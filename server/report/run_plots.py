@@ -11,7 +11,7 @@ from server.report.facts import Facts, Places
 from server.report.vote_distributions import Votes
 
 MOST_POINTS = 2000
-"""Largest number of points of one source on the map; more points would overlap."""
+"""Maximum number of points of one source on the map; more points would overlap."""
 
 _FIGURES = {
     "weights": (
@@ -58,7 +58,7 @@ _FIGURES = {
 """Title and note of known figures of a round; any other number is plotted under its own name."""
 
 _BOOKKEEPING = {"population", "metadata"}
-"""Figures of a method that are not plotted."""
+"""Figures from a method that are not plotted."""
 
 
 def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:

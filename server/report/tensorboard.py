@@ -31,7 +31,7 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
     Args:
         kind: "tensorboard", or None, which does nothing.
         run: The run folder.
-        step: Number of the step. Figures that earlier attempts wrote for this step and for later steps are replaced.
+        step: Index of the step. Figures that earlier attempts wrote for this step and for later steps are replaced.
         document: The document whose numbers are added; nested names are joined by slashes.
     """
     if kind is None:

@@ -57,7 +57,7 @@ MOST_LOST = 0.5
 _DROPPED = ("echoes", "copies", "duplicates")
 """Rules of `server/llm/clean.py` that drop a text."""
 _NAMED = 3
-"""Largest number of labels that a sentence names."""
+"""Maximum number of labels that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ register()
 
 
 def composed(overrides: Sequence[str], config_name: str = "simulation") -> Settings:
-    """Compose settings with overrides; check them, make their paths absolute, and give the run an identity.
+    """Compose settings with overrides; check them, make their paths absolute, and give the run an ID.
 
     Raises:
         ConfigError: A setting is misspelt or missing, or its value is of the wrong type or out of bounds.

@@ -76,7 +76,7 @@ class EvaluationSettings:
             query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
-        shadows: Number of shadow models for the attack LIRA.
+        shadows: Number of shadow models for the LIRA attack.
         seeds: Number of times a randomised model is trained, for an interval over these trainings; with 1, the interval
             is over the test texts.
         embedding: Encoder used only by the small model; None uses the run's encoder. The encoder may be an endpoint

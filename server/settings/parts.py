@@ -37,7 +37,7 @@ class Parts:
         method: The method to run.
         plan: The agreed privacy plan.
         roster: The parties' identities, if the plan contains their digest.
-        encoder: The encoder, which the parties use as well.
+        encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
         cleaner: Rules that clean the models' texts.
         spending: Record of payments for remote models.

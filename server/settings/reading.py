@@ -33,7 +33,7 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Return typed settings from a mapping. The settings of a simulation are recognised by their engine.
 
-    A run without an identity is given one. Missing settings get their defaults.
+    A run without an ID gets a new ID. Missing settings get their defaults.
 
     Raises:
         ConfigError: A setting is misspelt, or its value is of the wrong type or out of bounds.

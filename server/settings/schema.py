@@ -59,7 +59,7 @@ class Hospital:
 
     Attributes:
         name: The party's name in the roster.
-        node: Number of its Flower node, an unsigned 64-bit integer.
+        node: ID of its Flower node, an unsigned 64-bit integer.
     """
 
     name: str
@@ -130,7 +130,7 @@ class SimulatedFederation(Federation):
         canary_form: "subject": one sentence for all canaries; "beginning": half of a held-out text with an unlikely
             ending.
         canary_times: Number of copies of an added canary among the records, at least 1.
-        style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
+        style_site: Index of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             these words. None if there is no such party.
     """
 
@@ -163,7 +163,7 @@ class Secagg:
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
         threshold: Number of parties needed to recover a lost mask key on the full graph, at least 1; if None, the
             smallest safe number.
-        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; with more parties, it
+        full_graph_up_to: Maximum number of parties for which the graph is complete, at least 1; with more parties, it
             is sparse and random.
         corrupt: Fraction of the parties, rounded up, assumed to share all they receive with the coordinator, in [0, 1].
         dropped: Fraction of the parties assumed to drop out of a sparse graph, in [0, 1].
@@ -261,14 +261,14 @@ class Settings:
     """All settings of a coordinator's run.
 
     Attributes:
-        run: Identity of the run, unique among all runs of these parties; random by default.
+        run: ID of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts; it is part of the plan and is shown to the hospitals before they approve it.
         recipient: Recipient of the texts; it is part of the plan and is shown to the hospitals, too.
         embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run" stores them in the run
             folder, and None does not store them.
         reply_cache: File that stores the models' replies, which runs may share; None stores them in the run folder.
         experiment_seed: Seed for prompts, sampling and built-in models, at least 0; never used for noise or keys.
-        tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the extra `tracking`.
+        tracking: "tensorboard" writes the figures of each round to RUN/tensorboard, which needs the `tracking` extra.
         method: Settings of the method.
         task: Settings of the task.
         llm: Settings of the language models.

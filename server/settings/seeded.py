@@ -45,7 +45,7 @@ class DpKpsSettings(PromptingSettings):
             phrases. They do not belong to the parties, are not protected, and must not be test texts. None if there are
             no such texts.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts contain the label and no
-            phrases, and no query is asked.
+            phrases, and no queries are asked.
         rounds: Always 1, since no later round would ask a query.
         texts_per_request: Number of texts that one prompt requests with "only_llm"; otherwise each sequence has one
             prompt and one text.

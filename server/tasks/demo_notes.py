@@ -87,7 +87,7 @@ def test_spans(
     language: str = "english",  # noqa: PT028 — no test
     diagnoses: int = 1,  # noqa: PT028
 ) -> list[Example]:
-    """Return the notes of `test_notes` with their spans."""
+    """Return the notes from `test_notes` with their spans."""
     return [note for note, _ in _test_notes(count, experiment_seed, 3, language, diagnoses)]
 
 

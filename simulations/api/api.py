@@ -151,7 +151,7 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Return the queries and the cost of a run with these arguments, without reading any private record.
+    """Return the queries and the cost of a run with these arguments, without reading any private records.
 
     The content is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal,
     the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and the signal

@@ -57,7 +57,7 @@ class Result:
             run with texts that disclose private records, or that could not be tested for that.
         texts: The synthetic texts, with the columns text, label, model, round (from 1; 0 before any vote) and weight.
             Methods that estimate labels add the column `probabilities.LABEL` for each label; a task with types of spans
-            adds `spans`, a list of mappings, and one with sections has `sections` in place of labels.
+            adds `spans`, a list of mappings, and a task with sections has `sections` in place of labels.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, and what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.

@@ -2,9 +2,9 @@
 
 This baseline shows the benefit of exemplars without any protection: the results of methods that choose synthetic
 exemplars by private votes are expected between this baseline and a run without votes. A prompt contains as many records
-as a prompt of WASP contains texts. With `method.texts=false` no text is written, and the small model is trained on the
-exemplars alone. The baseline exists only in a simulation (`simulations/baselines/unprotected.py`), and only language
-models on this machine see the records.
+as a prompt of WASP contains texts. With `method.texts=false` no texts are written, and the small model is trained on
+the exemplars alone. The baseline exists only in a simulation (`simulations/baselines/unprotected.py`), and only
+language models on this machine see the records.
 """
 
 import time

@@ -57,12 +57,12 @@ def write(
     """Write the run folder and its report.
 
     Args:
-        settings: Settings of the run; the name of the method is that of the baseline.
+        settings: Settings of the run; the name of the method is the baseline's name.
         folder: The run folder.
         task: Description of the texts.
         state: The run's texts and rounds, if any.
         metrics: Content of `metrics.json`.
-        statement: Sentence about the lack of protection, the first one of `privacy.json`.
+        statement: Sentence about the lack of protection, the first sentence in `privacy.json`.
         not_covered: The first item of `not_covered` in `privacy.json`, which lists what the guarantee leaves open.
         started: `time.monotonic()` at the start of the run.
     """

@@ -26,7 +26,7 @@ _ALONE = "(simulation only)"
 _MOST_SHARED = 0.1
 """Largest fraction of the private texts that may also be public texts; above it the run is refused."""
 _SHOWN = 5
-"""Largest number of labels that are named in a warning."""
+"""Maximum number of labels that are named in a warning."""
 
 
 def check(settings: SimulationSettings) -> None:

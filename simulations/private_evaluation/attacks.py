@@ -53,7 +53,7 @@ class Likelihood(Protocol):
     """A model that assigns likelihoods to texts, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return each text's mean negative log likelihood per token, (texts,), in nats."""
+        """Return the (texts,) mean negative log likelihoods of the texts per token, in nats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def attacks(
     seed: int = 0,
     training: Training = FROM_SCRATCH,
 ) -> dict[str, Attack]:
-    """Run the attacks PPL, REFER and LIRA on the synthetic texts.
+    """Run the PPL, REFER and LIRA attacks on the synthetic texts.
 
     Args:
         synthetic: Training texts of the attacked model; at least one.
@@ -139,7 +139,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """Run the attacks PPL, REFER and LIRA with trained models."""
+    """Run the PPL, REFER and LIRA attacks with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {
@@ -164,7 +164,7 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
         likely. In a tie the canary counts as the less likely candidate. The mean is about 1.44 if nothing was learned.
 
     Raises:
-        DataError: There is no alternative.
+        DataError: There are no alternatives.
     """
     if not alternatives:
         raise DataError("canary", expected="at least one alternative of the same form", got="none")

@@ -2,7 +2,7 @@
 
 All canaries have the same form; each has a random code and a unique subject. A text can contain the code only because
 of that record. No other record is about the subject, so the votes and coordinates of the canary differ from those of
-all other records, even for methods that show no record to a language model. A coin toss decides whether each canary is
+all other records, even for methods that show no records to a language model. A coin toss decides whether each canary is
 inserted; a membership attack compares the inserted canaries with those left out.
 
 Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end

@@ -3,7 +3,7 @@
 A coin toss decided whether each canary was inserted; the attacker knows everything but the results of these tosses. The
 score of a canary has two terms. The first is 1 if the canary's code is in a released text. The second measures how
 close the released texts of the canary's label are to the canary: the mean cosine to the `NEAREST` nearest of them,
-minus the mean cosine to the same number of reference texts (`change.py`). Even methods that show no record to a model
+minus the mean cosine to the same number of reference texts (`change.py`). Even methods that show no records to a model
 can affect the second term, since a canary votes for texts near to it.
 
 A lower bound on ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
@@ -30,7 +30,7 @@ from simulations.private_evaluation.change import Labelled
 NEAREST = 4
 FALSE_POSITIVES = {"tpr": 0.05, "tpr_1": 0.01}
 FEWEST = 8
-"""Smallest number of canaries; with it, the attacker makes two guesses of each kind."""
+"""Minimum number of canaries; with it, the attacker makes two guesses of each kind."""
 
 DEFINITION = (
     "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "

@@ -1,4 +1,4 @@
-"""Change of a run's texts, which is the evidence for attacks on methods that show no record to a model.
+"""Change of a run's texts, which is the evidence for attacks on methods that show no records to a model.
 
 The private answers of a run influence only its later texts. The first round's texts show how its language models write
 without this influence, so an attacker compares the later texts with them. A method with one round has no texts without

@@ -27,7 +27,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Largest number of records on the map; if there are more, a regular sample is shown."""
+"""Maximum number of records on the map; if there are more, a regular sample is shown."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
@@ -67,7 +67,7 @@ def real_private(
 
 
 def _several_labels(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return the figures of a model trained on records with several labels each; empty if there are no test texts."""
+    """Return the metrics for a model trained on records with several labels each; empty if there are no test texts."""
     if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
         return {}
     about = {"definition": multilabel.DEFINITION, "trained_on": len(measured.private), "simulation_only": True}

@@ -30,9 +30,9 @@ from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled, before_and_after
 
 FEWEST = 20
-"""Smallest number of members, of others, and of reference texts for a membership attack."""
+"""Minimum number of members, of others, and of reference texts for a membership attack."""
 EXPOSED = 20
-"""Largest number of canaries for which the exposure is measured, since each canary needs the likelihoods of all its
+"""Maximum number of canaries for which the exposure is measured, since each canary needs the likelihoods of all its
 alternatives."""
 
 
@@ -45,7 +45,7 @@ class MeasuredWithRecords(Measured):
         sites: Index of the party of each record.
         canaries: All canaries; the inserted canaries are among the records.
         canary_times: Number of times that an inserted canary is among the records.
-        style_site: Index of the party whose records have a planted style; None if there is none.
+        style_site: Index of the party whose records have a planted style; None if there is no such party.
         epsilon: Epsilon of the run's guarantee; infinite if there is no guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.
@@ -94,7 +94,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """Return figures for the small model, trained on as many private records as there are texts.
+    """Return metrics for the small model, trained on as many private records as there are texts.
 
     If there are fewer records than texts, the model is trained on all records.
     """

@@ -12,9 +12,9 @@ run without votes.
 
 Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
 cosine between a label's change and the hospital's direction, the mean difference of its known records from their
-label's mean. The figure is the proportion of labels for which the right hospital comes first: the one with the most
+label's mean. The figure is the proportion of labels for which the correct hospital comes first: the one with the most
 records of the label, or the one with a planted style. With L labels, changes that are unrelated to the hospitals put
-the right hospital first for about 1 label.
+the correct hospital first for about 1 label.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ DEFINITION = (
 """Definition of the figures, shown in reports."""
 
 FEWEST = 20
-"""Smallest number of records."""
+"""Minimum number of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def of_records(
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) number of each record's hospital.
+        sites: (records,) index of each record's hospital.
         released: The released texts.
         experiment_seed: Seed from which the halves are drawn.
 
@@ -104,11 +104,11 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """Return, for each label with texts before and after, the number of the hospital to which its change points.
+    """Return, for each label with texts before and after, the index of the hospital to which its change points.
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) number of each record's hospital.
+        sites: (records,) index of each record's hospital.
         before: Reference texts.
         after: Texts that the private answers may have influenced.
         experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
@@ -144,10 +144,10 @@ def figures(
 
     Args:
         attribution: Whether records were attributed to their hospitals.
-        pointed: Number of the hospital to which the change of each label points, keyed by label.
+        pointed: Index of the hospital to which the change of each label points, keyed by label.
         private: The records of all hospitals.
-        sites: (records,) number of each record's hospital.
-        style_site: Number of the hospital with a planted style; None if there is none.
+        sites: (records,) index of each record's hospital.
+        style_site: Index of the hospital with a planted style; None if there is no such hospital.
     """
     rows, labels = len(sites), len(pointed)
     alone, together = attribution.known_records, attribution.with_texts

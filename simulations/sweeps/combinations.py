@@ -93,7 +93,7 @@ def again(sweep: Path) -> list[str]:
 
 
 def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the arguments that specify the folder of the user's own configurations; empty if there is none."""
+    """Return the arguments that specify the user's own folder of configurations; empty without such a folder."""
     given = [source["path"] for source in sources if source["provider"] == "command-line"]
     return [part for path in given for part in ("--config-dir", path)]
 
@@ -115,7 +115,7 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with these."""
+    """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))

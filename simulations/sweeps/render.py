@@ -28,7 +28,7 @@ def write_table(folder: Path) -> Table:
     """Print a sweep's table, and write it as `table.md`, `table.json` and the page `report.html`; return the table.
 
     Raises:
-        CheckpointError: The folder contains no run.
+        CheckpointError: The folder contains no runs.
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")

@@ -54,7 +54,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
     columns are those of `read_run`; for a failed run their values are missing.
 
     Raises:
-        CheckpointError: The folder contains no run.
+        CheckpointError: The folder contains no runs.
     """
     configs = {path.parent: values(path) for path in sweep.glob("*/config.yaml")}
     if not configs:

@@ -126,7 +126,7 @@ def read_table(folder: Path) -> Table:
     """Return the table of a sweep, read from its run folders.
 
     Raises:
-        CheckpointError: The folder contains no run.
+        CheckpointError: The folder contains no runs.
     """
     runs = runs_of(folder)
     rounds = rounds_of(folder, runs[runs["error"].isna()])

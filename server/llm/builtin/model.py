@@ -61,7 +61,7 @@ class BuiltinModel:
         experiment_seed: Determines the texts that it has read and, with a request's own seed, its random draws.
 
     Raises:
-        ProviderError: There is no public text to read.
+        ProviderError: There are no public texts to read.
     """
 
     remote = False

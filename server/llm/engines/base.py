@@ -16,7 +16,7 @@ class Job:
         ids: Token ids of the prompt.
         seed: Seed of the draws; below 2^63.
         count: Number of continuations.
-        max_new_tokens: Largest number of tokens of each continuation.
+        max_new_tokens: Maximum number of tokens of each continuation.
         temperature: Temperature of the sampling; below `GREEDY` the most probable token is chosen.
         top_p: Total probability of the most probable tokens, from which each token is sampled.
         stop: Text that ends a continuation, in addition to the model's end token; empty for none.

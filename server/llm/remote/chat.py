@@ -25,7 +25,7 @@ class RemoteSettings:
         base_url: Alternative address with the same protocol, such as a company's gateway; None uses the provider's own.
         timeout: Seconds to wait for one answer.
         key_variable: Environment variable with the key; None for a server without keys.
-        concurrency: Largest number of concurrent requests.
+        concurrency: Maximum number of concurrent requests.
         requests_per_minute: The account's limit, spread evenly over time; None for no limit.
         tokens_per_minute: The account's limit on tokens read and written, spread evenly over time; None for no limit.
         retries: Number of further attempts at a request that failed temporarily.

@@ -194,8 +194,8 @@ class RateLimiter:
     as long (1.9 times if 32 requests share a limit of 10 per second).
 
     Args:
-        requests_per_minute: Largest number of requests; None for no limit.
-        tokens_per_minute: Largest number of tokens read and written; None for no limit.
+        requests_per_minute: Maximum number of requests; None for no limit.
+        tokens_per_minute: Maximum number of tokens read and written; None for no limit.
         clock: Source of time.
     """
 

@@ -32,7 +32,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
     """Estimate input tokens, one per four characters, and output tokens, 1.4 per word.
 
     The length of a text is the requested number of words. If none is requested, it is the mean length of the texts
-    shown; if no text is shown, it is 60 words (3 for a phrase).
+    shown; if no texts are shown, it is 60 words (3 for a phrase).
     """
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source

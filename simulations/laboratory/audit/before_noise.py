@@ -57,7 +57,7 @@ class Replay:
         self._drawn = 0
 
     def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
-        """Return the contribution, (rows, length), of a party with these records, before noise is added.
+        """Return the (rows, length) contribution of a party with these records, before noise is added.
 
         Args:
             private: The records.
@@ -134,7 +134,7 @@ class Replay:
 
 
 class _Silent:
-    """A trained model that writes no text. A replay needs no text, as only the model's weights depend on records."""
+    """A trained model that writes no texts. A replay needs no texts, as only the model's weights depend on records."""
 
     def write(self, *_: object, **__: object) -> list[str]:
         return []
@@ -175,7 +175,7 @@ def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
 
 
 def _bound(ours: Any, real: Any) -> Any:
-    """Return a replacement of the method `real` that calls `ours` with `real` as its first argument."""
+    """Return a replacement of the `real` method that calls `ours` with `real` as its first argument."""
 
     def method(tuner: Any, *arguments: Any, **how: Any) -> Any:
         return ours(real, tuner, *arguments, **how)

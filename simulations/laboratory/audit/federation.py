@@ -36,7 +36,7 @@ AXES = 32
 
 
 class Axes(Encoder):
-    """An encoder for orthogonal canaries: each text is the number of an axis; "7" becomes the unit vector e_7."""
+    """An encoder for orthogonal canaries: each text is the index of an axis; "7" becomes the unit vector e_7."""
 
     def __init__(self) -> None:
         """Create an encoder that loads no model."""

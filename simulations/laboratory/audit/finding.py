@@ -18,7 +18,7 @@ class Finding:
     Attributes:
         check: Name of the check.
         figure: Measured value.
-        limit: Expected value.
+        limit: Required value.
         passed: Whether the check passed.
         unseen: Possible faults, each with the probability that the check would not notice it; may be empty.
     """

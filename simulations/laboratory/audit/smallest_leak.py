@@ -42,7 +42,7 @@ CHANGED = 0.15
 EPSILON, DELTA = 1.0, 1e-5
 SPLITS = 250
 GUARANTEES = 5
-"""Largest number of runs in which the guarantee is tested, since the test takes long with a large number of copies."""
+"""Maximum number of runs in which the guarantee is tested, since the test takes long with a large number of copies."""
 _SIDE = 450
 """Number of training records, and of control records."""
 _BANK = 20_000
@@ -76,7 +76,7 @@ class Run:
     Args:
         corpus: Records and independent texts.
         texts: M, number of independent texts.
-        number: Number of the run, which seeds its random choices.
+        number: Index of the run, which seeds its random choices.
     """
 
     def __init__(self, corpus: Corpus, texts: int, number: int) -> None:

@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCost:
-    """CPU milliseconds for each step of a round.
+    """CPU time, in milliseconds, for each step of a round.
 
     Attributes:
         mask: Time that the fastest party takes to mask its vector.
@@ -57,8 +57,8 @@ class BenchmarkFederation:
     """All parties of a group and their coordinator, set up for `rounds` rounds.
 
     Attributes:
-        party_ms: CPU milliseconds of the set-up for the fastest party.
-        coordinator_ms: CPU milliseconds of the set-up for the coordinator.
+        party_ms: CPU time of the set-up for the fastest party, in milliseconds.
+        coordinator_ms: CPU time of the set-up for the coordinator, in milliseconds.
     """
 
     def __init__(self, group: Group, rounds: int) -> None:

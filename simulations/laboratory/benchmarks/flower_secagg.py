@@ -36,7 +36,7 @@ _WEIGHT = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowerCost:
-    """CPU milliseconds for the steps of a round.
+    """CPU time, in milliseconds, for the steps of a round.
 
     Attributes:
         mask: Time that the fastest party takes to mask its vector.
@@ -52,11 +52,12 @@ class FlowerParties:
 
     Args:
         parties: Number of parties.
-        shares: Number of holders of each party's shares, including that party; an odd number, or that of all parties.
+        shares: Number of holders of each party's shares, including that party; an odd number, or the number of all
+            parties.
         threshold: Number of shares that recover a secret.
 
     Attributes:
-        share_ms: CPU milliseconds that the fastest party takes to set up and share its keys.
+        share_ms: CPU time, in milliseconds, that the fastest party takes to set up and share its keys.
     """
 
     def __init__(self, parties: int, shares: int, threshold: int) -> None:
@@ -125,7 +126,7 @@ class FlowerParties:
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """Return the unmasked mean of the vectors, and the CPU milliseconds that the coordinator takes to unmask it."""
+        """Return the unmasked mean of the vectors, and the CPU time, in milliseconds, to unmask it."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:

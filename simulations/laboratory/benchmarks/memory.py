@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.memory [--records 1000]
 
 One coordinator and one hospital are set up and started on this machine with the commands that an operator uses; the
-records are notes from the demo, and the encoder is that of hashed n-grams. Once the node is online, the memory of each
-process is read (RSS, which counts shared memory for each process). The goals are for a machine on which Python with
-numpy takes 27 MB: 300 MB for the party service, 1 GiB for all processes of the coordinator.
+records are notes from the demo, and the encoder hashes n-grams. Once the node is online, the memory of each process is
+read (RSS, which counts shared memory for each process). The goals are for a machine on which Python with numpy takes 27
+MB: 300 MB for the party service, 1 GiB for all processes of the coordinator.
 """
 
 import argparse

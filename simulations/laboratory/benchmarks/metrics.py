@@ -24,7 +24,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each metric and one for all metrics; return the times relative to that of a matrix product."""
+    """Print a line for each metric and one for all metrics; return the times relative to a matrix product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Return the wall-clock and CPU seconds of the call, and the peak memory of this process so far, in MiB."""
+    """Return the call's wall-clock and CPU time, in seconds, and the peak memory of this process so far, in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     compute()
     seconds = time.perf_counter() - wall, time.process_time() - cpu
@@ -65,7 +65,7 @@ def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
 
 
 def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dim), around forty centres, with a decaying spectrum like that of embeddings."""
+    """Return (rows, dim) unit vectors around forty centres, with a decaying spectrum like that of embeddings."""
     centres = np.random.default_rng(0).normal(size=(_CENTRES, dim))
     rng = np.random.default_rng(seed)
     spectrum = 1.5 * np.exp(-np.arange(dim) / 100)

@@ -39,7 +39,7 @@ _BATCH = 16  # prompts that transformers computes together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Numbers of tokens that were read and written, and the CPU seconds for them."""
+    """Numbers of tokens that were read and written, and the CPU time they took, in seconds."""
 
     read: int
     written: int
@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """Sample a batch; return the numbers of tokens, including end-of-text tokens, and the CPU seconds."""
+    """Sample a batch; return the numbers of tokens, including end-of-text tokens, and the CPU time in seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]

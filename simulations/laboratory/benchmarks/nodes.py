@@ -39,8 +39,8 @@ class Stretch:
         rate: Bytes per second of the line; None for no limit.
         phase: Duration of a phase, in seconds.
         bytes: Bytes per node and phase, in the busier direction.
-        coordinator: CPU seconds of all processes of the coordinator per phase.
-        hospital: CPU seconds of a hospital's processes per phase.
+        coordinator: CPU time, in seconds, of all processes of the coordinator per phase.
+        hospital: CPU time, in seconds, of a hospital's processes per phase.
     """
 
     delay: float

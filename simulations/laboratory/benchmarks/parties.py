@@ -97,9 +97,9 @@ class Cost:
 
     Attributes:
         wall: Wall-clock seconds.
-        cpu: CPU seconds of the process.
-        parts: CPU seconds of all parties, keyed by type of reply; `elsewhere` is the CPU time spent outside the
-            parties.
+        cpu: CPU time of the process, in seconds.
+        parts: CPU time of all parties, in seconds, keyed by type of reply; `elsewhere` is the CPU time spent outside
+            the parties.
         kilobytes: Bytes that a party sends and receives, in thousands.
         question: Bytes of the question, with its arrays, in thousands; a part of `kilobytes`.
         mebibytes: Peak memory of the process so far.
@@ -225,7 +225,7 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
 
 
 class _TimedParty:
-    """A party with a count of its CPU seconds."""
+    """A party with a record of its CPU time, in seconds."""
 
     def __init__(self, service: PartyService) -> None:
         self._service = service
@@ -239,7 +239,7 @@ class _TimedParty:
 
 
 class _TimedNetwork:
-    """A network that adds up the parties' CPU seconds after each exchange, by type of reply."""
+    """A network that adds up the parties' CPU time, in seconds, after each exchange, by type of reply."""
 
     def __init__(self, network: Network, parties: Collection[_TimedParty], seconds: dict[str, float]) -> None:
         self._network, self._parties, self._seconds = network, parties, seconds

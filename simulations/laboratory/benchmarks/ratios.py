@@ -15,7 +15,7 @@ OPTION = "--ratios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """One figure of a benchmark: a quantity divided by another one.
+    """One figure of a benchmark: a quantity divided by another quantity.
 
     Attributes:
         name: Name of the measured quantity.

@@ -125,7 +125,7 @@ def _bare(url: str, options: argparse.Namespace) -> Callable[[], None]:
 
 
 def _timed(action: Callable[[], None]) -> tuple[float, float]:
-    """Return the wall-clock and CPU seconds that the action takes."""
+    """Return the wall-clock time and CPU time, in seconds, that the action takes."""
     wall, cpu = time.perf_counter(), time.process_time()
     action()
     return time.perf_counter() - wall, time.process_time() - cpu

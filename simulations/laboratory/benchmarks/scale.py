@@ -94,7 +94,7 @@ def _of_texts(part: str, sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
-    """Return the CPU milliseconds and the peak bytes for a part, both per text; also print the line."""
+    """Return the CPU time in milliseconds and the peak bytes for a part, both per text; also print the line."""
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
@@ -113,7 +113,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """Return the CPU milliseconds to open a ledger (per run), for one answer, and to compute epsilon (per run)."""
+    """Return the CPU times in milliseconds to open a ledger (per run), for one answer, and for epsilon (per run)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)

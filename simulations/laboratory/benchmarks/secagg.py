@@ -3,12 +3,12 @@ r"""Time of secure aggregation for a party and the coordinator, compared with a 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
 
-All times are from one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
-except with 1000 parties at every length but the first; in those cases only five parties mask a whole vector, and the
-coordinator adds one of these five vectors for each party. The limit is the time to generate the keystream and to add
-it, in preallocated memory, for the same number of masks. The prediction adds up the times of a party's primitives as
-measured in this run, for keys that serve one round: two key agreements, derivations and seals for each neighbour, the
-splitting of two secrets, and the masks.
+All times are from one run on one machine, in milliseconds of CPU time of one core, without the network. Every sum is
+checked, except with 1000 parties at every length but the first; in those cases only five parties mask a whole vector,
+and the coordinator adds one of these five vectors for each party. The limit is the time to generate the keystream and
+to add it, in preallocated memory, for the same number of masks. The prediction adds up the times of a party's
+primitives as measured in this run, for keys that serve one round: two key agreements, derivations and seals for each
+neighbour, the splitting of two secrets, and the masks.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedRound:
-    """Cost of one round, in CPU milliseconds.
+    """Cost of one round, in milliseconds of CPU time.
 
     Attributes:
         group: Parties and graph.
@@ -174,7 +174,7 @@ class TimedRound:
 
 @dataclass(slots=True)
 class Limits:
-    """Lower bounds on times on this machine, measured in this run, in CPU milliseconds.
+    """Lower bounds on times on this machine, measured in this run, in milliseconds of CPU time.
 
     Attributes:
         agree: Time of one key agreement.
@@ -239,7 +239,7 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
 
 
 def _fastest_call(action: Callable[[], object]) -> float:
-    """Return the CPU milliseconds per call, averaged over 200 calls, for the fastest of 5 repetitions."""
+    """Return the CPU time per call, in milliseconds, averaged over 200 calls, for the fastest of 5 repetitions."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
 
 

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> list[Ratio]:
 
 
 def cpu(arguments: Sequence[str]) -> float:
-    """Run Python with these arguments; return its CPU seconds, including all of its threads and processes.
+    """Run Python with these arguments; return its CPU time in seconds, including all of its threads and processes.
 
     Raises:
         CalledProcessError: The command failed.

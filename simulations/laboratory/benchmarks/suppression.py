@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Return random votes, (n,), and unit vectors, (n, dimensions), of the population of this name."""
+    """Return (n,) random votes and (n, dimensions) unit vectors of the population of this name."""
     rng = np.random.default_rng(0)
     share, spread = _POPULATIONS[name]
     centres = rng.normal(size=(max(1, round(share * n)), dimensions))

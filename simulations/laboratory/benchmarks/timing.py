@@ -18,5 +18,5 @@ def timed(
 
 
 def fastest(times: int, action: Callable[[], object]) -> float:
-    """Return the CPU milliseconds of the fastest of `times` calls, since other load can only add to the time."""
+    """Return the CPU time, in milliseconds, of the fastest of `times` calls; other processes can only add to it."""
     return min(timed(action)[1] for _ in range(times))

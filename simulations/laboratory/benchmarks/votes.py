@@ -75,7 +75,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent for None."""
+    """Return (rows, dimensions) unit vectors: around common centres with this spread, or independent for None."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 600.0
-"""Largest number of seconds that starting, or the end of a run, may take."""
+"""Maximum number of seconds that starting, or the end of a run, may take."""
 
 
 def completed(
@@ -48,7 +48,7 @@ def completed(
         environment: All environment variables of the program.
         machine: Words before the command that run it elsewhere, such as `ip netns exec NAME`.
         code: Expected exit code.
-        timeout: Largest number of seconds that the program may take.
+        timeout: Maximum number of seconds that the program may take.
 
     Raises:
         RuntimeError: The program ended with another exit code; the message contains its output.
@@ -275,7 +275,7 @@ def free_port() -> int:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file, which may be incomplete; empty if there is no file."""
+    """Return the text of a file, which may be incomplete; empty if the file does not exist."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -103,7 +103,7 @@ def _summary(endings: Sequence[Ending]) -> str:
 
 
 class Faults:
-    """Random failures of parties in each phase, with counts of all phases and of those that lacked a reply.
+    """Random failures of parties in each phase, with counts of all phases and of the phases that lacked a reply.
 
     Args:
         parties: Number of parties.

@@ -14,7 +14,7 @@ def stat(process: int) -> list[str]:
 
 
 def cpu(processes: Iterable[int]) -> float:
-    """Return the total CPU seconds that these processes have used so far."""
+    """Return the total CPU time, in seconds, that these processes have used so far."""
     fields = (stat(process) for process in processes)
     return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
 

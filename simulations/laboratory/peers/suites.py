@@ -3,7 +3,7 @@
     python -m simulations.laboratory.peers.suites RUN OUT
 
 OUT will contain the synthetic and the held-out texts, in the formats that the programs in README.md read, and no
-private record:
+private records:
 
     synthetic.csv, real.csv      text,label
     pairs.csv                    source,reference: random pairs, as many as the smaller set has texts

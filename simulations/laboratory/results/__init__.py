@@ -9,7 +9,7 @@ cells.py           the runs that claims need, each once
 data_sets.py       where the data sets are, and files made from them
 execution.py       runs what is missing, in two processes
 runs.py            what the runs measured: runs.jsonl
-computed.py        figures of claims that need no run
+computed.py        figures of claims that need no runs
 findings.py        differences, intervals and verdicts: findings.json
 correction.py      which verdicts stand after a correction for their number
 page.py            README.md: one row for each claim

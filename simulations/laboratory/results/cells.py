@@ -45,7 +45,7 @@ class Preset:
         name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides for each data set.
-        seeds: Largest number of seeds for each claim. If it is set, only claims that are `small` or computed are
+        seeds: Maximum number of seeds for each claim. If it is set, only claims that are `small` or computed are
             measured; if it is None, all claims are measured, with their own numbers of seeds.
         data: Data sets that replace the claims' own; None keeps the claims' own.
     """

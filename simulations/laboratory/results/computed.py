@@ -1,4 +1,4 @@
-"""Figures for claims that need no run, since formulas give them exactly.
+"""Figures for claims that need no runs, since formulas give them exactly.
 
 Each function returns the figures of the claim's rows, keyed by row name.
 """

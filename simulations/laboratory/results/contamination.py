@@ -33,9 +33,9 @@ from simulations.laboratory.results.data_sets import DEMO, data_folder
 
 SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", DEMO)
 HALF = 32
-"""Largest number of tokens that are used from a half."""
+"""Maximum number of tokens that are used from a half."""
 FEWEST = 8
-"""Smallest number of tokens that a record must have to be used."""
+"""Minimum number of tokens that a record must have to be used."""
 _AT_ONCE = 20
 
 
