@@ -14,7 +14,7 @@ from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
-from server.documents.metrics import Classifier, Metrics
+from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
@@ -161,8 +161,8 @@ class Facts:
 
     @property
     def _confusion(self) -> Confusion:
-        measured = self.metrics.synthetic or Classifier()
-        return confusion(measured.confusion, [row.label for row in self.labels.rows], trained_on=measured.records)
+        matrix = self.metrics.synthetic.confusion if self.metrics.synthetic else {}
+        return confusion(matrix, [row.label for row in self.labels.rows])
 
     @property
     def share_noise(self) -> float:
