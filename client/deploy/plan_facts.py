@@ -176,8 +176,8 @@ class PlanFacts:
 
     @property
     def strength(self) -> str:
-        """How strong the protection against a reader of the texts is: "strong", "moderate" or "weak"."""
-        return strength(self.epsilon_released, self.plan.delta)
+        """How strong the protection against a reader of the texts is: "strong", "moderate", "weak" or "none"."""
+        return "none" if math.isinf(self.epsilon_released) else strength(self.epsilon_released, self.plan.delta)
 
     @property
     def trust(self) -> str:

@@ -76,11 +76,15 @@ def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
 
 
 def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """Yield all finite numbers with their names, joined by slashes, except those that only a simulation can compute."""
+    """Yield all finite numbers with their names, joined by slashes.
+
+    Figures that only a simulation can compute are left out, and so are confusion matrices, which have a number for each
+    pair of labels.
+    """
     if simulation_only(figures):
         return
     for name, value in figures.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name not in _ABOUT:
             yield from shareable(value, f"{above}{name}/")
         elif (number := finite(value)) is not None:
             yield f"{above}{name}", number

@@ -7,7 +7,7 @@ program reads have types.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, TypeGuard, final
 
 from server.documents.codec import ABSENT, OTHERS, from_json
 from server.documents.figure_groups import Figure, FigureGroup, Interval, finite, groups_of, simulation_only
@@ -209,7 +209,7 @@ class Metrics(Document):
         """Line (from 0) of each text that is nearest to many held-out texts, and their number, most first."""
         pairs = self.content.get("nearest_texts")
         whole = pairs if isinstance(pairs, list) else []
-        return tuple((line, votes) for line, votes in whole if isinstance(line, int) and isinstance(votes, int))
+        return tuple((line, votes) for line, votes in whole if _is_count(line) and _is_count(votes))
 
     @property
     def synthetic(self) -> Classifier | None:
@@ -386,13 +386,17 @@ def _estimate(figure: object) -> Estimate:
 def _matrix(rows: object) -> dict[str, dict[str, int]]:
     """Return a matrix of counts without its empty rows; return an empty matrix if a row contains other values."""
     whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
-    if not all(isinstance(count, int) and count > 0 for row in whole.values() for count in row.values()):
+    if not all(_is_count(count) and count > 0 for row in whole.values() for count in row.values()):
         return {}
     return {label: dict(row) for label, row in whole.items() if row}
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    return value if _is_count(value) else None
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _text(value: object) -> str | None:

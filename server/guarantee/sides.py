@@ -25,9 +25,9 @@ class Guarantee(Document):
         title: The guarantee in a few words, beginning with "No guarantee" if there is none.
         reader: Sentences on what a reader of the texts can infer about one protected unit.
         insiders: Sentences on what the coordinator and the parties can infer about one protected unit.
-        assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
         worth: The shortest answer to the question whether the texts are safe, without a full stop.
         safe: Sentences that say what `worth` means; the other fields state the conditions.
+        assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
         right_guesses: Upper bound on a reader's percentage of right guesses, as stated in `safe`; 100 if there is no
             bound.
     """
@@ -37,9 +37,9 @@ class Guarantee(Document):
     title: str
     reader: str
     insiders: str
+    worth: str
+    safe: str
     assumes: str = ""
-    worth: str = ""
-    safe: str = ""
     right_guesses: float = 100
 
 
@@ -150,16 +150,19 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "
             f"them: they guess rightly {bound}."
         )
-    least, parties = privacy.assumed_survivors, privacy.parties
+    least, parties, unsummed = privacy.assumed_survivors, privacy.parties, privacy.unsummed
     over = f"all {parties}" if least == parties else f"at least {least} of {parties}"
-    helped, unsummed, several = privacy.assumed_colluders, privacy.unsummed, privacy.largest_coalition + 1
+    helped, several, others = privacy.assumed_colluders, privacy.largest_coalition + 1, parties - 1
+    single = (
+        f"; with that of {several} or more, it may see the single answers of each other hospital, which then have "
+        "that hospital's own part of the noise alone"
+    ) * (several <= others)
     alone = f"With {hospitals(helped)} telling it all they know" if helped else "Alone"
     return (
         f"The coordinator sees only noised sums over {over} hospitals"
         + (f", and of {unsummed} each hospital's own answer with the whole noise in it" if unsummed else "")
-        + f". {alone}, it guesses rightly {bound}. With the help of more hospitals it can subtract their noise and "
-        f"learn more; with that of {several} or more, it may see the single answers of each other hospital, which then "
-        "have that hospital's own part of the noise alone."
+        + f". {alone}, it guesses rightly {bound}."
+        + (f" With the help of more hospitals it can subtract their noise and learn more{single}." * (helped < others))
     )
 
 

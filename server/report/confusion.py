@@ -33,29 +33,24 @@ class Confusion(Document):
     """True and predicted labels of the test texts.
 
     Attributes:
-        trained_on: Number of the synthetic texts that the classifier was trained on; None if unknown.
         labels: The labels of rows and columns; empty if there are more than `MOST` labels, or if nothing was measured.
         letters: A letter for each label, for the head of its column.
         counts: (labels, labels) number of test texts for each true label and each predicted label.
         most: The most frequent confusions, at most `MOST`, the most frequent first.
     """
 
-    trained_on: int | None
     labels: tuple[str, ...]
     letters: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
     most: tuple[Confused, ...]
 
 
-def confusion(
-    matrix: Mapping[str, Mapping[str, int]], order: Sequence[str] = (), *, trained_on: int | None = None
-) -> Confusion:
+def confusion(matrix: Mapping[str, Mapping[str, int]], order: Sequence[str] = ()) -> Confusion:
     """Return a matrix of `metrics.json` as the page shows it.
 
     Args:
         matrix: Number of test texts for each true label and each predicted label, without zeros.
         order: Labels in the order of the page; labels that are missing here follow.
-        trained_on: See `Confusion`.
     """
     measured = {*matrix, *(predicted for row in matrix.values() for predicted in row)}
     labels = tuple(label for label in dict.fromkeys([*order, *sorted(measured)]) if label in measured)
@@ -67,7 +62,6 @@ def confusion(
     ]
     shown = labels if len(labels) <= MOST else ()
     return Confusion(
-        trained_on=trained_on,
         labels=shown,
         letters=tuple(string.ascii_uppercase[: len(shown)]),
         counts=tuple(tuple(matrix.get(label, {}).get(predicted, 0) for predicted in shown) for label in shown),

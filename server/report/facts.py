@@ -14,7 +14,7 @@ from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
-from server.documents.metrics import Classifier, Metrics
+from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
@@ -111,15 +111,21 @@ class Facts:
             sentences.append("A trial on one computer, which had all hospitals' records: a simulation.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
             questions = f"{asked} question{'s' if asked != 1 else ''} about their records"
-            sentences.append(f"The hospitals answered {questions}, in numbers with random noise.")
+            how = "with" if self._written_from_records else "in numbers with"
+            sentences.append(f"The hospitals answered {questions}, {how} random noise.")
         if self.texts and not self._written_from_records:
             sentences.append("The language models saw no private text, only those that the task declares public.")
         return " ".join(sentences)
 
     @property
     def _written_from_records(self) -> bool:
-        """Whether models that read hospitals' records wrote texts, as the parameter `longest` of a query shows."""
-        return self.privacy is not None and any("longest" in query.parameters for query in self.privacy.queries)
+        """Whether models that read records may have written texts.
+
+        A query with the parameter `longest` asks hospitals for such texts. A baseline has no queries and no guarantee.
+        """
+        if self.privacy is None or not self.privacy.queries:
+            return self.guarantee.kind is Kind.NONE
+        return any("longest" in query.parameters for query in self.privacy.queries)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -155,8 +161,8 @@ class Facts:
 
     @property
     def _confusion(self) -> Confusion:
-        measured = self.metrics.synthetic or Classifier()
-        return confusion(measured.confusion, [row.label for row in self.labels.rows], trained_on=measured.records)
+        matrix = self.metrics.synthetic.confusion if self.metrics.synthetic else {}
+        return confusion(matrix, [row.label for row in self.labels.rows])
 
     @property
     def share_noise(self) -> float:

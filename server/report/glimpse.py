@@ -52,7 +52,7 @@ def glimpse(
     middle, of_all = len(usual) // 2, f"of {tested:,} " if tested else ""
     typical = dict.fromkeys(usual[middle:] + usual[:middle], "Usual words")
     chosen = {
-        line: f"Most typical: {votes:,} {of_all}real test texts are closest to this one"
+        line: f"Typical: the closest of all texts to {votes:,} {of_all}real test texts"
         for line, votes in nearest
         if line in typical
     }

@@ -107,7 +107,7 @@ def _environment() -> jinja2.Environment:
         "percent": _percent,
         "figure": _figure,
         "whole": _whole,
-        "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
+        "breakable": lambda name: Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(name.split("_"))),
         "md": release.escaped,
         "better": better,
         "duration": show_duration,

@@ -178,8 +178,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
     return plots.lines(
         axis,
         title,
-        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t). "
-        "Small dots: the single runs.",
+        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={str(row): _missing_as_none(line) for row, line in means.iterrows()},

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 from server.report import write_report
 
-VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path"}
+VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path", "wbr"}
 
 
 class Page(HTMLParser):

@@ -155,6 +155,12 @@ def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
     assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
 
 
+def test_a_plan_without_noise_is_not_said_to_protect(browser):
+    opened(browser.folder, plan(2, epsilon=float("inf")), RUN)
+    assert "No protection." in (text := browser.get().text)
+    assert "Weak protection." not in text
+
+
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text

@@ -98,6 +98,16 @@ def test_every_plot_is_drawn_nothing_is_fetched_and_nothing_complains(visit, rep
     assert page.said == []
 
 
+def test_a_long_label_breaks_and_hides_no_figure_beside_it(visit, tmp_path):
+    run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    metrics["synthetic"]["confusion"] = {"x" * 300: {"x" * 300: 5, "b": 3}}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    tables = visit(write_report(run)).locator("#labels .scroll")
+    assert tables.count() == 2
+    assert tables.evaluate_all("all => all.every((table) => table.scrollWidth <= table.clientWidth)")
+
+
 def test_search_and_filters(visit, report):
     page = visit(report)
     assert page.locator("#examples").is_visible()

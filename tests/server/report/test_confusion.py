@@ -5,7 +5,7 @@ import json
 import pytest
 
 from server.report.confusion import MOST, confusion
-from tests.support.documents import write_run
+from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 
 
@@ -42,7 +42,9 @@ def test_the_page_shows_either_with_the_recall_of_each_label(tmp_path, labels):
     assert "confusion" not in page.text.partition("Every other figure")[2].partition("The texts")[0]
 
 
-@pytest.mark.parametrize("wrong", [3, {"a": 3}, {"a": {"a": "many"}}, {"a": {"a": 0}}, {"a": {}}, {}])
+@pytest.mark.parametrize(
+    "wrong", [3, {"a": 3}, *({"a": {"a": value}} for value in ("many", 0, -1, 1.0, True, [1])), {"a": {}}, {}]
+)
 def test_nothing_is_shown_of_what_is_no_matrix(tmp_path, wrong):
     run = write_run(tmp_path / "run")
     metrics = json.loads((run / "metrics.json").read_text())
@@ -51,3 +53,17 @@ def test_nothing_is_shown_of_what_is_no_matrix(tmp_path, wrong):
     page = report(run).text
     assert "own label" not in page
     assert "recall" not in page
+
+
+@pytest.mark.parametrize(
+    "label", [HOSTILE, "x" * 300, "", "internal_medicine", "\N{ARABIC LETTER SEEN}\N{ARABIC LETTER MEEM}"]
+)
+def test_any_label_is_text_apart_from_the_words_around_it(tmp_path, label):
+    """A label written from right to left would take the numbers after it to its other side."""
+    run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    metrics["synthetic"]["confusion"] = {label: {label: 5, "b": 3}, "b": {label: 1}}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page = report(run)
+    assert f"Most often, {label} is taken for b: 3 of 8 texts." in page.text
+    assert len(page.tags("bdi")) == 6  # in the table of labels, the matrix and the sentence

@@ -33,9 +33,9 @@ def test_the_texts_that_are_nearest_to_most_real_ones_come_first():
     assert [one.text.text for one in shown] == ["a cough two", "a cough two", "zebra quartz"]
     assert [one.text.label for one in shown] == ["a", "b", "a"]
     assert [one.why for one in shown[:2]] == [
-        f"Most typical: {votes} of 1,200 real test texts are closest to this one" for votes in (7, 5)
+        f"Typical: the closest of all texts to {votes} of 1,200 real test texts" for votes in (7, 5)
     ]
-    assert glimpse(of_run, [(1, 7)])[0].why.startswith("Most typical: 7 real test texts are")
+    assert glimpse(of_run, [(1, 7)])[0].why.endswith(" to 7 real test texts")
     assert glimpse(of_run, [(1, 7)])[1].why == "Usual words"
 
 
@@ -45,12 +45,24 @@ def test_few_texts_are_all_shown(number):
     assert [one.text for one in glimpse(few, [(0, 3)])] == few
 
 
+@pytest.mark.parametrize(
+    "wrong", [3, {"0": 1}, ["ab"], [[True, 7]], [[1, True]], [[-1, 7]], [[1, -7]], [[1.0, 7]], [[[1], 7]]]
+)
+def test_lines_and_votes_that_are_no_counts_are_passed_over(tmp_path, wrong):
+    run = write_run(tmp_path / "run")
+    metrics = json.loads((run / "metrics.json").read_text())
+    (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": wrong}))
+    page = report(run).text
+    assert "Typical: " not in page
+    assert page.count("Usual words") == 2
+
+
 def test_they_stand_at_the_top_of_the_report_but_not_of_a_refused_one(tmp_path):
     run = write_run(tmp_path / "run")
     metrics = json.loads((run / "metrics.json").read_text())
     (run / "metrics.json").write_text(json.dumps(metrics | {"nearest_texts": [[4, 11]]}))
     page = report(run).text
-    assert "11 of 400 real test texts are closest" in page
+    assert "closest of all texts to 11 of 400 real test texts" in page
     assert page.index("Three of the texts") < page.index("The guarantee in full")
     (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": "refused"}))
     page = report(run).text

@@ -67,6 +67,40 @@ def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
     assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")
 
 
+@pytest.mark.parametrize(
+    ("changes", "questions", "unread"),
+    [
+        ({}, "in numbers with random noise", True),
+        ({"queries": [{"longest": 90}]}, "records, with random noise", False),
+        ({"planned_epsilon": "inf"}, "", True),
+        ({"queries": [], "planned_epsilon": 0.0}, "", True),
+        ({"queries": [], "planned_epsilon": "inf"}, "", False),  # a baseline, which may show records to the models
+        ({"unproven": ["seeds"], "queries": [{"longest": 90}]}, "", False),
+    ],
+)
+def test_models_are_said_to_have_seen_no_record_only_where_none_did(tmp_path, changes, questions, unread):
+    write_report(run := write_run(tmp_path / "run", **changes))
+    lead = json.loads((run / "report.json").read_text())["lead"]
+    assert ("The language models saw no private text" in lead) == unread
+    assert questions in lead
+    assert ("The hospitals answered 4 questions" in lead) == bool(questions)
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(40.0, "100"), (4.0, "98.21"), (1.0986, "75")])
+def test_the_most_right_guesses_are_said_as_in_the_sentence_above_the_bar(tmp_path, epsilon, most):
+    page = report(write_run(tmp_path / "run", released_epsilon=epsilon, delta=0.0)).text
+    assert f"in at most {most} % of cases" in page
+    assert f"Red: up to {most}, with the texts." in page
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_verdict_with_the_accuracy_of_records_is_marked(run, real):
+    metrics = json.loads((run / "metrics.json").read_text())
+    (run / "metrics.json").write_text(json.dumps(metrics if real else metrics | {"real_private": None}))
+    answer = report(run).text.partition("Did it help?")[2].partition("Is it safe?")[0]
+    assert ("with real records" in answer) == ("simulation only" in answer) == real
+
+
 def test_nothing_is_fetched(run):
     page = report(run)
     for tag, attrs in page.elements:
@@ -238,7 +272,10 @@ def test_single_results_are_dots_at_the_place_of_their_mean_and_reach_into_the_a
     assert series.singles.count("M") == 3
     assert series.singles.startswith(f"M{series.points[0][0]} ")
     assert plot.y_ticks[-1][1] == "1"
-    assert 'class="dots s0"' in drawn(plot)
+    assert 'class="dots s0"' in (page := drawn(plot))
+    assert "Small dots: the single runs." in page
+    plot = lines("k", "T", note="", x_name="x", places=[1], values={"a": [0.5]}, singles={"a": [[0.1, 0.9]]})
+    assert "Small dots" not in drawn(plot)  # a table alone
 
 
 def test_lines_over_two_places_are_a_table_without_a_drawing():

@@ -13,7 +13,7 @@ from tests.support.runs import tiny
 FIGURES = {
     "round": 1,
     "fid": 0.5,
-    "weights": {"broad": 0.25, "narrow": float("nan")},
+    "weights": {"broad": 0.25, "narrow": float("nan"), "confusion": {"a": {"b": 3}}},
     "notes": ["a text"],
     "definition": "a text",
     "complete": True,

@@ -131,6 +131,15 @@ def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
     assert assumes in card.assumes
 
 
+@pytest.mark.parametrize(("parties", "planned"), [(2, 1), (3, 1), (3, 2), (9, 8)])
+def test_more_hospitals_than_there_are_help_nobody(parties, planned):
+    said = guarantee(privacy(parties=parties, assumed_survivors=parties, largest_coalition=planned)).insiders
+    assert "With the help of more hospitals" in said
+    assert (f"with that of {planned + 1} or more" in said) == ("single answers" in said) == (planned + 1 < parties)
+    said = guarantee(privacy(parties=parties, assumed_colluders=parties - 1, largest_coalition=parties - 1)).insiders
+    assert said.endswith("% of cases (ε = 4).")
+
+
 def test_labels_from_records_are_an_exception_where_nothing_was_asked():
     nothing = {"queries": [], "planned_epsilon": 0.0}
     assert "learns nothing about any record from them: no hospital" in guarantee(privacy(**nothing)).reader
