@@ -45,7 +45,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _evaluate,
         summary="evaluate a run's texts on a test file; updates metrics.json and the report",
         description="Evaluate the texts of a run folder, complete or partial, on real texts that are no party's "
-        "records. Earlier figures are kept.",
+        "records. These figures replace those of the same name; all others are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
     later.add_argument(
@@ -102,7 +102,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     """Compute the figures on these test texts, add them to the run's `metrics.json`, and return its content.
 
-    Earlier figures are kept, except accuracies of models trained on private records if they were measured on different
+    Figures of other names are kept, except accuracies of models trained on private records if they were measured on different
     test texts.
     """
     settings = load(run)

@@ -60,7 +60,7 @@ def bars(metrics: Metrics) -> Bars:
         top = max(ends, default=1.0) or 1.0
         return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
     measured = accuracies(metrics)
-    texts = f"{_number(measured.tested)}real texts"
+    texts = f"{_number(measured.tested)}real texts" + (f" ({metrics.test})" if metrics.test else "")
     what = f"How many of {texts} a classifier labels correctly"
     if measured.measure != ACCURACY:
         what = f"How well a classifier finds the labels of {texts} (micro F1)"

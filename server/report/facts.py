@@ -99,7 +99,7 @@ class Facts:
             case _ if self._written_from_records:
                 return f"{made}, written by noised models of {asked}"
             case _:
-                return f"{made}, written by language models that {asked} guided"
+                return f"{made}, written by language models with answers from {asked}"
 
     @property
     def lead(self) -> str:

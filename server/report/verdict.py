@@ -78,7 +78,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
     if gain is None or measured.zero_shot is None:
         answer, compared = "", f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"
     else:
-        answer = f"{_compared(gain, measured.zero_shot, measured.measure)}. {_difference(gain)}."
+        answer = f"{_compared(gain, measured.zero_shot, measured)}. {_difference(gain)}."
         more = [whole] if gain.texts != measured.trained_on else []
         compared = f"The {measured.measure} is {_listed(measured, *more)}"
     if (remark := _against_real(measured, synthetic)) is not None:
@@ -109,11 +109,13 @@ def _doubt(measured: Accuracies, synthetic: float) -> str | None:
     return None
 
 
-def _compared(gain: Gain, without: float, measure: str) -> str:
+def _compared(gain: Gain, without: float, measured: Accuracies) -> str:
     """Return a sentence that states the answer first, and then the two figures that the gain compares."""
+    guess = measured.majority is not None and without < measured.majority
     return (
-        f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measure} is "
+        f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measured.measure} is "
         f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}"
+        + ", which is below guessing" * guess
     )
 
 

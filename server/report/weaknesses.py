@@ -56,6 +56,8 @@ MOST_LOST = 0.5
 
 _DROPPED = ("echoes", "copies", "duplicates")
 """Rules of `server/llm/clean.py` that drop a text."""
+_FEWEST = 20
+"""Smallest number of texts of which duplicates are a weakness."""
 _NAMED = 3
 """Maximum number of labels that a sentence names."""
 
@@ -100,6 +102,7 @@ def weaknesses(
         *_pairs(run, privacy, metrics),
         *_crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
+        *_repeated(texts),
         *_disclosures(metrics),
     )
 
@@ -134,7 +137,7 @@ def _accuracy(
         *(["test on more texts (task.test)"] if accuracy > majority else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
-        f"write more texts (method.samples, now {len(texts)})",
+        f"write more texts (method.samples; there are {len(texts):,})",
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
@@ -174,7 +177,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=_either([*steps, f"write more texts (method.samples, now {len(texts)})"]),
+        do=_either([*steps, f"write more texts (method.samples; there are {len(texts):,})"]),
     )
 
 
@@ -241,7 +244,7 @@ def _labels(
     if without := [label for label in labels if label not in weights]:
         yield Weakness(
             what=f"{len(without)} of {len(labels)} labels have no text: {_listed(without)}",
-            do=f"write more texts (method.samples, now {len(texts)}), or describe these labels (task.labels)",
+            do=f"write more texts (method.samples; there are {len(texts):,}), or describe these labels (task.labels)",
         )
     shares, exact = record_shares(privacy, rounds, metrics)
     if not shares:
@@ -326,6 +329,22 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
         do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",
     )
+
+
+def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
+    """Yield a weakness if fewer than half of the texts would be left without exact duplicates."""
+    different = len({text.text for text in texts})
+    if len(texts) >= _FEWEST and 2 * different < len(texts):
+        yield Weakness(
+            what=f"only {different:,} of {len(texts):,} texts are different",
+            do=_either(
+                [
+                    "give the models more public texts (task.public_text)",
+                    "ask for fewer texts (method.samples)",
+                    "take other language models (llm)",
+                ]
+            ),
+        )
 
 
 def _disclosures(metrics: Metrics) -> Iterator[Weakness]:
