@@ -10,8 +10,8 @@ The coordinator's side is `server/federation/ask.py`.
 4. Compute the answer from these records alone, with noise from the operating system's entropy:
    - a sum (`_sum`): this party's integer counts, clipped to the planned bound, plus its share of the noise;
    - inside the party (`_inside`): the output of a mechanism that adds all of the noise;
-   - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A writer that
-     fine-tunes draws a subsample for each of its training steps itself, so nothing is drawn in step 3.
+   - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A fine-tuning
+     writer draws its own subsample for each training step, so nothing is drawn in step 3.
 5. Store: write the noised answer to disk before it is sent.
 
 The party then sends its answer, masked under secure aggregation (`client/secagg.py`) if it is part of a sum, and

@@ -31,7 +31,7 @@ UNNAMED = (
     "fine-tuned samples",
 )
 """Kinds of queries that a file without a line `queries` accepts. The list is fixed: a hospital accepts a later kind,
-proven or not, only by writing it into its file, since nobody was asked about that kind when an older file was made."""
+proven or not, only by writing it into its file, since nobody was asked about it when an older file was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

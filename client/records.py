@@ -67,10 +67,11 @@ class EmbeddedRecords:
         return np.arange(len(self.texts)) if self.parts is None else self.parts
 
     def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
-        """Return the first `max_records` records of each owner, in their order; without owners, return all records.
+        """Return the first `max_records` records of each owner, in their original order.
 
-        For a record with several labels, only the first `labels_per_record` labels are kept. As the sensitivities
-        require, the choice for an owner depends on that owner's records alone, and it is deterministic.
+        Without owners, all records are returned. For a record with several labels, only the first `labels_per_record`
+        labels are kept. As the sensitivities require, the choice for an owner depends on that owner's records alone,
+        and it is deterministic.
         """
         if self.owners is None and self.parts is None:
             return self

@@ -59,7 +59,7 @@ class OpenRun:
         session: The run, its plan, and the state of the protocol.
         limits: This party's limits when the plan was last checked.
         records: This party's records, embedded.
-        setup: State of the key exchange of secure aggregation; None without secure aggregation.
+        setup: State of the key exchange of secure aggregation; None if secure aggregation is not used.
         round: State of the current query's secure aggregation; None between queries.
     """
 
@@ -80,7 +80,7 @@ class PartyService:
         terms: Function that reads this party's own limits; called at each opening and question.
         ledger: This party's own ledger.
         writers: Writers of texts, keyed by kind of query.
-        identity: The party's signing key; None without identities.
+        identity: The party's signing key; None if the party has no identity.
         roster: The identities of all parties, from this party's own file. No plan may have more parties than the
             roster, and plans that do not trust the coordinator to follow the protocol need one.
         names: The hospitals' names by number, for the log; without names, as in a simulation, "party 0" and so on.

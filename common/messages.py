@@ -52,7 +52,7 @@ class Opened:
 
     Attributes:
         encoder: Digest of the encoder.
-        advert: The party's keys; None without secure aggregation.
+        advert: The party's keys; None if secure aggregation is not used.
         version: The version of Caucus that the party runs, for display only; empty if it is not known.
     """
 

@@ -195,7 +195,7 @@ class Task:
         return replace(self, labels={UNLABELLED: self.kind}, wording=replace(self.wording, label=Wording().label))
 
     def check_labelled(self, setting: str, purpose: str, do: str) -> None:
-        """Raise `ConfigError` for a setting that needs labels, if the task has none.
+        """Raise `ConfigError` if the task has no labels, which the setting needs.
 
         Args:
             setting: The setting, such as "method fusegen".
@@ -209,7 +209,7 @@ class Task:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
 
     def check_single(self, setting: str, purpose: str, do: str) -> None:
-        """Raise `ConfigError` for a setting that serves neither several labels nor sections, if texts may have either.
+        """Raise `ConfigError` if texts may have several labels or sections, which the setting does not support.
 
         The arguments are the same as those of `check_labelled`.
         """
@@ -219,7 +219,7 @@ class Task:
             raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
 
     def check_whole(self, setting: str, reason: str, do: str) -> None:
-        """Raise `ConfigError` for a setting that cannot serve sections, if texts have sections.
+        """Raise `ConfigError` if texts have sections, which the setting does not support.
 
         In the message, `reason` follows "texts without sections, ".
         """
@@ -228,7 +228,7 @@ class Task:
             raise ConfigError(setting, expected=expected, got=got, do=do)
 
     def check_unmarked(self, setting: str, reason: str, do: str) -> None:
-        """Raise `ConfigError` for a setting that leaves spans unmarked, if the task has types of spans.
+        """Raise `ConfigError` if the task has types of spans, which the setting leaves unmarked.
 
         Args:
             setting: The setting, such as "method dp_sgd".

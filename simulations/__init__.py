@@ -1,4 +1,6 @@
-"""Whole federations on one machine, run with the code of hospitals and coordinator, and compared with published papers.
+"""Whole federations on one machine, using the same code that hospitals and the coordinator run.
+
+Their results are compared with published papers.
 
     from simulations import plan, simulate
 

@@ -62,7 +62,9 @@ class Connection:
 
 
 def connect(settings: HospitalSettings) -> Connection:
-    """Request the health of the coordinator's front door, over TLS with the coordinator's own certificate authority.
+    """Query the health endpoint of the coordinator's front door.
+
+    The request uses TLS, with the coordinator's own certificate authority.
 
     Returns:
         Facts about the connection.
@@ -70,7 +72,7 @@ def connect(settings: HospitalSettings) -> Connection:
     Raises:
         ConfigError: The certificate is expired, not yet valid, signed by another authority or for another host; or the
             authority's certificate is missing; or the proxy's login is wrong.
-        CaucusError: Nobody answers, or the proxy refuses.
+        CaucusError: There is no answer, or the proxy refuses.
     """
     name, _, port = settings.coordinator.rpartition(":")
     there = name.strip("[]"), int(port)

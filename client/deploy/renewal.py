@@ -1,7 +1,8 @@
 """`caucus-party rotate` and `invitation`: a folder gets new keys or a new invitation, and its ledger stays in place.
 
-A hospital with new keys is the same hospital, since the budget over all runs belongs to its records. So new keys are
-created in the folder of the old ones, which leaves no step in which a ledger could be forgotten.
+A hospital with new keys is still the same hospital, because its budget across all runs is tied to its records, not to
+its keys. The new keys are therefore created in the same folder as the old ones, so that there is no step at which the
+ledger could be left behind.
 """
 
 import argparse

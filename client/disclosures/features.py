@@ -80,7 +80,7 @@ class Evidence:
         )
 
     def flags(self) -> dict[str, NDArray[np.bool_]]:
-        """Return the flags of the disclosed records: (records,) bool for each of `FEATURES`, in their order."""
+        """Return the flags of the disclosed records: (records,) bool for each of `FEATURES`, in that order."""
         return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
             FEATURES[1]: self.rare,
             FEATURES[2]: _highest(self.spans, MOST) & (self.spans > 0),

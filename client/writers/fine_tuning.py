@@ -237,7 +237,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Install hooks that compute per-record gradients, check them on two public records, and return the hooks."""
+        """Install hooks that compute per-record gradients. Check the hooks on two public records, then return them."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 

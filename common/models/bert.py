@@ -73,7 +73,7 @@ class Bert:
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield, for each batch of texts of equal length, their indices and their (texts, dimensions) vectors."""
+        """Yield, for each batch of texts of equal length, the indices and a (texts, dimensions) array of vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             encodings = self._tokenizer.encode_batch(block)

@@ -52,7 +52,10 @@ class EmbeddingModel(Protocol):
         """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors, of any norm."""
+        """Yield, for each batch, the indices of its texts and their vectors.
+
+        The vectors are a (texts, dimensions) array and may have any norm.
+        """
 
     def save(self, folder: Path) -> None:
         """Write a folder from which `Encoder.pretrained` loads an encoder with the same digest."""

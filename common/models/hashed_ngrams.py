@@ -56,7 +56,10 @@ class HashedNgrams:
         return ngram_table.digest(*self._numbers)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors of whole numbers."""
+        """Yield, for each batch, the indices of its texts and their vectors.
+
+        The vectors are a (texts, dimensions) array of whole numbers.
+        """
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)

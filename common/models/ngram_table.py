@@ -34,7 +34,7 @@ _ROWS = 4096
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Return the sum of each text's rows of the table, (texts, dimensions) float32 whole numbers."""
+    """Return the sum of each text's rows of the table, as a (texts, dimensions) float32 array of whole numbers."""
     table = _table(dimensions, bits, public_seed)
     starts = range(0, len(texts), _BLOCK)
     return np.concatenate([_added(texts[start : start + _BLOCK], table, dimensions, bits) for start in starts])

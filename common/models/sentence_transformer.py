@@ -138,7 +138,7 @@ class TorchEncoder:
         self._model.save(str(folder), create_model_card=False)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch of texts of similar length, their indices and their (texts, dimensions) vectors."""
+        """Yield, for each batch of texts of similar length, the indices and a (texts, dimensions) array of vectors."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
             yield (

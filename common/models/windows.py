@@ -51,7 +51,10 @@ class WindowedModel(Protocol):
         """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and their (texts, dimensions) vectors, of any norm."""
+        """Yield, for each batch, the indices of its texts and their vectors.
+
+        The vectors are a (texts, dimensions) array and may have any norm.
+        """
 
     def save(self, folder: Path) -> None:
         """Write a folder from which a model with the same digest can be loaded."""
@@ -78,7 +81,10 @@ class Averaged:
         return hashlib.sha256(f"caucus/windows={AVERAGE}/{self._model.digest}".encode()).hexdigest()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and the (texts, dimensions) averages, of any norm."""
+        """Yield, for each batch, the indices of its texts and their averages.
+
+        The averages are a (texts, dimensions) array and may have any norm.
+        """
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             parts = [(place, *part) for place, text in enumerate(block) for part in self._model.windows(text)]

@@ -105,7 +105,11 @@ class ClassSumsSpec(Spec):
 
     @property
     def largest(self) -> int:
-        """Largest value that one record can add to a coordinate; a record along one direction reaches it."""
+        """Largest value that one record can add to a coordinate.
+
+        The bound is tight: a record can attain it if its offset from its label's centre lies along a single direction
+        and is at least as long as the radius.
+        """
         return self.grid
 
 

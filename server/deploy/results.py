@@ -102,8 +102,8 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     """Compute the figures on these test texts, add them to the run's `metrics.json`, and return its content.
 
-    Figures of other names are kept, except accuracies of models trained on private records if they were measured on different
-    test texts.
+    Figures of other names are kept, except accuracies of models trained on private records if they were measured on
+    different test texts.
     """
     settings = load(run)
     evaluation: Evaluation = build(settings.evaluation)

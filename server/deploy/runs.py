@@ -275,7 +275,10 @@ def begun(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def steered(folder: Path) -> bool:
-    """Return whether `caucus-coordinator steer` made a run folder, which involves neither hospitals nor Flower."""
+    """Return whether a run folder was created by `caucus-coordinator steer`.
+
+    Such a run involves neither hospitals nor Flower.
+    """
     return not (folder / FLOWER).exists() and bool(setting(load(folder), "method.census"))
 
 

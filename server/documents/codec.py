@@ -38,7 +38,7 @@ class FieldError(ValueError):
 
 
 def to_json(document: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass in their order, as strict JSON."""
+    """Return the fields of a dataclass in the order of their declaration, as strict JSON."""
     made: dict[str, Any] = {}
     for attribute in fields(document):
         value = getattr(document, attribute.name)

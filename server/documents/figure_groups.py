@@ -64,7 +64,7 @@ class FigureGroup(Document):
 
 
 def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
-    """Return the figures outside any group as the first group, and then all groups that have figures, in their order.
+    """Return the figures outside any group as the first group, then all groups with figures in their original order.
 
     Raises:
         AttributeError, TypeError, ValueError: A figure is of the wrong format.

@@ -35,7 +35,7 @@ class Document:
     FILE: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document as strict JSON, with the fields in their order."""
+        """Return the document as strict JSON, with the fields in the order of their declaration."""
         return to_json(self)
 
     @classmethod

@@ -384,7 +384,10 @@ def _estimate(figure: object) -> Estimate:
 
 
 def _matrix(rows: object) -> dict[str, dict[str, int]]:
-    """Return a matrix of counts without its empty rows; return an empty matrix if a row contains other values."""
+    """Return a matrix of counts without its empty rows.
+
+    Return an empty matrix if any row contains anything other than positive counts.
+    """
     whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
     if not all(_is_count(count) and count > 0 for row in whole.values() for count in row.values()):
         return {}

@@ -77,6 +77,6 @@ def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """Return up to `most` of the items, evenly spaced in their order."""
+    """Return up to `most` of the items, evenly spaced and in their original order."""
     count = min(len(items), most)
     return [items[at * len(items) // count] for at in range(count)]

@@ -299,5 +299,8 @@ def _lines(text: str) -> list[str]:
 
 
 def normal(text: str) -> str:
-    """Return the letters and digits of a text in lower case. Texts with equal forms count as the same."""
+    """Return the normalised form of a text: its letters and digits in lower case.
+
+    Texts with the same normalised form count as the same text.
+    """
     return _LETTERS.sub(" ", text).strip().casefold()

@@ -179,7 +179,7 @@ class Census:
 
     @property
     def signal_to_noise(self) -> float | None:
-        """Estimated ratio of the root mean squares of the noise-free sums and of the noise; None without noise."""
+        """Estimated ratio of the root mean squares of the noise-free sums and the noise; None if there is no noise."""
         if self.noise == 0:
             return None
         return math.sqrt(max(0.0, float(np.mean(self.sums**2)) / self.noise**2 - 1))

@@ -54,7 +54,7 @@ class Metadata:
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
     def draw_length(self, generator: np.random.Generator) -> int | None:
-        """Draw a length in words, at least 1, uniformly from a bin drawn by proportion; return None without bins."""
+        """Draw a length in words, at least 1, uniformly from a bin drawn by proportion; None if there are no bins."""
         if not self.lengths:
             return None
         first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]

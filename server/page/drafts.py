@@ -71,7 +71,7 @@ class Draft:
         """Return a draft without a name, with the overrides that the run in this folder was started with.
 
         Raises:
-            CheckpointError: The overrides were not stored, since `steer` or an earlier version made the run.
+            CheckpointError: The overrides were not stored, since the run was created by `steer` or an earlier version.
         """
         if not (run / OVERRIDES).is_file():
             raise CheckpointError(OVERRIDES, expected="a file", got="none", where=run, do="Draft a new run")
@@ -129,7 +129,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     """Plan the draft with the enrolled hospitals, without access to any private data.
 
     Raises:
-        CaucusError: Nobody is enrolled, or a setting is wrong.
+        CaucusError: No hospital is enrolled, or a setting is wrong.
     """
     overrides = draft.overrides()
     composed = with_hospitals(settings, overrides)

@@ -82,7 +82,7 @@ class Run:
         log: The last lines of the run's log since it was last started or resumed.
         plots: Plots of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
-        steered: Whether `caucus-coordinator steer` made the run.
+        steered: Whether the run was created by `caucus-coordinator steer`.
         rejected: Whether resuming the run would not help.
         has_report: Whether there is a report.
         can_be_drafted: Whether its settings can be copied to a new draft.

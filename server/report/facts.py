@@ -61,7 +61,7 @@ class Facts:
         rounds: `rounds.jsonl`, counted from 1.
         texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
-        census: The numbers of `census.json`; None without a census.
+        census: The numbers of `census.json`; None if there is no census.
         config: `config.yaml`; None if it cannot be read.
         synthetic: Points of the texts on the map; empty if there is no map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
@@ -166,12 +166,12 @@ class Facts:
 
     @property
     def share_noise(self) -> float:
-        """Standard deviation of the noise in a label's released proportion; 0 without a census."""
+        """Standard deviation of the noise in a label's released proportion; 0 if there is no census."""
         return self.census.count_noise / max(1.0, math.fsum(self.census.counts)) if self.census else 0.0
 
     @cached_property
     def words(self) -> Histogram | None:
-        """Histogram of the number of words in each text; None without texts."""
+        """Histogram of the number of words in each text; None if there are no texts."""
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def gather(run: Path) -> Facts:
 
 
 def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
-    """Return the numbers of a census; None without one."""
+    """Return the numbers of a census; None if there are none that can be read."""
     released = Released.read(run, problems, needed=False)
     if released is None:
         return None

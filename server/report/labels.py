@@ -42,16 +42,16 @@ class LabelTable(Document):
     """The table of labels, with their texts and records. A text or record with several labels counts under each.
 
     Attributes:
-        records: "counted" for exact numbers of private records, only in a simulation; "noised" for proportions that the
-            method's answers released; None if neither is known.
+        records: "counted" for exact numbers of private records, only in a simulation; "noised" for noised
+            proportions released in the method's answers; None if neither is known.
         simulation_only: Whether the records are counted.
-        weighed: Whether the texts have different weights.
+        weighted: Whether the texts have different weights.
         rows: The labels.
     """
 
     records: str | None
     simulation_only: bool
-    weighed: bool = False
+    weighted: bool = False
     rows: tuple[LabelRow, ...]
 
 
@@ -83,7 +83,7 @@ def by_label(
     )
     source = ("counted" if exact else "noised") if shares else None
     return LabelTable(
-        records=source, simulation_only=exact, weighed=len({text.weight for text in texts}) > 1, rows=rows
+        records=source, simulation_only=exact, weighted=len({text.weight for text in texts}) > 1, rows=rows
     )
 
 

@@ -44,7 +44,7 @@ class Likeness(Document):
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """Return the comparison; None without answers, or if the answers have no noise and so are private counts."""
+    """Return the comparison; None if there are no answers, or if they have no noise and so are private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

@@ -102,7 +102,9 @@ def lines(
     logarithmic: bool = False,
     height: int = _HEIGHT,
 ) -> Lines | None:
-    """Lay out lines over evenly spaced places, or over numbers with both axes logarithmic; None without values.
+    """Lay out lines over evenly spaced places, or over numbers with both axes logarithmic.
+
+    The result is None if there are no values.
 
     Args:
         key: See `Frame`.

@@ -57,7 +57,10 @@ def escaped(value: object) -> str:
 
 
 def _worst(facts: Facts) -> dict[str, Any] | None:
-    """Return the label with the lowest recall on test texts, and the mean recall of all labels; None without recall."""
+    """Return the label with the lowest recall on test texts, and the mean recall of all labels.
+
+    The result is None if no recall was measured.
+    """
     recalls = {row.label: row.recall for row in facts.labels.rows if row.recall is not None}
     if not recalls:
         return None

@@ -32,9 +32,9 @@ def build(section: object, *, partial: bool = False) -> Any:
         partial: Whether to return a part's constructor with its settings bound, instead of the object.
 
     Raises:
-        CaucusError: The constructor raised it; an InputError contains the full name of the setting.
-        ConfigError: The object does not exist.
-        InstantiationException: The constructor raised any other error.
+        CaucusError: Raised by the constructor and passed on; an InputError contains the full name of the setting.
+        ConfigError: The class or function that the section names does not exist, or a setting is of the wrong type.
+        InstantiationException: Raised in place of any other error from the constructor of a `Part`.
     """
     if isinstance(section, Part):
         return _built(section, partial=partial)

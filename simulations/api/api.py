@@ -9,7 +9,7 @@
 
 Tables in memory are written to a new folder that only this account can enter, outside the run folder. The new folder is
 removed when the call ends, except after `kill -9`, or a signal outside the main thread. So the run folder contains no
-more of the records than one made by the command, and `resume` needs the same tables again. Files given by their
+more of the records than one written by the command, and `resume` needs the same tables again. Files given by their
 paths are read in place, as by the command.
 
 Every error is a `common.errors.CaucusError`, even if Hydra rejects a setting. A call leaves the working directory,

@@ -30,8 +30,8 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
-        ConfigError: There are no held-out texts for the evaluation, or the task has several labels per text or types of
-            spans.
+        ConfigError: There are no held-out texts for the evaluation, or the task allows several labels per text, or has
+            sections or types of spans.
     """
     source: Source = build(settings.task)
     name, task = f"method {settings.method.name}", source.task()

@@ -1,4 +1,4 @@
-"""Deals private records to simulated parties and builds their services, with the code that a hospital runs."""
+"""Deals private records to simulated parties and builds their services, using the same code that a hospital runs."""
 
 import logging
 import os

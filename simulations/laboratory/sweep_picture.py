@@ -33,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def draw(sweep: Path, *, note: str) -> str:
-    """Return the picture as SVG; a bar extends one standard deviation over the seeds in either direction.
+    """Return the picture as SVG.
+
+    An error bar extends one standard deviation over the seeds on either side of the mean.
 
     Raises:
         CheckpointError: The folder has no run with an accuracy and an epsilon.
@@ -74,7 +76,7 @@ def _plot(
 
 
 def _span(accuracies: Sequence[float]) -> Span:
-    """Return the ends of one standard deviation to either side of the mean."""
+    """Return the ends of an error bar that extends one standard deviation on either side of the mean."""
     mean, deviation = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0
     return mean - deviation, mean + deviation
 

@@ -165,7 +165,7 @@ def _by_group(figures: Mapping[str, list[float | None]]) -> dict[str, dict[str, 
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Return a plot of mean accuracies against a setting; None without lines.
+    """Return a plot of mean accuracies against a setting; None if there are no lines.
 
     Rows that differ only in this setting form a line.
     """

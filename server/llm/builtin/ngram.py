@@ -91,9 +91,9 @@ class Between:
     ) -> Sentence:
         """Fill each hole with another token that fits its neighbours, if such a token exists.
 
-        If no other token was ever read between the two neighbours, a token is used that was read both after the left
-        neighbour and before the right one. If there is no such token either, and unless `strict`, a token is used that
-        was read on the proper side of one neighbour.
+        If no other token was ever read between the two neighbours, use one that was read both after the left neighbour
+        and before the right one. If there is no such token either, and `strict` is false, use one that was read on the
+        correct side of at least one neighbour.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:

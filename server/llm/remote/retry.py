@@ -54,7 +54,7 @@ class Failure:
     """Classification of a failed request.
 
     Attributes:
-        kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
+        kind: "again", "hopeless", or one of `server.llm.base.LOSSES` if only one item is lost.
         summary: The kind of error and its status, without anything that might quote a prompt.
         wait: Seconds that the server asks the client to wait; None if it does not ask.
         do: Advice to the operator.

@@ -32,11 +32,11 @@ COORDINATOR = ("superlink", "executor", "front_door")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A section of a run, over a line with one delay and rate, and the measured cost of that section.
+    """A section of a run over a network link whose delay and rate stay fixed, with its measured costs.
 
     Attributes:
         delay: Duration of a round trip, in seconds.
-        rate: Bytes per second of the line; None for no limit.
+        rate: Bytes per second of the link; None for no limit.
         phase: Duration of a phase, in seconds.
         bytes: Bytes per node and phase, in the busier direction.
         coordinator: CPU time, in seconds, of all processes of the coordinator per phase.
@@ -124,7 +124,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         folder: A new folder for the nodes.
         count: Number of hospitals.
         queries: Number of measured queries in each stretch.
-        stretches: The lines, in order of use.
+        stretches: The stretches, in order of use.
     """
     line = Line()
     with Nodes(folder, count, line=line) as nodes:

@@ -1,7 +1,7 @@
 """The picture on the page of results: accuracy against epsilon, by number of records, from `findings.json`.
 
-A bar extends one standard deviation over the seeds in either direction. If epsilon has no effect, the line is
-horizontal.
+An error bar extends one standard deviation over the seeds on either side of the mean. If epsilon has no effect, the
+line is horizontal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,10 @@ def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[f
 
 
 def _spread(figure: Mapping[str, Any]) -> Span | None:
-    """Return the ends of a bar of one standard deviation to either side of a mean, in percent; None without a mean."""
+    """Return the ends, in percent, of an error bar that extends one standard deviation on either side of the mean.
+
+    The result is None if there is no mean.
+    """
     if figure["mean"] is None:
         return None
     deviation = figure["deviation"] or 0.0

@@ -303,6 +303,14 @@ def test_requested_texts_that_were_lost():
     assert weaknesses_of(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
 
 
+@pytest.mark.parametrize(("different", "number", "weak"), [(9, 20, True), (10, 20, False), (1, 19, False)])
+def test_texts_most_of_which_repeat_another(different, number, weak):
+    texts = [replace(TEXTS[0], text=f"note {at % different}") for at in range(number)]
+    found = [weakness for weakness in weaknesses_of(texts=texts) if "are different" in weakness]
+    assert bool(found) == weak
+    assert not weak or found[0].startswith(f"only {different} of {number} texts are different; give the models more")
+
+
 def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):
     run = write_run(tmp_path / "run")
     assert read_weaknesses(run) == []
