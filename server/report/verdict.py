@@ -115,7 +115,8 @@ def _compared(gain: Gain, without: float, measured: Accuracies) -> str:
     return (
         f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measured.measure} is "
         f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}"
-        + ", which is below guessing" * guess
+        + ", which is below guessing"
+        * guess
     )
 
 

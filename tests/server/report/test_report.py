@@ -27,7 +27,7 @@ def test_every_section_says_its_figures(run):
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     for words in (
-        "40 synthetic texts, written by language models that 3 hospitals guided",
+        "40 synthetic texts, written by language models with answers from 3 hospitals",
         "The language models saw no private text, only those that the task declares public.",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
@@ -61,7 +61,7 @@ def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
     def title(name, **changes):
         return report(write_run(tmp_path / name, **changes)).text.split("\n\n")[3].strip()
 
-    assert title("asked", queries=[{"kind": "counts"}]).endswith("that 3 hospitals guided")
+    assert title("asked", queries=[{"kind": "counts"}]).endswith("with answers from 3 hospitals")
     assert title("models", queries=[{"longest": 90}]).endswith(" texts, written by noised models of 3 hospitals")
     assert title("one", epsilon="inf", parties=1).endswith(", made from records of 1 hospital without a guarantee")
     assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")

@@ -292,6 +292,16 @@ def test_without_labels_the_bars_are_distances():
     assert all(f"{bar.value:.3g}" in said for bar in made.rows)
 
 
+def test_a_reference_below_guessing_is_said_to_be_so():
+    assert "without the hospitals, 23 %, which is below guessing. The difference" in judged(against(0.23, 0.4, 0.6))
+    assert "below guessing" not in judged(against(0.25, 0.4, 0.6))
+
+
+def test_the_bars_name_the_file_of_a_later_evaluation():
+    assert "400 real texts a" in bars(Metrics(content=measured())).caption
+    assert "400 real texts (other.csv) a" in bars(Metrics(content=measured() | {"test": "other.csv"})).caption
+
+
 def test_distances_of_0_alone_have_a_scale():
     assert bars(Metrics(content={"nearness": {"fid": {"value": 0.0}, "real": {"value": 0.0}, "texts": 9}})).top > 0
 

@@ -59,14 +59,14 @@ def test_accuracy_below_the_majority_class():
     assert weakness == (
         "accuracy 0.21 on 100 test texts is below the share of the most frequent label, 0.27: the texts teach less "
         "than guessing; describe the labels (task.labels: 1 of 2 have no description), try method=census (now "
-        "wasp), write more texts (method.samples, now 40) or take larger language models (now m)"
+        "wasp), write more than these 40 texts (method.samples) or take larger language models (now m)"
     )
     (weakness,) = weaknesses_of(metrics=scored(0.58))
     assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in weakness
     assert "; test on more texts (task.test), describe the labels" in weakness
     described = {"method": "census", "labels": {"sepsis": "blood", "flu": "influenza"}}
     (weakness,) = weaknesses_of(run=described, metrics=scored(0.5))
-    assert weakness.endswith("; write more texts (method.samples, now 40) or take larger language models")
+    assert weakness.endswith("; write more than these 40 texts (method.samples) or take larger language models")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_texts_that_teach_less_than_the_released_numbers_know():
 
     (weakness,) = weaknesses_of(metrics=of(0.1, 0.05, 0.15, utility_with_transfer={"accuracy": {"value": 0.85}}))
     assert weakness.startswith("a linear classifier of the texts' vectors is 10 points (95 % interval 5 to 15) below ")
-    assert "(caucus-coordinator classifier), train with transfer.jsonl too (85 %) or write more texts" in weakness
+    assert "(caucus-coordinator classifier), train with transfer.jsonl too (85 %) or write more than these 40" in weakness
     assert weaknesses_of(metrics=of(0.1, -0.01, 0.21)) == []
     assert weaknesses_of(metrics=of(0.02, 0.01, 0.03)) == []
     assert weaknesses_of(metrics=of(0.1, 0.05, 0.15, test="later.csv")) == []
@@ -287,7 +287,7 @@ def test_the_noise_of_a_released_share_is_that_of_the_census(tmp_path, numbers, 
 def test_labels_without_a_text():
     (weakness,) = weaknesses_of(texts=TEXTS[::2])
     assert weakness == (
-        "1 of 2 labels have no text: flu; write more texts (method.samples, now 20), or describe these labels "
+        "1 of 2 labels have no text: flu; write more than these 20 texts (method.samples), or describe these labels "
         "(task.labels)"
     )
 
