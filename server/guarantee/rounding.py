@@ -20,6 +20,16 @@ def one_in(delta: float) -> str:
     return f"1 in {int(1.000001 / delta):,}"
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with the noun for it, such as "1 query" or "2 queries"."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def hospitals(number: int) -> str:
+    """Return a phrase for this number of hospitals."""
+    return counted(number, "hospital", "hospitals")
+
+
 def at_most_times(epsilon: float) -> str:
     """Return e^epsilon as text, rounded up.
 

@@ -12,7 +12,7 @@ from common.plan.words import right_guesses, strength
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
-from server.guarantee.rounding import at_most_times, one_in, show_delta, show_epsilon
+from server.guarantee.rounding import at_most_times, hospitals, one_in, show_delta, show_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +196,3 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
             "What is said of coordinator and hospitals holds in a deployment, but not in this simulation: whoever ran "
             "it had all records."
         )
-
-
-def hospitals(number: int) -> str:
-    """Return a phrase for this number of hospitals."""
-    return f"{number} hospital{'s' if number != 1 else ''}"

@@ -8,7 +8,7 @@ from common.plan.words import right_guesses
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
-from server.guarantee.rounding import at_most_times, one_in, show_delta, show_epsilon
+from server.guarantee.rounding import at_most_times, counted, hospitals, one_in, show_delta, show_epsilon
 
 
 def stated(privacy: Privacy) -> Privacy:
@@ -158,7 +158,7 @@ def _guarantee(privacy: Privacy) -> list[str]:
     helped = ""
     if privacy.assumed_colluders and privacy.released_epsilon < epsilon:
         helped = (
-            f", with what {_count(privacy.assumed_colluders, 'colluding hospital knows', 'colluding hospitals know')},"
+            f", with what {counted(privacy.assumed_colluders, 'colluding hospital knows', 'colluding hospitals know')},"
         )
     second = (
         f"What this means: suppose somebody knows all other records{helped} and has to guess from the released texts "
@@ -184,7 +184,7 @@ def _how(privacy: Privacy) -> str:
     share = privacy.noise_parties
     colluders = privacy.assumed_colluders
     trusted = (
-        f"even if {_count(colluders, 'hospital', 'hospitals')} told the coordinator all they know"
+        f"even if {hospitals(colluders)} told the coordinator all they know"
         if colluders
         else "as long as no hospital tells the coordinator what it knows"
     )
@@ -239,7 +239,7 @@ def _figures(privacy: Privacy) -> list[str]:
         paragraphs.append(
             f"Against outsiders, who know no hospital's noise, the released texts have ε = "
             f"{show_epsilon(privacy.released_epsilon)}. Against the coordinator and "
-            f"{_count(privacy.assumed_colluders, 'colluding hospital', 'colluding hospitals')}, a hospital's answers "
+            f"{counted(privacy.assumed_colluders, 'colluding hospital', 'colluding hospitals')}, a hospital's answers "
             f"have ε = {show_epsilon(privacy.party_epsilon)}."
         )
     pure = privacy.pure_epsilon
@@ -264,7 +264,7 @@ def _spent(privacy: Privacy) -> Iterator[str]:
         return
     if asked < planned:
         yield (
-            f"Of {_count(planned, 'planned query', 'planned queries')}, {asked} had been asked when this was written; "
+            f"Of {counted(planned, 'planned query', 'planned queries')}, {asked} had been asked when this was written; "
             f"they cost {cost}. The ε above is that of the whole plan."
         )
     elif privacy.max_attempts > 1:
@@ -272,7 +272,3 @@ def _spent(privacy: Privacy) -> Iterator[str]:
             f"The ε above pays for {privacy.max_attempts} attempts at each of {planned} queries. The queries asked "
             f"cost {cost}."
         )
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -20,7 +20,8 @@ from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
 from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
-from server.guarantee.sides import Guarantee, guarantee, hospitals
+from server.guarantee.rounding import counted, hospitals
+from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
@@ -110,7 +111,7 @@ class Facts:
         if privacy.simulation:
             sentences.append("A trial on one computer, which had all hospitals' records: a simulation.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
-            questions = f"{asked} question{'s' if asked != 1 else ''} about their records"
+            questions = f"{counted(asked, 'question', 'questions')} about their records"
             how = "with" if self._written_from_records else "in numbers with"
             sentences.append(f"The hospitals answered {questions}, {how} random noise.")
         if self.texts and not self._written_from_records:

@@ -129,8 +129,9 @@ def lines(
     if not present:
         return None
     ends = [end for line in spans.values() for span in line if span for end in span]
-    single = [value for line in (singles or {}).values() for behind in line for value in behind]
-    reached = [*present, *ends, *single] if logarithmic else [*present, *ends, *single, *including]
+    behind = singles or {}
+    reached = [*present, *ends, *(value for line in behind.values() for values in line for value in values)]
+    reached += [] if logarithmic else including
     ticks = _decades(reached) if logarithmic else steps(min(reached), max(reached))
     apart = min(_APART, 0.7 * (WIDTH - _LEFT - _RIGHT) / len(places) / len(clean)) if ends else 0.0
     edge = 8 + apart * (len(clean) - 1) / 2
@@ -144,11 +145,7 @@ def lines(
         whiskers = "".join(
             f"M{at} {y(span[0])}V{y(span[1])}" for at, span in zip(xs, spans.get(name, ()), strict=False) if span
         )
-        dots = (
-            f"M{at} {y(value)}h0"
-            for at, values in zip(xs, (singles or {}).get(name, ()), strict=False)
-            for value in values
-        )
+        dots = (f"M{at} {y(value)}h0" for at, values in zip(xs, behind.get(name, ()), strict=False) for value in values)
         series.append(
             Series(
                 name=name,

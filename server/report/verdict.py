@@ -33,6 +33,7 @@ class Verdict(Document):
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind the verdict.
         simulation_only: Whether the verdict has a figure that was computed from private records.
+        short_simulation_only: Whether `short` has such a figure.
     """
 
     sentence: str
@@ -40,6 +41,7 @@ class Verdict(Document):
     guarantee: str
     accuracy: Accuracies
     simulation_only: bool
+    short_simulation_only: bool
 
 
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
@@ -48,9 +50,9 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
     asked = guarantee.kind is not Kind.NOT_ASKED
     first, see = "", ""
     if texts and metrics.nearness:
-        answer, references = _near(metrics.nearness, asked=asked), ""
+        answer, references, real = _near(metrics.nearness, asked=asked), "", False
     else:
-        answer, references = _taught(measured, counted(metrics), texts, asked=asked)
+        answer, references, real = _taught(measured, counted(metrics), texts, asked=asked)
     if texts and weaknesses:
         see = f"See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -61,20 +63,24 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
         guarantee=guarantee.title,
         accuracy=measured,
         simulation_only=measured.real is not None,
+        short_simulation_only=real,
     )
 
 
-def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> tuple[str, str]:
-    """Return the sentences on what the texts teach a classifier, and those on all texts and the references."""
-    synthetic, gain = measured.synthetic, measured.gain
+def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> tuple[str, str, bool]:
+    """Return sentences on what the texts teach a classifier, and on all texts and the references.
+
+    The third value is whether the first sentences have the accuracy with real records.
+    """
+    synthetic, gain, real = measured.synthetic, measured.gain, measured.real is not None
     if not texts:
         compared = (listed := _listed(measured)) and f"; a classifier's {measured.measure} is {listed}"
-        return f"There are no texts{compared}.", ""
+        return f"There are no texts{compared}.", "", real
     if synthetic is None:
-        return _counted(share), ""
+        return _counted(share), "", False
     whole = ("with all texts", synthetic)
     if (doubt := _doubt(measured, synthetic)) is not None:
-        return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}.", ""
+        return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}.", "", real
     if gain is None or measured.zero_shot is None:
         answer, compared = "", f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"
     else:
@@ -83,10 +89,10 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
         compared = f"The {measured.measure} is {_listed(measured, *more)}"
     if (remark := _against_real(measured, synthetic)) is not None:
         compared += f": {remark}"
-    references = ((WITHOUT, asked and gain is None), ("real records", measured.real is None))
+    references = ((WITHOUT, asked and gain is None), ("real records", not real))
     if unknown := [name for name, missing in references if missing]:
         compared += f". What {' or '.join(unknown)} would teach is not known here"
-    return (answer, f"{compared}.") if answer else (f"{compared}.", "")
+    return (answer, f"{compared}.", False) if answer else (f"{compared}.", "", real)
 
 
 def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
@@ -111,12 +117,11 @@ def _doubt(measured: Accuracies, synthetic: float) -> str | None:
 
 def _compared(gain: Gain, without: float, measured: Accuracies) -> str:
     """Return a sentence that states the answer first, and then the two figures that the gain compares."""
-    guess = measured.majority is not None and without < measured.majority
+    guessing = measured.majority is not None and without < measured.majority
+    below = ", which is below guessing" if guessing else ""
     return (
         f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measured.measure} is "
-        f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}"
-        + ", which is below guessing"
-        * guess
+        f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}{below}"
     )
 
 

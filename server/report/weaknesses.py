@@ -137,7 +137,7 @@ def _accuracy(
         *(["test on more texts (task.test)"] if accuracy > majority else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
-        f"write more than these {len(texts):,} texts (method.samples)",
+        _write_more(texts),
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
@@ -177,7 +177,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=_either([*steps, f"write more than these {len(texts):,} texts (method.samples)"]),
+        do=_either([*steps, _write_more(texts)]),
     )
 
 
@@ -244,7 +244,7 @@ def _labels(
     if without := [label for label in labels if label not in weights]:
         yield Weakness(
             what=f"{len(without)} of {len(labels)} labels have no text: {_listed(without)}",
-            do=f"write more than these {len(texts):,} texts (method.samples), or describe these labels (task.labels)",
+            do=f"{_write_more(texts)}, or describe these labels (task.labels)",
         )
     shares, exact = record_shares(privacy, rounds, metrics)
     if not shares:
@@ -363,6 +363,10 @@ def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def _write_more(texts: Sequence[Candidate]) -> str:
+    return f"write more than these {len(texts):,} texts (method.samples)"
 
 
 def _either(steps: Sequence[str]) -> str:
