@@ -115,7 +115,14 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
     "simulations/laboratory/results/correction.py": {"epsilon", "interval", "mean", "name"},  # findings.json
     "simulations/laboratory/results/execution.py": {"accuracy", "epsilon", "fid", "figures"},  # columns of a run
-    "simulations/laboratory/results/page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
+    "simulations/laboratory/results/page.py": {
+        "earlier",
+        "epsilon",
+        "figures",
+        "interval",
+        "mean",
+        "name",
+    },  # findings.json
     "simulations/laboratory/results/picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
     "simulations/laboratory/sweep_picture.py": {"figures"},  # a column of the data frame
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
