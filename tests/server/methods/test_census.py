@@ -477,7 +477,7 @@ def test_a_guarantee_that_cannot_be_stated_is_refused_before_texts_are_paid_for(
 
 def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, capsys):
     overrides = [*RUN, f"method.census={finished / 'census.json'}", "task=demo_notes", "privacy.epsilon=1"]
-    assert main(["plan", *overrides]) == 0
+    assert main(["plan", "--json", *overrides]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["epsilon"] == 4.0
     assert planned["statement"].startswith("No question")
@@ -488,7 +488,7 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
 
 def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
     many = [*RUN[:3], "method.directions=90", "embedding.dimensions=96"]
-    assert main(["plan", *many]) == 0
+    assert main(["plan", "--json", *many]) == 0
     assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
 
 
