@@ -17,14 +17,7 @@ def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     """
     yield from _cost(privacy)
     yield from _signals(facts["queries"])
-    expected = facts["forecast"]
-    tokens = expected["input_tokens"] + expected["output_tokens"]
-    cost = f", cost {show_number(expected['cost'])}" if expected["cost"] else ""
-    if expected["texts"]:
-        yield (
-            f"at most {show_number(expected['texts'])} texts are requested: "
-            f"{show_number(expected['model_calls'])} model calls, {show_number(tokens)} tokens{cost}"
-        )
+    yield from _forecast(facts["forecast"])
     yield from _ending(facts)
 
 
@@ -69,6 +62,19 @@ def _signals(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             size, noise, ratio = (show_number(signal[name]) for name in ("signal", "noise", "ratio"))
             times = f", {ratio} times as much" if signal["noise"] else ""
             yield f"{start}: noise {noise}, signal {size}{times} ({signal['unit']}){end}"
+
+
+def _forecast(expected: Mapping[str, Any]) -> Iterator[str]:
+    if not expected["texts"]:
+        return
+    tokens = expected["input_tokens"] + expected["output_tokens"]
+    cost = f", cost {show_number(expected['cost'])}" if expected["cost"] else ""
+    unknown = [name for name, model in expected["models"].items() if model["cost"] is None]
+    yield (
+        f"{show_number(expected['texts'])} texts at most, if no text is dropped: "
+        f"{show_number(expected['model_calls'])} model calls, {show_number(tokens)} tokens{cost}"
+        + (f"; of unknown price: {', '.join(unknown)}" if unknown else "")
+    )
 
 
 def _ending(facts: Mapping[str, Any]) -> Iterator[str]:

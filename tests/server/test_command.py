@@ -240,11 +240,12 @@ def test_without_json_a_line_says_each_thing_that_decides(capsys):
 @pytest.mark.parametrize("epsilon", [2, ".inf"])
 def test_each_method_has_a_short_form(method, epsilon, tmp_path, monkeypatch, capsys):
     expected = {"texts": 9, "model_calls": 8, "input_tokens": 7, "output_tokens": 6, "cost": 0.5}
+    expected["models"] = {"a": {"cost": 0.5}, "b": {"cost": None}}
     monkeypatch.setattr(forecast, "forecast", lambda *_, **__: expected)  # which rehearses the run
     (tmp_path / "terms.txt").write_text("\n".join(f"term{number}" for number in range(1000)))
     terms = [f"method.vocabulary={tmp_path}/terms.txt"] if method in {"aug_pe_plus", "dp_kps"} else []
     lines = short(capsys, f"method={method}", f"privacy.epsilon={epsilon}", *terms)
-    assert "at most 9 texts are requested: 8 model calls, 13 tokens, cost 0.5" in lines
+    assert "9 texts at most, if no text is dropped: 8 model calls, 13 tokens, cost 0.5; of unknown price: b" in lines
     assert all(line and "None" not in line and "nan" not in line for line in lines)
     asked = [line for line in lines if " answer: " in line or " answers: " in line]
     assert bool(asked) != (lines[0] == "the hospitals are asked nothing")
