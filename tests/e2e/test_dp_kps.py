@@ -68,7 +68,7 @@ def test_a_whole_run(settings, sketches, parties, vocabulary, tmp_path):
 def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, capsys):
     errors = {}
     for mechanism in ("laplace", "gaussian"):
-        assert main(["plan", *small(vocabulary), f"method.mechanism={mechanism}"]) == 0
+        assert main(["plan", "--json", *small(vocabulary), f"method.mechanism={mechanism}"]) == 0
         plan = json.loads(capsys.readouterr().out)
         errors[mechanism] = plan["queries"][1]["density_error_times_records"]
     laplace, gaussian = errors["laplace"], errors["gaussian"]
