@@ -33,7 +33,6 @@ from typing import Self
 
 from common.phrases import Phrase, Words, listed, rendered
 
-
 MOST_SHOWN = 400
 """Number of characters of a wrong value that a message shows at most."""
 
