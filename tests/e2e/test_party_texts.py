@@ -74,10 +74,13 @@ def test_without_noise_there_is_no_guarantee(tmp_path):
 
 
 def test_the_price_is_known_before_anything_private_is_touched(capsys):
-    assert coordinator(["plan", "method=dp_sgd", "method.steps=20", "method.rate=1.0", "federation.parties=1"]) == 0
+    assert (
+        coordinator(["plan", "--json", "method=dp_sgd", "method.steps=20", "method.rate=1.0", "federation.parties=1"])
+        == 0
+    )
     plan = json.loads(capsys.readouterr().out)
     assert (plan["epsilon"], plan["queries"][0]["steps"], plan["forecast"]["model_calls"]) == (4.0, 20, 0)
-    assert coordinator(["plan", "method=rupta", "federation.parties=1"]) == 0
+    assert coordinator(["plan", "--json", "method=rupta", "federation.parties=1"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert (plan["epsilon"], plan["unproven"]) == ("inf", ["rewritten records"])
 

@@ -84,12 +84,13 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
     assert json.dumps(parsed.to_json(), allow_nan=False) == json.dumps(parsed.from_json(parsed.to_json()).to_json())
 
 
-PLAN_LINES = {"cost", "delta", "epsilon", "input_tokens", "name", "noise", "output_tokens", "queries", "texts", "times"}
+PLAN_LINES = {"cost", "delta", "epsilon", "input_tokens", "models", "name", "noise", "output_tokens", "queries"}
+PLAN_LINES |= {"texts", "times", "unit"}
 
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/plan_command.py": {"texts"},  # the forecast
-    "server/deploy/plan_lines.py": PLAN_LINES | {"unit"},  # the forecast, and a plan that was solved for
+    "server/deploy/plan_lines.py": PLAN_LINES,  # the forecast, and a plan that was solved for
     "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
