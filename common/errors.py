@@ -34,7 +34,7 @@ from typing import Self
 from common.phrases import Phrase, Words, listed, rendered
 
 MOST_SHOWN = 400
-"""Number of characters of a wrong value that a message shows at most."""
+"""Maximum number of characters that a message shows of a wrong value."""
 
 
 class CaucusError(Words, Exception):
@@ -78,7 +78,8 @@ class CaucusError(Words, Exception):
     def _problem(self, names: Sequence[str]) -> str:
         parts = (("expected", self.expected), ("got", self.got), ("at", self.where))
         shown = {name: rendered(value, names) for name, value in parts if value is not None}
-        if len(given := shown.get("got", "")) > MOST_SHOWN:  # a whole file where its name was meant
+        # A user's own value, such as a whole file where its name was meant; what we say of parties is never cut.
+        if not isinstance(self.got, Words) and len(given := shown.get("got", "")) > MOST_SHOWN:
             shown["got"] = f"{given[:MOST_SHOWN]}… ({len(given):,} characters)"
         return "; ".join([self.what, *(f"{name} {text}" for name, text in shown.items())])
 

@@ -69,11 +69,12 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
 
         if target is None:
             privacy, facts = _forwards(settings)
-            lines = plan_lines(privacy, facts)
         else:
-            facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
-            lines = solved_lines(facts)
-    yield from [json.dumps(strict(facts), indent=2, ensure_ascii=False)] if chosen.json else lines
+            privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
+    if chosen.json:
+        yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
+    else:
+        yield from plan_lines(privacy, facts) if target is None else solved_lines(privacy, facts)
 
 
 def _target(chosen: argparse.Namespace) -> float:
@@ -218,7 +219,8 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[st
     return [advice]
 
 
-def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[str, Any]:
+def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":
+    from server.planning.guarantee_facts import describe
     from server.planning.signal import advice, signals, weakest
     from server.planning.solve import least_epsilon, least_records
     from server.settings.automatic import expected_records, settled
@@ -239,7 +241,7 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[
         records = least_records(*drafted(chosen, task), target)
     plan, choices = drafted(chosen, task)
     estimates = signals(plan, choices, records)
-    return {
+    return describe(plan), {
         "solved_for": "epsilon" if for_epsilon else "records",
         "epsilon": plan.epsilon,
         "delta": plan.delta,

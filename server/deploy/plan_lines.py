@@ -16,38 +16,52 @@ def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
         facts: The result of `plan_command.forwards`.
     """
     yield from _cost(privacy)
-    yield from _signals(facts["queries"])
+    if privacy.earlier is None:
+        yield from _signals(facts["queries"])
     yield from _forecast(facts["forecast"])
     yield from _ending(facts)
 
 
-def solved_lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the short form of the result with `--signal`."""
-    least = "least ε" if facts["solved_for"] == "epsilon" else "least number of records"
+def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the short form of the result with `--signal`; the arguments are as for `plan_lines`."""
+    least = "ε" if facts["solved_for"] == "epsilon" else "number of records"
     yield (
-        f"ε = {show_epsilon(facts['epsilon'])}, δ = {show_delta(facts['delta'])}, "
-        f"{show_number(facts['expected_records'])} records: the {least} with which every query has a signal of "
-        f"{facts['signal']:g} times its noise; decided by {facts['decided_by']}"
+        f"the least {least} with which every query has a signal of {facts['signal']:g} times its noise, decided by "
+        f"{facts['decided_by']}: ε = {show_epsilon(facts['epsilon'])}, {_records(facts['expected_records'])}"
     )
+    yield from _cost(privacy)
     yield from _signals(facts["queries"])
     yield from _ending(facts)
 
 
 def _cost(privacy: Privacy) -> Iterator[str]:
+    """Yield the lines on ε: of the plan, and against hospitals whose help it has no noise for."""
     if not privacy.queries:
         yield "the hospitals are asked nothing"
         return
+    if privacy.earlier is not None:
+        yield f"the hospitals are asked nothing more: the answers of run {privacy.earlier.run} are used again"
     yield (
         f"ε = {show_epsilon(privacy.planned_epsilon)}, δ = {show_delta(privacy.delta)} for one "
-        f"{'person' if privacy.by_user else 'record'}; {hospitals(privacy.parties)}, aggregation {privacy.aggregation}"
+        f"{'person' if privacy.by_user else 'record'}{'' if privacy.noisy else ': no noise, and no guarantee'}; "
+        f"{hospitals(privacy.parties)}, aggregation {privacy.aggregation}"
     )
     if privacy.unproven:
         yield f"without a proof: {', '.join(privacy.unproven)}"
-    for case in privacy.against_colluders:
-        more = case.epsilon > 1.001 * privacy.planned_epsilon  # a plan that expects help has noise for it
-        if 0 < case.colluders <= privacy.corrupt and more:
-            helpers = counted(case.colluders, "hospital that helps", "hospitals that help")
-            yield f"ε = {show_epsilon(case.epsilon)} against the coordinator with {helpers} it"
+    planned = privacy.assumed_colluders
+    if planned:
+        yield f"this includes up to {_helpers(planned)} the coordinator, for which there is more noise"
+    more = [case for case in privacy.against_colluders if case.colluders > planned] if privacy.noisy else []
+    for case in dict.fromkeys((*more[:1], *more[-1:])):
+        yield f"ε = {show_epsilon(case.epsilon)} against {_helpers(case.colluders)} the coordinator"
+
+
+def _helpers(number: int) -> str:
+    return counted(number, "hospital that helps", "hospitals that help")
+
+
+def _records(number: int) -> str:
+    return counted(number, "record", "records")
 
 
 def _signals(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -55,7 +69,7 @@ def _signals(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for query in queries:
         signal, clear = query["signal"], query["signal"]["clear_from_records"]
         start = f"{query['name']}, {counted(query['times'], 'answer', 'answers')}"
-        end = f"; clear from {counted(clear, 'record', 'records')}" if clear and clear > 1 else ""
+        end = f"; clear from {_records(clear)}" if clear and clear > 1 else ""
         if "not_estimated" in signal:
             yield f"{start}: {signal['not_estimated']}{end}"
         else:
@@ -68,7 +82,7 @@ def _forecast(expected: Mapping[str, Any]) -> Iterator[str]:
     if not expected["texts"]:
         return
     tokens = expected["input_tokens"] + expected["output_tokens"]
-    cost = f", cost {show_number(expected['cost'])}" if expected["cost"] else ""
+    cost = f", US$ {show_number(expected['cost'])}" if expected["cost"] else ""
     unknown = [name for name, model in expected["models"].items() if model["cost"] is None]
     yield (
         f"{show_number(expected['texts'])} texts at most, if no text is dropped: "
@@ -82,4 +96,4 @@ def _ending(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: auto is {value}"
     for advice in facts["advice"]:
         yield f"advice: {advice}"
-    yield "everything: the same with --json"
+    yield "all figures: the same with --json"

@@ -36,7 +36,7 @@ def render(content: Mapping[str, Any]) -> str:
         "# What holds of the papers' claims, by real models\n",
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         f"{_corrected(findings, stands)}\n",
-        *_changed(findings, content["earlier"]),
+        *_changed(findings, stands, content["earlier"]),
         content["about"] + "\n",
     ]
     if draw(content["picture"]) is not None:
@@ -81,7 +81,9 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
     )
 
 
-def _changed(findings: Sequence[Mapping[str, Any]], earlier: Mapping[str, Any] | None) -> list[str]:
+def _changed(
+    findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool], earlier: Mapping[str, Any] | None
+) -> list[str]:
     """Return a section with the claims whose verdict is another one than in an earlier version; empty without one."""
     if earlier is None:
         return []
@@ -89,7 +91,7 @@ def _changed(findings: Sequence[Mapping[str, Any]], earlier: Mapping[str, Any] |
     both = [one for one in findings if one["claim"]["name"] in before and one["verdict"] != NOT_RUN]
     changed = [one for one in both if _bare_verdict(one) != _bare_verdict(before[one["claim"]["name"]])]
     lines = [
-        f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts have changed"
+        f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts that both have are others now"
         + (":\n\n| claim | before | now, and why |\n|---|---|---|" if changed else ".")
     ]
     for one in changed:
@@ -97,7 +99,7 @@ def _changed(findings: Sequence[Mapping[str, Any]], earlier: Mapping[str, Any] |
         cells = (
             f"{claim['claim']} ({claim['paper']})",
             "<br>".join([_bare_verdict(old), *_differences(old | {"claim": claim})]),
-            "<br>".join([_verdict(one, stands=True), *_differences(one)]),
+            "<br>".join([_verdict(one, stands.get(claim["name"], True)), *_differences(one)]),
         )
         lines.append("| " + " | ".join(cells) + " |")
     return ["\n".join(lines) + "\n"]

@@ -495,6 +495,10 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
     assert planned["epsilon"] == 4.0
     assert planned["statement"].startswith("No question")
     assert planned["forecast"]["texts"] == SAMPLES
+    assert main(["plan", *overrides]) == 0
+    asked_nothing, cost, *_ = capsys.readouterr().out.splitlines()
+    assert asked_nothing.startswith("the hospitals are asked nothing more: the answers of run ")
+    assert cost.startswith("ε = 4, ")
     assert main(["check", *overrides]) == 0
     assert "ε = 4" in capsys.readouterr().out.splitlines()[-1]
 

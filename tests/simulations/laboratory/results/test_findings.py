@@ -124,11 +124,11 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
     finding = findings.finding(PRESET, made, known)
     old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE})).to_dict()
     text = page.render(content(finding, earlier={"version": "0.1.0", "findings": {"votes": old}}))
-    assert "**Since version 0.1.0** 1 of 1 verdicts have changed:" in text
+    assert "**Since version 0.1.0** 1 of 1 verdicts that both have are others now:" in text
     assert "| Votes help. (A paper) | does not show<br>ε = 4: *votes less none: +0.7 [" in text
     assert "| **holds**: They do.<br>ε = 4: *votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
     same = content(finding, earlier={"version": "0.1.0", "findings": {"votes": finding.to_dict()}})
-    assert "0 of 1 verdicts have changed." in page.render(same)
+    assert "0 of 1 verdicts that both have are others now." in page.render(same)
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
