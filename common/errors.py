@@ -33,6 +33,9 @@ from typing import Self
 
 from common.phrases import Phrase, Words, listed, rendered
 
+MOST_SHOWN = 400
+"""Maximum number of characters that a message shows of a wrong value."""
+
 
 class CaucusError(Words, Exception):
     """Base class of all errors. Its message stays in parts until it is shown; only then does `text` insert party names.
@@ -74,8 +77,11 @@ class CaucusError(Words, Exception):
 
     def _problem(self, names: Sequence[str]) -> str:
         parts = (("expected", self.expected), ("got", self.got), ("at", self.where))
-        clauses = [f"{name} {rendered(value, names)}" for name, value in parts if value is not None]
-        return "; ".join([self.what, *clauses])
+        shown = {name: rendered(value, names) for name, value in parts if value is not None}
+        # A user's own value, such as a whole file where its name was meant; what we say of parties is never cut.
+        if not isinstance(self.got, Words) and len(given := shown.get("got", "")) > MOST_SHOWN:
+            shown["got"] = f"{given[:MOST_SHOWN]}… ({len(given):,} characters)"
+        return "; ".join([self.what, *(f"{name} {text}" for name, text in shown.items())])
 
 
 class InputError(CaucusError):

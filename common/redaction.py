@@ -151,7 +151,8 @@ def _analyzer(language: str, *unneeded: str) -> "AnalyzerEngine":
 
     logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it logs every text
     engine, code = SpacyNlpEngine(), PATTERNS[language].code
-    engine.nlp = {code: spacy.blank(code)}  # type: ignore[assignment] # `load` would download one
+    # `load` would download one. No pattern reads its tokens, and the French tokeniser alone takes seconds to compile.
+    engine.nlp = {code: spacy.blank("xx")}  # type: ignore[assignment]
     registry = RecognizerRegistry(recognizers=_recognizers(language), supported_languages=[code])
     return AnalyzerEngine(
         registry=registry, nlp_engine=engine, supported_languages=[code], default_score_threshold=_THRESHOLD

@@ -5,7 +5,7 @@ caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, i
 caucus-coordinator serve FOLDER                        SuperLink behind the front door, until stopped
 caucus-coordinator enrol FOLDER PARTY.json             add a hospital
 caucus-coordinator remove FOLDER NAME                  revoke its key
-caucus-coordinator plan [OVERRIDE ...]                 queries, noise, signal, ε and forecast as JSON, before any
+caucus-coordinator plan [OVERRIDE ...]                 ε, noise, signal of each query and the forecast before any
                                                        private data is accessed; --signal 3 with --records 300 prints
                                                        the least ε for this signal, and with --epsilon 4 the least
                                                        number of records

@@ -15,6 +15,7 @@ from pathlib import Path
 import coverage
 import hypothesis
 import pytest
+from hydra import version
 from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
@@ -152,6 +153,7 @@ def composed_once(tmp_path_factory):
         return pickle.loads(kept[key])
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(version, "_get_version", functools.cache(version._get_version))
         patch.setattr(CachingConfigRepository, "__init__", hold)
         patch.setattr(ConfigRepository, "load_config", read_once)
         patch.setattr(config_loader_impl, "create_defaults_list", choose_once)

@@ -1,5 +1,6 @@
 """Every YAML composes, opens with the command that runs it, and its parts can be built."""
 
+import itertools
 import re
 import shlex
 import shutil
@@ -35,6 +36,9 @@ ROOT = Path(configs.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if "deployment" not in path.parts)
 EXPERIMENTS = [path for path in FILES if path.parts[0] == "experiment"]
 CHOICES = [path for path in FILES if len(path.parts) == 2 and path not in EXPERIMENTS]
+OF_FOLDERS = [list(paths) for _, paths in itertools.groupby(CHOICES, lambda path: path.parts[0])]
+TOGETHER = [[path for path in paths if path] for paths in itertools.zip_longest(*OF_FOLDERS)]
+"""The choices, one of each folder at a time."""
 
 
 def test_there_is_one_folder_for_each_choice():
@@ -56,13 +60,14 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
     assert second
 
 
-@pytest.mark.parametrize("path", CHOICES, ids=str)
+@pytest.mark.parametrize("paths", TOGETHER, ids=lambda paths: " ".join(map(str, paths)))
 @pytest.mark.parametrize("primary", ["server", "simulation"])
-def test_each_choice_composes_under_each_primary_configuration(path, primary):
+def test_each_choice_composes_under_each_primary_configuration(paths, primary):
     needed = {"pretrained": ["embedding.name_or_path=somewhere"], "aug_pe_plus": ["method.vocabulary=somewhere"]}
     needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
     needed["local"] = ["llm.models.local.model=somewhere"]
-    config = composed([f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])], primary)
+    chosen = [[f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])] for path in paths]
+    config = composed(list(itertools.chain(*chosen)), primary)
     assert isinstance(config, SimulationSettings) == (primary == "simulation")
 
 

@@ -60,6 +60,7 @@ DISTRIBUTIONS = {
 }
 
 
+@cache
 def files():
     listed = subprocess.run(["git", "ls-files", *NAMES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = {name for name in listed.splitlines() if name.endswith(".py") and (ROOT / name).exists()}
@@ -86,6 +87,7 @@ def imports(body):
             yield from {name.split(".")[0] for name in names} - {*NAMES, *sys.stdlib_module_names}
 
 
+@cache
 def guards(name):
     """The calls of a module that look for packages: extra to the packages, named there or in a constant."""
     constants = {
@@ -95,7 +97,7 @@ def guards(name):
     }
     packages_of_extra = {}
     for call in ast.walk(tree(name)):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"needs", "program_needs"}:
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in {"needs", "program_needs"}:
             (extra,) = (ast.literal_eval(word.value) for word in call.keywords if word.arg == "extra")
             operands = [
                 constants.get(ast.unparse(operand), operand) for part in call.args[1:] for operand in ast.walk(part)
@@ -153,7 +155,10 @@ HIDDEN = sorted(
     package for package, names in DISTRIBUTIONS.items() if not names & (HOSPITAL - REMOVED) and package not in NAMES
 )
 ALONE = """
-import contextlib, importlib, sys
+import contextlib, importlib, socket, sys
+def refuse(*_, **__):
+    sys.exit("an import needs the network")
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
 for module in sys.argv[1:]:
     importlib.import_module(module)
 sys.argv[1:] = []

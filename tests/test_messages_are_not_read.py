@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 from common import errors
@@ -11,13 +12,15 @@ OURS = {name for name, kind in inspect.getmembers(errors, inspect.isclass) if is
 OURS |= {"RefusalError"}
 OF_TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "replace", "split"}
 OF_REGEX = {"match", "search", "fullmatch", "sub", "findall", "split"}
+NAMED = re.compile(r"\bexcept\b[^:]* as ")
 
 
 def handlers():
     """Each handler of our errors, with the name that it gives to the error."""
     for part in ("common", "client", "server", "simulations"):
         for path in Path(part).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            source = path.read_text("utf-8")
+            for node in ast.walk(ast.parse(source)) if NAMED.search(source) else ():
                 if isinstance(node, ast.ExceptHandler) and node.name and node.type:
                     caught = {leaf.id for leaf in ast.walk(node.type) if isinstance(leaf, ast.Name)}
                     if caught & OURS:

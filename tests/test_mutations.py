@@ -6,6 +6,7 @@ from itertools import chain
 import pytest
 
 from tests.mutations import MUTATIONS, ROOT, Mutation, caught, copied
+from tests.support.lanes import slow_but
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
@@ -30,10 +31,9 @@ def copy(tmp_path_factory):
 QUICKEST = ("the l2 sensitivity of a user's m records grows with sqrt(m)", "a noisy choice at half of its scale")
 
 
-@pytest.mark.parametrize(
-    "mutation", [mutation for mutation in MUTATIONS if mutation.name in QUICKEST], ids=lambda mutation: mutation.name
-)
-def test_a_mutation_is_caught_and_undone(mutation, copy):
+@pytest.mark.parametrize("name", slow_but(QUICKEST[:1], QUICKEST))
+def test_a_mutation_is_caught_and_undone(name, copy):
+    (mutation,) = (mutation for mutation in MUTATIONS if mutation.name == name)
     assert caught(copy, mutation)
     assert (copy / mutation.file).read_bytes() == (ROOT / mutation.file).read_bytes()
 

@@ -7,6 +7,7 @@ constructor, as no model of weights runs here but the encoder, which is loaded f
 import json
 import logging
 import math
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -46,6 +47,7 @@ from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
+from server.llm.remote import anthropic
 from server.settings.compose import load, store
 from server.settings.parts import build_parts
 from server.settings.sections import changed
@@ -319,8 +321,32 @@ def test_all_answers_and_attempts_are_paid_for(changes):
         lenient(max_epsilon=8.0).check(replace(agreed, queries=(replace(agreed.queries[0], scale=three.scale * 0.99),)))
 
 
-def test_nothing_needs_the_network_to_be_imported_or_built():
+def test_nothing_needs_the_network_to_be_built(monkeypatch):
     """pe: a tokenizer is fetched when an object is made."""
+    tried = []
+
+    def refuse(*args, **_):
+        tried.append(args)
+        raise OSError("no network")
+
+    for place, name in (
+        (socket.socket, "connect"),
+        (socket.socket, "connect_ex"),
+        (socket, "getaddrinfo"),
+        (socket, "gethostbyname"),
+    ):
+        monkeypatch.setattr(place, name, refuse)
+    with pytest.raises(OSError, match="no network"):
+        socket.create_connection(("localhost", 1))
+    assert tried.pop()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "of-nobody")
+    assert build_parts(settings()).providers
+    anthropic.provider(name="claude", model="of nobody")
+    assert not tried
+
+
+@pytest.mark.slow  # seconds; a hospital's modules are imported without the network in tests/test_extras.py
+def test_nothing_needs_the_network_to_be_imported():
     code = """
 import socket
 tried = []
@@ -329,14 +355,10 @@ def refuse(*args, **kwargs):
     raise OSError("no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.gethostbyname = refuse
 import client.command, client.service, server.command, server.app, simulations.run, simulations.federation.parties
-from server.llm.remote.anthropic import provider
-from tests.support.runs import settings
-parts = server.settings.parts.build_parts(settings())
-assert parts.providers
-provider(name="claude", model="of nobody")
+import server.llm.remote.anthropic
 assert not tried, tried
 """
-    environment = {"ANTHROPIC_API_KEY": "of-nobody", "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+    environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300, check=False
     )

@@ -68,7 +68,7 @@ def test_the_last_command_runs_as_typed_and_has_the_method_the_model_and_the_met
 
 def test_the_method_is_planned_and_runs_from_python(outside, capsys):
     words = COMMANDS[0].replace("'", "").split()[2:]
-    assert coordinator(words) == 0
+    assert coordinator([*words, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [(query["name"], query["times"]) for query in facts["queries"]] == [("votes", 1)]
     assert facts["expected_records"] == 900

@@ -23,6 +23,7 @@ from server.settings.sections import changed, has, setting
 
 if TYPE_CHECKING:
     from common.plan.plan import Plan
+    from server.documents.privacy import Privacy
     from server.domain import Earlier, Task
     from server.settings.parts import Parts
 
@@ -36,10 +37,10 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "plan",
         _plan,
-        summary="print queries, noise, signal, ε, δ and the forecast of model calls as JSON",
-        description="Print, as JSON and before anything private is touched, every query, its sensitivity, noise and "
-        "expected signal, ε and δ in total, and the expected model calls; with --signal the least ε, or the least "
-        "number of records, with which every query has that signal.",
+        summary="print ε, δ, signal and noise of each query, and the forecast of model calls",
+        description="Print, before anything private is touched, ε and δ in total, each query with its expected signal "
+        "and noise, and the expected model calls; with --signal the least ε, or the least number of records, with "
+        "which every query has that signal. With --json everything, sensitivities and the exact guarantee included.",
         example="caucus-coordinator plan --records 300 --signal 3 federation.parties=10 method=census",
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4")
@@ -49,6 +50,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument(
         "--signal", help="ratio to the noise, such as 3: print the least ε for --records, or the least for --epsilon"
     )
+    parser.add_argument("--json", action="store_true", help="everything, as JSON")
 
 
 def _plan(chosen: argparse.Namespace) -> Iterator[str]:
@@ -62,13 +64,17 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     )
 
     with progress("planning"):
+        from server.deploy.plan_lines import plan_lines, solved_lines
         from server.documents.codec import strict
 
         if target is None:
-            facts = forwards(settings)
+            privacy, facts = _forwards(settings)
         else:
-            facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
-    yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
+            privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
+    if chosen.json:
+        yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
+    else:
+        yield from plan_lines(privacy, facts) if target is None else solved_lines(privacy, facts)
 
 
 def _target(chosen: argparse.Namespace) -> float:
@@ -96,11 +102,15 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
     from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
-    return _facts(*drafted(settled(settings, task), task), records)
+    return _facts(*drafted(settled(settings, task), task), records)[1]
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Return the queries, noise, signal, guarantee and forecast for settings, as `plan` prints without `--signal`."""
+    """Return the queries, noise, signal, guarantee and forecast for settings, as `plan --json` prints them."""
+    return _forwards(settings)[1]
+
+
+def _forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast
@@ -112,7 +122,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     plan, task = parts.plan, parts.source.task()
     price = collusion.collusion(plan, settings.secagg.corrupt) if plan.malicious else None
     compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
-    facts = _facts(plan, compared, records, earlier=parts.earlier, more=more)
+    privacy, facts = _facts(plan, compared, records, earlier=parts.earlier, more=more)
     if price:
         facts["advice"] += collusion.advice(price, plan.epsilon)
     expected = forecast(
@@ -128,7 +138,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
         *_count_in_place_of_test_texts(chosen, parts),
         *_loop(task, expected, setting(chosen, "method.shown_words")),
     ]
-    return {
+    return privacy, {
         **facts,
         **_chosen(settings, chosen),
         **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
@@ -143,8 +153,8 @@ def _facts(
     *,
     earlier: "Earlier | None" = None,
     more: Mapping[str, Any] = {},
-) -> dict[str, Any]:
-    """Return what can be stated about a plan and its noise before any query is asked.
+) -> "tuple[Privacy, dict[str, Any]]":
+    """Return what can be stated about a plan and its noise before any query is asked, as a document and for JSON.
 
     Args:
         plan: The plan.
@@ -159,8 +169,9 @@ def _facts(
 
     estimates = [estimate.to_dict() for estimate in signals(plan, compared, records)]
     weak = advice(with_weakest_parts(plan, compared, records))
-    return {
-        **describe(plan, earlier=earlier).before_asking(estimates),
+    privacy = describe(plan, earlier=earlier)
+    return privacy, {
+        **privacy.before_asking(estimates),
         "expected_records": records,
         **more,
         "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
@@ -208,7 +219,8 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[st
     return [advice]
 
 
-def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[str, Any]:
+def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":
+    from server.planning.guarantee_facts import describe
     from server.planning.signal import advice, signals, weakest
     from server.planning.solve import least_epsilon, least_records
     from server.settings.automatic import expected_records, settled
@@ -229,7 +241,7 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[
         records = least_records(*drafted(chosen, task), target)
     plan, choices = drafted(chosen, task)
     estimates = signals(plan, choices, records)
-    return {
+    return describe(plan), {
         "solved_for": "epsilon" if for_epsilon else "records",
         "epsilon": plan.epsilon,
         "delta": plan.delta,

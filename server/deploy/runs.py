@@ -20,6 +20,7 @@ from typing import Any
 
 from common.domain import is_one_population
 from common.errors import CaucusError, CheckpointError, ConfigError
+from common.phrases import Phrase
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
@@ -320,7 +321,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
         raise CaucusError(
             "hospitals online",
             expected=f"at least {needed}",
-            got=f"{online}; {listed(offline)}",
+            got=Phrase(online, "; ", listed(offline)),
             do=f"Ask them to start, or add --wait: the run then {waits}",
         )
     yield f"{listed(offline)}; the run {waits}" + (" and goes on without them" if online >= needed else "")

@@ -21,8 +21,8 @@ def one_in(delta: float) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the noun for it, such as "1 query" or "2 queries"."""
-    return f"{number} {one if number == 1 else many}"
+    """Return a number with the noun for it, such as "1 query" or "2,000 queries"."""
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def hospitals(number: int) -> str:

@@ -109,7 +109,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The output of `caucus-coordinator plan` for a draft.
+    """The output of `caucus-coordinator plan --json` for a draft.
 
     Attributes:
         facts: Facts of the plan, keyed by name.
@@ -134,7 +134,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     overrides = draft.overrides()
     composed = with_hospitals(settings, overrides)
     facts = forwards(composed)
-    plan = shlex.join(["caucus-coordinator", "plan", "--folder", str(settings.folder), *overrides])
+    plan = shlex.join(["caucus-coordinator", "plan", "--json", "--folder", str(settings.folder), *overrides])
     return Planned(
         facts=facts,
         warnings=tuple(_warnings(composed)),

@@ -153,9 +153,9 @@ def plan(
 ) -> dict[str, Any]:
     """Return the queries and the cost of a run with these arguments, without reading any private records.
 
-    The content is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal,
-    the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and the signal
-    requires a public guess of the number of records: `overrides=["federation.expected_records=300"]`.
+    The content is what `caucus-coordinator plan --json` prints: every query with its sensitivity, noise and expected
+    signal, the total ε and δ, and the expected calls and tokens. As records are not read, `labels` are required, and
+    the signal requires a public guess of the number of records: `overrides=["federation.expected_records=300"]`.
 
     Args:
         train: Not read; accepted so that the arguments can be those of `simulate`.

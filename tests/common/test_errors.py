@@ -3,6 +3,7 @@ import inspect
 import pytest
 
 from common import errors
+from common.phrases import Turnout
 
 
 def all_errors():
@@ -39,3 +40,11 @@ def test_a_message_has_all_its_parts_in_order(kind):
 
 def test_zero_and_empty_are_things_that_can_be_got():
     assert str(errors.ConfigError("count", got=0, where="")) == "count; got 0; at "
+
+
+def test_a_message_shows_the_beginning_of_a_long_value_and_all_else():
+    error = errors.ConfigError("override", expected="NAME=VALUE", got="x" * 10_000, where="line 3", do="Quote it")
+    shown = f"override; expected NAME=VALUE; got {'x' * errors.MOST_SHOWN}… (10,000 characters); at line 3. Quote it"
+    assert error.text() == shown
+    turnout = Turnout(1, dict.fromkeys(range(100), "is silent"))
+    assert "99 is silent" in errors.DropoutError("hospitals", expected="60", got=turnout).text()

@@ -10,6 +10,7 @@ from server.llm.base import Reply
 from server.llm.builtin.model import BuiltinModel
 from simulations import run as simulation
 from simulations.federation.local_grid import LocalGrid
+from tests.support.lanes import slow
 from tests.support.runs import command, labelled, lines, read, resume, tiny, warm
 
 SHORT = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
@@ -298,10 +299,14 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
             ["task=csv", "task.train=/no/such.csv"],
             "caucus-simulate: task.train: the file cannot be read; expected a readable file; got No such file",
         ),
-        (["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"),
-        (["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
+        slow(
+            ["task=csv"], "caucus-simulate: task; expected private records to deal out; got none. Set task.train=PATH"
+        ),
+        slow(["method.rounds=1"], "caucus-simulate: method.rounds; expected at least 2"),
         (["embedding=pretrained"], "embedding.name_or_path"),
-        (["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"),
+        slow(
+            ["embedding=pretrained", "embedding.name_or_path=/no/such"], "caucus-simulate: encoder; expected a folder"
+        ),
         (["method.samples=many"], "caucus-simulate: method.samples; expected a whole number; got 'many'"),
         (
             ["no_such_setting=1"],
@@ -313,8 +318,11 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         ),
         (["method=waps"], "rupta, wasp; got 'waps'. Did you mean wasp?"),
         (["engine=flowr"], "caucus-simulate: engine; expected one of local, flower; got 'flowr'. Did you mean flower?"),
-        (["privacy.unit=smaple"], "caucus-simulate: privacy.unit; expected one of sample, user; got 'smaple'. Did you"),
-        (["method.samples=0"], "caucus-simulate: method.samples; expected an integer >= 1; got 0"),
+        slow(
+            ["privacy.unit=smaple"],
+            "caucus-simulate: privacy.unit; expected one of sample, user; got 'smaple'. Did you",
+        ),
+        slow(["method.samples=0"], "caucus-simulate: method.samples; expected an integer >= 1; got 0"),
         (["--multirun", "privacy.epsilon=1", "method=wasp,waps"], "Did you mean wasp?"),
         (["client.limits.max_top=0"], "got 0; at client.limits.max_top (configs/client.yaml)"),
         (
@@ -326,8 +334,8 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         ),
         (["method=wasp", "--multirum"], "got an unknown option. Did you mean --multirun?"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
-        (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
-        (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
+        slow(["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
+        slow(["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -1,11 +1,13 @@
 """DP-KPS on real parties, alone and under secure aggregation, and Deep CORAL for the recipient of the texts."""
 
+import json
 import math
 from collections import Counter
 
 import pytest
 
 from common.errors import DataError
+from server.command import main
 from tests.support.lanes import slow
 from tests.support.runs import lines, read, tiny
 
@@ -19,9 +21,8 @@ def vocabulary(tmp_path_factory):
     return file
 
 
-def run_one(folder, vocabulary, *overrides, terms=6):
-    return tiny(
-        folder,
+def small(vocabulary, *, terms=6):
+    return (
         "method=dp_kps",
         f"method.vocabulary={vocabulary}",
         f"method.kept_terms={terms}",
@@ -29,8 +30,11 @@ def run_one(folder, vocabulary, *overrides, terms=6):
         "method.features=40",
         "method.samples=24",
         "method.rounds=1",
-        *overrides,
     )
+
+
+def run_one(folder, vocabulary, *overrides, **size):
+    return tiny(folder, *small(vocabulary, **size), *overrides)
 
 
 @pytest.mark.parametrize("parties", [slow(1), 3])
@@ -61,11 +65,12 @@ def test_a_whole_run(settings, sketches, parties, vocabulary, tmp_path):
         assert "The guarantee is pure" not in privacy["statement"]
 
 
-def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, tmp_path):
+def test_the_plan_shows_the_errors_of_both_mechanisms_side_by_side(vocabulary, capsys):
     errors = {}
     for mechanism in ("laplace", "gaussian"):
-        run = run_one(tmp_path / mechanism, vocabulary, f"method.mechanism={mechanism}")
-        errors[mechanism] = read(run, "privacy.json")["queries"][1]["density_error_times_records"]
+        assert main(["plan", "--json", *small(vocabulary), f"method.mechanism={mechanism}"]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        errors[mechanism] = plan["queries"][1]["density_error_times_records"]
     laplace, gaussian = errors["laplace"], errors["gaussian"]
     for other in ("laplace", "gaussian"):
         assert laplace[other] == pytest.approx(gaussian[other])

@@ -74,10 +74,13 @@ def test_without_noise_there_is_no_guarantee(tmp_path):
 
 
 def test_the_price_is_known_before_anything_private_is_touched(capsys):
-    assert coordinator(["plan", "method=dp_sgd", "method.steps=20", "method.rate=1.0", "federation.parties=1"]) == 0
+    assert (
+        coordinator(["plan", "--json", "method=dp_sgd", "method.steps=20", "method.rate=1.0", "federation.parties=1"])
+        == 0
+    )
     plan = json.loads(capsys.readouterr().out)
     assert (plan["epsilon"], plan["queries"][0]["steps"], plan["forecast"]["model_calls"]) == (4.0, 20, 0)
-    assert coordinator(["plan", "method=rupta", "federation.parties=1"]) == 0
+    assert coordinator(["plan", "--json", "method=rupta", "federation.parties=1"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert (plan["epsilon"], plan["unproven"]) == ("inf", ["rewritten records"])
 
@@ -129,10 +132,10 @@ def test_a_party_refuses_what_its_own_file_does_not_allow_and_is_charged_nothing
     assert party(tmp_path / "run") == ()
 
 
-@pytest.mark.parametrize("limit", ["client.limits.max_epsilon=5", "client.limits.lifetime_epsilon=5"])
-def test_limits_see_the_price_of_subsampled_steps_as_it_is(limit, tmp_path):
+def test_limits_see_the_price_of_subsampled_steps_as_it_is(tmp_path):
     # By norms alone it would be far above 5.
-    run = tiny(tmp_path / "run", *SGD, "method.steps=40", "method.rate=0.1", limit)
+    limits = ("client.limits.max_epsilon=5", "client.limits.lifetime_epsilon=5")
+    run = tiny(tmp_path / "run", *SGD, "method.steps=40", "method.rate=0.1", *limits)
     assert len(party(run)) == 1
 
 

@@ -136,7 +136,7 @@ def test_more_dropouts_than_planned_give_a_refusal_and_never_a_sum(tmp_path, kin
 LOSSES = st.tuples(*[st.sampled_from([None, *itertools.product(STEPS, ("request", "reply"))])] * 5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(secure=st.booleans(), attempts=st.lists(LOSSES, min_size=1, max_size=3))
 def test_whoever_drops_whenever_the_sum_is_exact_or_there_is_none(secure, attempts):
     agreed = plan(5, max_dropouts=2, threshold=3 if secure else 1, secure=secure, **NOISELESS)

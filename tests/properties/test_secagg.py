@@ -37,7 +37,7 @@ def in_order(aggregation, present):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(scenarios())
 def test_any_dropouts_give_the_exact_sum_or_a_refusal(scenario):
     aggregation, present = scenario
@@ -55,7 +55,7 @@ def test_any_dropouts_give_the_exact_sum_or_a_refusal(scenario):
         assert total.tolist() == one.expected()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(scenarios(), st.data())
 def test_no_damaged_answer_gives_a_wrong_sum(scenario, data):
     """Change one number of any one share that a survivor hands out: the sum is right (share unused) or refused."""

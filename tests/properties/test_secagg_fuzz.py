@@ -1,6 +1,6 @@
 """Whatever arrives is refused with an error of ours, or is what it should have been: every decoder, fuzzed.
 
-Inputs are the genuine message, the genuine message damaged, or noise: 75 for each of the 12 decoders in the ordinary
+Inputs are the genuine message, the genuine message damaged, or noise: 30 for each of the 12 decoders in the ordinary
 run, 5 000 for each (60 000 in all) in the slow one.
 """
 
@@ -19,7 +19,7 @@ from common.secagg.keys import KeyPair, Secret, check_public, open_sealed, seal
 from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 from tests.support.secagg_rounds import Run, identity, roster, setup
 
-FEW, MANY = 75, 5_000
+FEW, MANY = 30, 5_000
 ASKED = setup(3, malicious=True, rounds=(0, 1))
 EVERYBODY = frozenset(ASKED.parties)
 ZEROS = np.zeros(4, np.int64)

@@ -246,7 +246,7 @@ class Federation(RuleBasedStateMachine):
             self.step = None
 
 
-@settings(max_examples=40, stateful_step_count=30, deadline=None)
+@settings(max_examples=20, stateful_step_count=30, deadline=None)
 class Settings(Federation):
     pass
 

@@ -30,7 +30,7 @@ SETS = [
     labels
     for size in (1, 2, 3, 4)
     for labels in itertools.permutations((*LABELS, "unknown"), size)
-    if size < 3 or labels[0] in "ac"
+    if size < 3 or labels[0] in "ac"[: 5 - size]
 ]
 KINDS = list(itertools.product(range(4), SETS))
 ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
@@ -77,7 +77,7 @@ def answer(query, records, owners=None, *, most=3):
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_record_reaches_the_bounds_of_so_many_labels_and_never_exceeds_them(name, most):
     query, found = QUERIES[name](1, most), []
-    for data in ([], [KINDS[5]], [KINDS[40], KINDS[7]]):
+    for data in ([], [KINDS[40], KINDS[7]]):
         before = answer(query, data)
         found += [norms(answer(query, [*data, record]) - before, query.spec) for record in KINDS]
     assert_reached(found, query.spec)

@@ -248,6 +248,7 @@ def test_parties_that_get_the_same_keys_share_them_and_cannot_change_them():
         first[0] = other
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(PARTIES, BODIES), max_size=6, unique_by=lambda pair: pair[0]), st.integers(1, 3))
 def test_bytes_for_many_parties_are_those_for_each(sent, times):
     envelopes = {

@@ -1,4 +1,4 @@
-"""`caucus-coordinator plan`: the price as JSON, before anything private is touched."""
+"""`caucus-coordinator plan`: the price, before anything private is touched."""
 
 import json
 import logging
@@ -10,6 +10,8 @@ from common import labelled_files
 from server.command import main
 from server.deploy import results
 from server.methods.wasp import VOTES
+from server.page.drafts import MADE
+from server.planning import forecast
 from server.tasks import demo_notes, sources
 from tests.support.documents import write_run
 from tests.support.runs import labelled
@@ -30,7 +32,7 @@ def nothing_private(monkeypatch):
 
 
 def plan(capsys, *overrides):
-    assert main(["plan", *overrides]) == 0
+    assert main(["plan", "--json", *overrides]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -210,9 +212,48 @@ def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
 
 
 def test_without_noise_it_is_still_json(capsys):
-    assert main(["plan", "privacy.epsilon=.inf"]) == 0
+    assert main(["plan", "--json", "privacy.epsilon=.inf"]) == 0
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert (report["epsilon"], report["mechanism"], report["queries"][0]["scale"]) == ("inf", "none", 0)
+
+
+def short(capsys, *overrides):
+    assert main(["plan", *overrides]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_without_json_a_line_says_each_thing_that_decides(capsys):
+    lines = short(capsys, "--records", "300", "method=census", "method.samples=40")
+    assert lines[0] == "ε = 4, δ = 1e-5 for one record; 3 hospitals, aggregation secure, semi-honest coordinator"
+    assert lines[1] == "ε = 5.061 against 1 hospital that helps the coordinator"
+    assert lines[2] == "ε = 7.631 against 2 hospitals that help the coordinator"
+    assert lines[3].startswith("class sums, 1 answer: noise 1.114, signal ")
+    assert lines[-1] == "all figures: the same with --json"
+    (votes,) = (line for line in short(capsys, "--records", "100", "method.samples=40") if " votes, " in line)
+    assert "times as much (votes a candidate); clear from " in votes
+    solved = short(capsys, "--epsilon", "4", "--signal", "3", "method=census")
+    first = (
+        "the least number of records with which every query has a signal of 3 times its noise, decided by class sums"
+    )
+    assert solved[0] == f"{first}: ε = 4, 34 records"
+    assert solved[1:3] == lines[:2]
+    paid = short(capsys, "secagg=malicious", "federation.parties=10", "method=census", "method.samples=40")
+    assert paid[1] == "this includes up to 3 hospitals that help the coordinator, for which there is more noise"
+
+
+@pytest.mark.parametrize("method", MADE)
+@pytest.mark.parametrize("epsilon", [2, ".inf"])
+def test_each_method_has_a_short_form(method, epsilon, tmp_path, monkeypatch, capsys):
+    expected = {"texts": 9, "model_calls": 8, "input_tokens": 7, "output_tokens": 6, "cost": 0.5}
+    expected["models"] = {"a": {"cost": 0.5}, "b": {"cost": None}}
+    monkeypatch.setattr(forecast, "forecast", lambda *_, **__: expected)  # which rehearses the run
+    (tmp_path / "terms.txt").write_text("\n".join(f"term{number}" for number in range(1000)))
+    terms = [f"method.vocabulary={tmp_path}/terms.txt"] if method in {"aug_pe_plus", "dp_kps"} else []
+    lines = short(capsys, f"method={method}", f"privacy.epsilon={epsilon}", *terms)
+    assert "9 texts at most, if no text is dropped: 8 model calls, 13 tokens, US$ 0.5; of unknown price: b" in lines
+    assert all(line and "None" not in line and "nan" not in line for line in lines)
+    asked = [line for line in lines if " answer: " in line or " answers: " in line]
+    assert bool(asked) != (lines[0] == "the hospitals are asked nothing")
 
 
 def test_one_party_alone_is_said(capsys, caplog):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from simulations import command
+from tests.support.lanes import slow
 
 HEAVY = ("torch", "numpy", "hydra", "flwr", "omegaconf", "argparse")
 
@@ -119,7 +120,7 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
     [
         (["method=null"], "method; expected one of aug_pe"),
         (["hydra.run.dir=file/x"], "hydra.run.dir; expected a folder that can be made; got Not a directory; at file/x"),
-        (["hydra.run.dir=file"], "hydra.run.dir; expected a folder that can be made; got File exists; at file"),
+        slow(["hydra.run.dir=file"], "hydra.run.dir; expected a folder that can be made; got File exists; at file"),
         (["--multirun", "hydra.sweep.dir=file/x", "privacy.epsilon=1,4"], "hydra.sweep.dir; expected a folder that"),
     ],
 )

@@ -1,6 +1,7 @@
 """Requirements in pyproject.toml, and the requirements of these packages in this environment."""
 
 import tomllib
+from functools import cache
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def brought(requirements):
     return names
 
 
+@cache
 def extra_of(distribution, extra):
     return [line for line in requires(distribution) if extra in line.partition("extra == ")[2]]
 

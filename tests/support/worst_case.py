@@ -141,7 +141,7 @@ def _reached(count, scale):
     reach = math.ceil(40 * scale)
     noise, threshold = _laplace(2 * scale, 2 * reach), _laplace(scale, reach)
     stops = np.cumsum(noise)[np.clip(np.arange(-reach, reach + 1) - count + 2 * reach, 0, 4 * reach)]
-    return threshold @ (1 - stops[:, None]) ** np.arange(CAP + 1)
+    return threshold @ np.vander(1 - stops, CAP + 1, increasing=True)
 
 
 def _laplace(scale, reach):

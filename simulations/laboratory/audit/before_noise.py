@@ -14,6 +14,7 @@ therefore starts each step with the weights that the first replay had at that st
 from its own gradient, so that an additional record does not change the coin tosses of other records.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -52,6 +53,8 @@ class Replay:
     def __init__(self, query: Query, *, index: int, plan: Plan, party: answer.Party) -> None:
         self._query, self._index, self._plan = query, index, plan
         self._party = replace(party, ledger=_Blank())
+        # Not for each answer: a plan keeps the digest that it computes.
+        self._bounded = functools.cache(lambda most: replace(plan, max_records_per_party=most))
         self._rows: list[NDArray[np.int64]] = []
         self._weights: list[list[Tensor]] = []
         self._drawn = 0
@@ -72,7 +75,7 @@ class Replay:
             digest=digest(self._query),
             run="replay",
             index=self._index,
-            plan=replace(self._plan, max_records_per_party=most),
+            plan=self._bounded(most),
             records=private.for_plan(
                 self._plan.labels,
                 unit=self._plan.unit,

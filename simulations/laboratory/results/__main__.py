@@ -12,6 +12,7 @@ folder of the runs, and is used again when a claim needs it.
 
 import argparse
 import contextlib
+import json
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,8 @@ from simulations.laboratory.results import cells, claims, data_sets, execution, 
 WORK = Path("runs/results")
 UNNEEDED = "unneeded.jsonl"
 ABOUT = Path(__file__).parent / "about.md"
+EARLIER = Path(__file__).parent / "earlier.json"
+"""Verdicts and differences of the last version that measured all claims, from its `findings.json`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -79,6 +82,8 @@ def results(options: argparse.Namespace) -> int:
     content: dict[str, Any] = {
         "preset": chosen.name,
         "about": ABOUT.read_text(encoding="utf-8").strip(),
+        # Two seeds of the small preset against five would show changes that are none.
+        "earlier": json.loads(EARLIER.read_text(encoding="utf-8")) if chosen.name == "full" else None,
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],
         "picture": [findings.finding(chosen, line, known).to_dict() for line in lines],
         "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},

@@ -36,6 +36,7 @@ def render(content: Mapping[str, Any]) -> str:
         "# What holds of the papers' claims, by real models\n",
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         f"{_corrected(findings, stands)}\n",
+        *_changed(findings, stands, content["earlier"]),
         content["about"] + "\n",
     ]
     if draw(content["picture"]) is not None:
@@ -80,6 +81,30 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
     )
 
 
+def _changed(
+    findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool], earlier: Mapping[str, Any] | None
+) -> list[str]:
+    """Return a section with the claims whose verdict is another one than in an earlier version; empty without one."""
+    if earlier is None:
+        return []
+    before = earlier["findings"]
+    both = [one for one in findings if one["claim"]["name"] in before and one["verdict"] != NOT_RUN]
+    changed = [one for one in both if _bare_verdict(one) != _bare_verdict(before[one["claim"]["name"]])]
+    lines = [
+        f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts that both have are others now"
+        + (":\n\n| claim | before | now, and why |\n|---|---|---|" if changed else ".")
+    ]
+    for one in changed:
+        claim, old = one["claim"], before[one["claim"]["name"]]
+        cells = (
+            f"{claim['claim']} ({claim['paper']})",
+            "<br>".join([_bare_verdict(old), *_differences(old | {"claim": claim})]),
+            "<br>".join([_verdict(one, stands.get(claim["name"], True)), *_differences(one)]),
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return ["\n".join(lines) + "\n"]
+
+
 def _row(finding: Mapping[str, Any], stands: bool) -> str:
     claim = finding["claim"]
     cells = (
@@ -94,8 +119,12 @@ def _row(finding: Mapping[str, Any], stands: bool) -> str:
 
 def _verdict(finding: Mapping[str, Any], stands: bool) -> str:
     alone = "" if stands else ", not after the correction"
+    return f"**{_bare_verdict(finding)}**{alone}" + (f": {finding['why']}" if finding["why"] else "")
+
+
+def _bare_verdict(finding: Mapping[str, Any]) -> str:
     start = f" from ε = {finding['from_epsilon']:g}" if finding["from_epsilon"] is not None else ""
-    return f"**{finding['verdict']}{start}**{alone}" + (f": {finding['why']}" if finding["why"] else "")
+    return f"{finding['verdict']}{start}"
 
 
 def _measured_on(finding: Mapping[str, Any]) -> list[str]:

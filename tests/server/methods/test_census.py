@@ -1,6 +1,7 @@
 """One question after the first round steers the others; each use of its answer can be switched off."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -303,13 +304,25 @@ def test_without_labels_a_questionnaire_is_answered_too():
     assert len(run(census, world).candidates) == 48
 
 
-ROUNDS, SAMPLES = 2, 60
+ROUNDS, SAMPLES = 2, 24
 RUN = ("method=census", f"method.rounds={ROUNDS}", f"method.samples={SAMPLES}", "method.directions=6", "method.shots=2")
+
+
+def small(folder, *overrides):
+    """A run from files of two labels, beside its folder."""
+    return tiny(folder, *RUN, *labelled(folder.parent / "files"), *overrides)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return tiny(tmp_path_factory.mktemp("census") / "run", *RUN)
+    return small(tmp_path_factory.mktemp("census") / "run")
+
+
+@pytest.fixture(scope="module")
+def reusing(finished, tmp_path_factory):
+    """A run from the census of the finished one."""
+    folder = tmp_path_factory.mktemp("reusing") / "run"
+    return small(folder, f"method.census={finished / 'census.json'}", "llm.use=[noisy]")
 
 
 def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
@@ -320,11 +333,11 @@ def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
     assert content["plan_digest"] == privacy["plan_digest"]
     assert "ε = 4 and δ = 1e-5 for each record" in content["statement"]
     census, earlier = census_file.read(finished / "census.json")
-    assert census.sums.shape == (4, 6)
+    assert census.sums.shape == (2, 6)
     scale = privacy["queries"][0]["scale"]
     assert census.noise == pytest.approx(scale)
     assert census.count_noise == pytest.approx(4 * scale)
-    assert abs(census.counts.sum() - 48) < 10 * census.count_noise  # 3 parties with 16 records
+    assert abs(census.counts.sum() - 40) < 10 * census.count_noise
     assert earlier.epsilon == 4
     assert not list(finished.glob("*.part"))
 
@@ -344,12 +357,12 @@ def test_public_texts_have_them_in_a_file_of_their_own(finished, tmp_path):
     assert {text.model for text in transfer} == {"public"}
     assert all(sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5) for text in transfer)
     assert not {text.text for text in transfer} & {text.text for text in read_candidates(finished)}
-    assert read_candidates(tiny(tmp_path / "run", *RUN, "method.transfer=0"), TRANSFER) == []
+    assert read_candidates(small(tmp_path / "run", "method.transfer=0"), TRANSFER) == []
 
 
 @pytest.mark.parametrize("labels", ["census", slow("requested")])
 def test_labels_alone_are_the_ablation(labels, tmp_path):
-    run = tiny(tmp_path / "run", *RUN, f"method.labels={labels}")
+    run = small(tmp_path / "run", f"method.labels={labels}")
     assert not any(text.probabilities for text in read_candidates(run))
     assert all(text.probabilities for text in read_candidates(run, TRANSFER))
     assert "utility_hard_labels" not in read(run, "metrics.json")
@@ -365,7 +378,7 @@ def test_the_released_numbers_are_a_classifier_without_any_text(finished):
 
 
 def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_run_can_use_it(finished, tmp_path):
-    first = tiny(tmp_path / "run", *RUN, "method.questionnaire=terms", "privacy.epsilon=8")
+    first = small(tmp_path / "run", "method.questionnaire=terms", "privacy.epsilon=8")
     census = read(first, "census.json")
     assert len(census["questionnaire"]["answers"]) == len(QUESTIONS)
     likeness = read(first, "report.json")["likeness"]
@@ -376,22 +389,22 @@ def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_r
     assert "What your hospitals' texts are like" in page
     assert "What your hospitals' texts are like" not in (finished / "report.html").read_text("utf-8")
     assert read(finished, "report.json")["likeness"] is None
-    again = tiny(tmp_path / "again", *RUN, "method.questionnaire=terms", f"method.census={first / 'census.json'}")
+    again = small(tmp_path / "again", "method.questionnaire=terms", f"method.census={first / 'census.json'}")
     assert read(again, "census.json")["questionnaire"] == census["questionnaire"]
     assert len(read_candidates(again)) == SAMPLES
     with pytest.raises(ConfigError, match=r"method\.questionnaire; expected none, for a census without the answers"):
-        tiny(tmp_path / "none", *RUN, "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
+        small(tmp_path / "none", "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
     del census["questionnaire"]["listed"], census["questionnaire"]["term_noise"], census["questionnaire"]["first"]
     without = tmp_path / "census.json"
     without.write_text(json.dumps(census))
     with pytest.raises(
         ConfigError, match=r"method\.questionnaire; expected questions or none, for a census without the"
     ):
-        tiny(tmp_path / "terms", *RUN, "method.questionnaire=terms", f"method.census={without}")
+        small(tmp_path / "terms", "method.questionnaire=terms", f"method.census={without}")
 
 
 def test_exact_answers_are_on_no_page(tmp_path):
-    exact = tiny(tmp_path / "run", *RUN, "method.questionnaire=questions", "privacy.epsilon=.inf")
+    exact = small(tmp_path / "run", "method.questionnaire=questions", "privacy.epsilon=.inf")
     assert read(exact, "report.json")["likeness"] is None
 
 
@@ -406,14 +419,13 @@ def test_the_page_shows_the_figures_of_the_census(finished):
 
 @pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), slow("secagg=none", 3)])
 def test_the_noise_is_that_of_the_parties_that_answered(override, shares, tmp_path):
-    three = tiny(tmp_path / "run", *RUN, override)
+    three = small(tmp_path / "run", override)
     scale = read(three, "privacy.json")["queries"][0]["scale"]
     assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(shares))
 
 
-def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, tmp_path):
-    again = tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", "llm.use=[noisy]")
-    before, after = (read(folder, "privacy.json") for folder in (finished, again))
+def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, reusing, tmp_path):
+    before, after = (read(folder, "privacy.json") for folder in (finished, reusing))
     assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
         assert after[name] == before[name], name
@@ -423,27 +435,27 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert first.startswith("No question")
     assert f"run {origin}" in first
     assert others == before["statement"].split("\n\n")
-    assert not Ledger(again / "state" / "ledger.db").entries(read(again, "run.json")["run"])
+    assert not Ledger(reusing / "state" / "ledger.db").entries(read(reusing, "run.json")["run"])
     for party in range(3):
-        assert not Ledger(again / "parties" / f"{party:04}.db").entries(read(again, "run.json")["run"])
-    assert {line["epsilon"] for line in lines(again, "rounds.jsonl")} == {4.0}
-    assert all(not line["queries"] for line in lines(again, "rounds.jsonl"))
-    page = (again / "report.html").read_text("utf-8")
+        assert not Ledger(reusing / "parties" / f"{party:04}.db").entries(read(reusing, "run.json")["run"])
+    assert {line["epsilon"] for line in lines(reusing, "rounds.jsonl")} == {4.0}
+    assert all(not line["queries"] for line in lines(reusing, "rounds.jsonl"))
+    page = (reusing / "report.html").read_text("utf-8")
     assert f"They were asked in run {origin}; no hospital was asked in this one." in page
     assert "ε = 4, δ = 1e-5" in page
-    numbers = {name for name in read(again, "census.json") if name not in {"privacy", "statement"}}
-    assert {name: read(again, "census.json")[name] for name in numbers} == {
+    numbers = {name for name in read(reusing, "census.json") if name not in {"privacy", "statement"}}
+    assert {name: read(reusing, "census.json")[name] for name in numbers} == {
         name: read(finished, "census.json")[name] for name in numbers
     }
     # And from that one again: it names the run that asked.
-    third = tiny(tmp_path / "third", *RUN, f"method.census={again / 'census.json'}")
+    third = small(tmp_path / "third", f"method.census={reusing / 'census.json'}")
     assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
 @pytest.mark.slow
 def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
-    tiny(tmp_path / "exact", *RUN, "privacy.epsilon=.inf")
-    again = tiny(tmp_path / "again", *RUN, f"method.census={tmp_path / 'exact' / 'census.json'}")
+    small(tmp_path / "exact", "privacy.epsilon=.inf")
+    again = small(tmp_path / "again", f"method.census={tmp_path / 'exact' / 'census.json'}")
     privacy = read(again, "privacy.json")
     assert privacy["epsilon"] == "inf"
     assert "No privacy" in privacy["statement"]
@@ -463,7 +475,7 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
 )
 def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, tmp_path, override, word):
     with pytest.raises(ConfigError, match=word):
-        tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}", override)
+        small(tmp_path / "run", f"method.census={finished / 'census.json'}", override)
 
 
 @pytest.mark.parametrize("change", [{"delta": "x"}, {"adjacency": {}}, {"against_colluders": None}])
@@ -471,24 +483,29 @@ def test_a_guarantee_that_cannot_be_stated_is_refused_before_texts_are_paid_for(
     census = json.loads((finished / "census.json").read_text("utf-8"))
     (tmp_path / "census.json").write_text(json.dumps(census | {"privacy": census["privacy"] | change}))
     with pytest.raises(ConfigError, match=rf"method\.census; expected privacy\.{next(iter(change))}"):
-        tiny(tmp_path / "run", *RUN, f"method.census={tmp_path / 'census.json'}")
+        small(tmp_path / "run", f"method.census={tmp_path / 'census.json'}")
     assert not (tmp_path / "run" / "state" / "replies.db").exists()
 
 
-def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, capsys):
-    overrides = [*RUN, f"method.census={finished / 'census.json'}", "task=demo_notes", "privacy.epsilon=1"]
-    assert main(["plan", *overrides]) == 0
+def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finished, tmp_path, capsys):
+    task = labelled(tmp_path)
+    overrides = [*RUN, f"method.census={finished / 'census.json'}", *task, "privacy.epsilon=1"]
+    assert main(["plan", "--json", *overrides]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["epsilon"] == 4.0
     assert planned["statement"].startswith("No question")
     assert planned["forecast"]["texts"] == SAMPLES
+    assert main(["plan", *overrides]) == 0
+    asked_nothing, cost, *_ = capsys.readouterr().out.splitlines()
+    assert asked_nothing.startswith("the hospitals are asked nothing more: the answers of run ")
+    assert cost.startswith("ε = 4, ")
     assert main(["check", *overrides]) == 0
     assert "ε = 4" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_a_plan_of_many_directions_can_be_rehearsed(capsys):
-    many = [*RUN[:3], "method.directions=90", "embedding.dimensions=96"]
-    assert main(["plan", *many]) == 0
+def test_a_plan_of_many_directions_can_be_rehearsed(tmp_path, capsys):
+    many = [*RUN[:3], *labelled(tmp_path), "method.directions=90", "embedding.dimensions=96"]
+    assert main(["plan", "--json", *many]) == 0
     assert json.loads(capsys.readouterr().out)["forecast"]["texts"] == SAMPLES
 
 
@@ -504,13 +521,13 @@ def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_
 
 
 def test_a_census_of_other_labels_is_refused(finished, tmp_path):
-    with pytest.raises(ConfigError, match="a census of the task's labels, in their order: a, b"):
-        tiny(tmp_path / "run", *RUN, *labelled(tmp_path), f"method.census={finished / 'census.json'}")
+    with pytest.raises(ConfigError, match="a census of the task's labels, in their order: pneumonia, "):
+        tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
 
 
 @pytest.mark.parametrize("change", ["run", "epsilon"])
-def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished, tmp_path, change):
-    folder = tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
+def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished, reusing, tmp_path, change):
+    folder = shutil.copytree(reusing, tmp_path / "run")
     other = json.loads((finished / "census.json").read_text("utf-8"))
     other |= {"run": "another"} if change == "run" else {"privacy": other["privacy"] | {"epsilon": 0.5}}
     (tmp_path / "other.json").write_text(json.dumps(other))
@@ -522,7 +539,7 @@ def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished,
 @pytest.mark.parametrize("reused", [False, slow(True)])
 def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(finished, tmp_path, reused, monkeypatch):
     census = (f"method.census={finished / 'census.json'}",) if reused else ()
-    config = settings(*RUN, *census, "run=same")
+    config = settings(*RUN, *labelled(tmp_path / "files"), *census, "run=same")
     if reused:
         simulate(config, tmp_path / "whole")
     saved = Checkpoint.save

@@ -31,7 +31,7 @@ def training(folder, **changes):
 
 
 def test_it_learns_which_word_tells_the_labels_apart_and_repeats_itself(saved):
-    train, test = texts(96), texts(40, seed=1)
+    train, test = texts(64), texts(40, seed=1)
     before = torch.get_rng_state()
     predicted = train_and_predict(*train, test[0], training(saved))
     assert (predicted == test[1]).mean() > 0.9
@@ -40,11 +40,11 @@ def test_it_learns_which_word_tells_the_labels_apart_and_repeats_itself(saved):
 
 
 def test_texts_count_by_their_weights(saved):
-    right, wrong = texts(64), texts(64, wrong=1.0, seed=2)
+    right, wrong = texts(40), texts(40, wrong=1.0, seed=2)
     both, labels = [*right[0], *wrong[0]], np.concatenate([right[1], wrong[1]])
     test = texts(40, seed=1)
     for heavy, expected in ((0, 1.0), (1, 0.0)):
-        weights = np.repeat([1.0, 1e-4] if heavy == 0 else [1e-4, 1.0], 64)
+        weights = np.repeat([1.0, 1e-4] if heavy == 0 else [1e-4, 1.0], 40)
         predicted = train_and_predict(both, labels, test[0], training(saved), weights=weights)
         assert abs((predicted == test[1]).mean() - expected) < 0.2
 

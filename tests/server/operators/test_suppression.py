@@ -37,7 +37,7 @@ def populations(draw):
     return np.round(rng.normal(0, 2, n)), vectors, draw(st.integers(1, n + 3))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(populations(), st.floats(-1, 1), st.sampled_from([0.0, 0.01, 0.1]))
 def test_the_same_elites_as_the_plain_definition(population, tau, step):
     votes, vectors, count = population
@@ -48,10 +48,10 @@ def test_the_same_elites_as_the_plain_definition(population, tau, step):
 @pytest.mark.parametrize("tau", [slow(0.0), 0.3, slow(0.6)])
 def test_the_same_over_several_blocks_of_rows(tau):
     rng = np.random.default_rng(1)
-    vectors = unit(rng.normal(size=(60, 16))[rng.integers(60, size=700)] + 0.4 * rng.normal(size=(700, 16)))
-    votes = np.round(rng.normal(0, 3, 700))
-    elites = suppress(votes, vectors, 250, tau=tau)
-    expected, threshold = plain(votes, vectors, 250, tau, 0.01)
+    vectors = unit(rng.normal(size=(40, 16))[rng.integers(40, size=450)] + 0.4 * rng.normal(size=(450, 16)))
+    votes = np.round(rng.normal(0, 3, 450))
+    elites = suppress(votes, vectors, 160, tau=tau)
+    expected, threshold = plain(votes, vectors, 160, tau, 0.01)
     assert (elites.positions.tolist(), elites.tau) == (expected, threshold)
     assert tau < threshold < 1, "a case in which tau grows, and suppression still does something"
 

@@ -120,7 +120,7 @@ def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flowe
     (query,) = said["queries"]
     assert f'>{query["signal"]["signal"]:.4g} <span lang="en">{query["signal"]["unit"]}</span></td>' in text
     assert json.dumps(query["signal"]["ratio"]) in text
-    assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[4:]]
+    assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[5:]]
     start, draft = forms(response.text)
     assert {name: value for name, value in start.items() if value} == {
         **form,

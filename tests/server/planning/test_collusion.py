@@ -68,7 +68,7 @@ def test_where_nobody_else_s_noise_would_be_left_only_more_hospitals_help():
     ],
 )
 def test_plan_prints_it_where_the_coordinator_is_not_trusted(overrides, planned, advised, capsys):
-    assert main(["plan", "privacy.epsilon=4", *overrides]) == 0
+    assert main(["plan", "--json", "privacy.epsilon=4", *overrides]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["collusion"] and report["collusion"]["planned"]) == planned
     assert any("federation.colluders=1 keeps 4" in sentence for sentence in report["advice"]) == advised

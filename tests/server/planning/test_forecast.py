@@ -8,7 +8,7 @@ from tests.support.lanes import slow_but
 from tests.support.runs import settings
 
 METHODS = {
-    "wasp": ["method.samples=2000", "method.rounds=3"],
+    "wasp": ["method.samples=1000", "method.rounds=3"],
     "aug_pe": ["method.samples=400", "method.rounds=3"],
     "census": ["method.samples=2000", "method.directions=16", "method.rounds=2"],
     "dpga": ["method.samples=200", "method.rounds=3", "method.keywords=10"],

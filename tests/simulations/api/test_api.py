@@ -141,7 +141,7 @@ def test_the_plan_is_the_one_that_the_coordinator_prints_and_no_record_is_read(t
         "privacy.epsilon=2.0",
         "secagg=semi_honest",
     ]
-    assert coordinator(["plan", *typed]) == 0
+    assert coordinator(["plan", "--json", *typed]) == 0
     assert facts == with_infinities(json.loads(capsys.readouterr().out))
     assert facts["epsilon"] <= 2.0
 

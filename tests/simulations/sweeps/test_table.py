@@ -148,6 +148,7 @@ def test_a_row_that_nothing_runs_is_refused():
 
 def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
     small = ["method.rounds=2", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120"]
+    small += ["evaluation.metrics=[]"]
     code, output = command(
         tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
     )

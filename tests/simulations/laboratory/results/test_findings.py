@@ -40,7 +40,7 @@ def content(finding, **changes):
     """What `findings.json` has of a single finding."""
     runs_in_all = {"planned": 9, "measured": 8}
     plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "picture": [], "failures": []}
-    return plain | {"findings": [finding.to_dict()]} | changes
+    return plain | {"earlier": None, "findings": [finding.to_dict()]} | changes
 
 
 HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
@@ -116,6 +116,19 @@ def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
     assert "| banking10<br>ε = 4: votes: 85.0 ± 5.0, none: 45.0 ± 5.0<br>ε = ∞: votes: 15.7" in text
     assert "*votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
     assert "- broken" in text
+
+
+def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
+    made = claim(why={"holds": "They do."})
+    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
+    finding = findings.finding(PRESET, made, known)
+    old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE})).to_dict()
+    text = page.render(content(finding, earlier={"version": "0.1.0", "findings": {"votes": old}}))
+    assert "**Since version 0.1.0** 1 of 1 verdicts that both have are others now:" in text
+    assert "| Votes help. (A paper) | does not show<br>ε = 4: *votes less none: +0.7 [" in text
+    assert "| **holds**: They do.<br>ε = 4: *votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
+    same = content(finding, earlier={"version": "0.1.0", "findings": {"votes": finding.to_dict()}})
+    assert "0 of 1 verdicts that both have are others now." in page.render(same)
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):

@@ -83,7 +83,7 @@ def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
 
 def test_page_and_picture_are_written_together(tmp_path):
     findings, picture = drawn()
-    content = {"preset": "full", "about": "", "findings": [], "picture": findings, "failures": []}
+    content = {"preset": "full", "about": "", "earlier": None, "findings": [], "picture": findings, "failures": []}
     content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
     page.write(tmp_path, content)
     assert (tmp_path / FILE).read_text("utf-8") == picture
