@@ -162,8 +162,28 @@ def test_tails_agree_with_whole_numbers(population, marked, draws):
     tails = graph._tails(population, marked, draws)
     assert len(tails) == draws + 2
     for least, tail in enumerate(tails):
-        ways = sum(math.comb(marked, x) * math.comb(population - marked, draws - x) for x in range(least, draws + 1))
-        assert tail == pytest.approx(float(Fraction(ways, math.comb(population, draws))), rel=1e-9)
+        assert tail == pytest.approx(at_least(least, population, marked, draws), rel=1e-9)
+
+
+def at_least(least, population, marked, draws):
+    """The chance of `least` marked ones or more among the draws, by whole numbers."""
+    ways = sum(
+        math.comb(marked, x) * math.comb(population - marked, draws - x) for x in range(max(0, least), draws + 1)
+    )
+    return float(Fraction(ways, math.comb(population, draws)))
+
+
+@pytest.mark.parametrize(("count", "bad", "gone", "degree"), [(100, 30, 10, 54), (40, 12, 4, 26), (12, 3, 1, 6)])
+def test_the_chance_of_a_breach_is_that_of_the_events_as_they_are_written(count, bad, gone, degree):
+    half, chance = degree // 2, functools.partial(graph.breach, count, corrupt=bad / count, dropped=gone / count)
+    for threshold in range(2, degree + 1):
+        learnt = count * at_least(threshold, count - 1, bad, degree)
+        apart = count * at_least(half, count, bad + gone, half)
+        both = count * at_least(2 * threshold - degree - 1, count - 1, bad, degree)
+        cut = count**2 / 2 * at_least(threshold - half - 1, count, bad, half) ** 2
+        trusting = chance(degree=degree, threshold=threshold, malicious=False)
+        assert trusting == pytest.approx(min(1, learnt + apart), rel=1e-9)
+        assert chance(degree=degree, threshold=threshold, malicious=True) == pytest.approx(min(1, both + cut), rel=1e-9)
 
 
 def test_bounds_hold_and_are_not_idle_where_chance_can_be_seen():
