@@ -76,15 +76,33 @@ def folder_of(name):
     return max((folder for folder in INSTALLED_FOR if name.startswith(f"{folder}/")), key=len, default=None)
 
 
+KNOWN = {*NAMES, *sys.stdlib_module_names}
+
+
 def imports(body):
     """Top-level packages that statements import, those for the sake of types left out."""
     for statement in body:
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
             continue
-        for node in ast.walk(statement):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            yield from {name.split(".")[0] for name in names} - {*NAMES, *sys.stdlib_module_names}
+        names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else []
+        names += [statement.module or ""] if isinstance(statement, ast.ImportFrom) and not statement.level else []
+        yield from {name.split(".")[0] for name in names} - KNOWN
+        for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            for within in ("body", "orelse", "finalbody"):
+                yield from imports(getattr(part, within, ()))
+
+
+def test_an_import_is_seen_wherever_it_stands():
+    blocks = (
+        "try: import a\nexcept E: import b\nelse: import c\nfinally: from d.x import y\n",
+        "def f():\n if x: import e",
+    )
+    blocks += (
+        "match x:\n case 1: import g\n",
+        "class C:\n with x: import h, os",
+        "if TYPE_CHECKING: import i\nelse: import j",
+    )
+    assert "".join(package for block in blocks for package in sorted(imports(ast.parse(block).body))) == "abcdegh"
 
 
 @cache

@@ -11,7 +11,7 @@ from common.privacy.accountant import epsilon
 from server.settings.compose import load
 from server.settings.parts import build_parts
 from tests.support.lanes import slow_but
-from tests.support.runs import lines, read, settings, texts, tiny
+from tests.support.runs import labelled, lines, read, settings, texts, tiny
 
 ROUNDS, SAMPLES = 3, 60
 
@@ -135,7 +135,8 @@ def test_the_report_stands_alone_and_tells_the_figures(run):
 
 
 def test_the_same_seed_without_noise_gives_the_same_texts_and_another_seed_others(run, tmp_path):
-    exact = ("privacy.epsilon=.inf", "method.rounds=2", "llm.use=[broad]", "method.samples=24")
+    exact = (*labelled(tmp_path / "data"), "privacy.epsilon=.inf", "method.rounds=2", "llm.use=[broad]")
+    exact += ("method.samples=24",)
     first, again = tiny(tmp_path / "a", *exact), tiny(tmp_path / "b", *exact)
     other = tiny(tmp_path / "c", *exact, "experiment_seed=1")
     assert texts(first) == texts(again) != texts(other)
@@ -185,7 +186,8 @@ def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
 
 
 def test_one_party_alone_is_said_to_be_without_masks(tmp_path, caplog):
-    folder = tiny(tmp_path / "run", "federation.parties=1", "method.rounds=2", "method.samples=40")
+    one = ("federation.parties=1", "method.rounds=2", "method.samples=40")
+    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *one)
     assert "one party alone: it adds all the noise itself, and no masks are made" in caplog.text
     assert "the whole noise" in read(folder, "privacy.json")["statement"]
 
@@ -198,11 +200,12 @@ def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
     monkeypatch.setattr(
         prompts, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k)
     )
-    tiny(tmp_path / "without", "method.contrast=false", "method.rounds=2", "method.samples=16")
+    small = (*labelled(tmp_path / "data"), "method.rounds=2", "method.samples=16")
+    tiny(tmp_path / "without", *small, "method.contrast=false")
     assert any(good for good, _ in seen)
     assert not any(bad for _, bad in seen)
     seen.clear()
-    tiny(tmp_path / "with", "method.rounds=2", "method.samples=16")
+    tiny(tmp_path / "with", *small)
     assert any(bad for _, bad in seen)
 
 

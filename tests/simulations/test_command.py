@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from simulations import command
+from tests.support import runs
 from tests.support.lanes import slow
 
 HEAVY = ("torch", "numpy", "hydra", "flwr", "omegaconf", "argparse")
@@ -67,27 +68,26 @@ except SystemExit as ended:
     assert completed.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
 
 
-def test_a_run_begins_without_what_only_its_evaluation_needs():
-    late = {"sklearn", "pandas", "transformers", "sentence_transformers", "spacy", "presidio_analyzer", "ot", "mauve"}
-    script = f"import sys, simulations.run; print(sorted({late} & sys.modules.keys()))"
-    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert completed.stdout == "[]\n"
-
-
-def test_a_run_of_the_built_in_models_loads_no_torch_and_multiplies_in_one_thread(tmp_path):
-    script = """
-import sys
+def test_a_run_begins_without_what_its_evaluation_needs_loads_no_torch_and_multiplies_in_one_thread(tmp_path):
+    script = f"""
+import os, sys
+late = {{"sklearn", "pandas", "transformers", "sentence_transformers", "spacy", "presidio_analyzer", "ot", "mauve"}}
+begun, early = "{tmp_path}/run/config.yaml", set()
+sys.addaudithook(
+    lambda event, words: event == "import" and words[0] in late and not os.path.exists(begun) and early.add(words[0])
+)
 from simulations.command import main
 main()
 from threadpoolctl import threadpool_info
-heavy = {"torch", "transformers", "networkx", "ray", "openai", "anthropic"} & set(sys.modules)
-print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.get("threading_layer") == "pthreads"})
+heavy = {{"torch", "transformers", "networkx", "ray", "openai", "anthropic"}} & set(sys.modules)
+pools = {{pool["num_threads"] for pool in threadpool_info() if pool.get("threading_layer") == "pthreads"}}
+print(os.path.exists(begun), sorted(early), "sklearn" in sys.modules, sorted(heavy), pools)
 """
     settings = ["method.samples=40", "method.rounds=2", "task.public_notes=100", "task.records_per_party=20"]
     command = [sys.executable, "-c", script, *settings, "task.test_records=40", f"hydra.run.dir={tmp_path}/run"]
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     completed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert completed.stdout.splitlines()[-1] == "[] {1}"
+    assert completed.stdout.splitlines()[-1] == "True [] True [] {1}"
     figures = json.loads((tmp_path / "run/metrics.json").read_text())
     for group, name in (("fidelity", "mauve"), ("fidelity", "sinkhorn"), ("privacy", "personal_information")):
         assert figures[group][name]["value"] is not None
@@ -124,11 +124,11 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
         (["--multirun", "hydra.sweep.dir=file/x", "privacy.epsilon=1,4"], "hydra.sweep.dir; expected a folder that"),
     ],
 )
-def test_what_hydra_ends_with_a_traceback_is_one_line(wrong, named, tmp_path):
+def test_what_hydra_ends_with_a_traceback_is_one_line(wrong, named, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    command = [sys.executable, "-m", "simulations.command", *wrong]
-    completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert completed.returncode == 2
-    first, last = completed.stderr.splitlines()
+    monkeypatch.chdir(tmp_path)
+    code, output = runs.command(tmp_path, *wrong)
+    assert code == 2
+    first, last = output.splitlines()
     assert first == "caucus-simulate: reading the settings"
     assert last.startswith(f"caucus-simulate: {named}")

@@ -13,14 +13,17 @@ from server.deploy import steer
 from server.operators import census_file
 from server.settings.compose import composed, load, store
 from server.settings.parts import build_parts
-from tests.support.runs import lines, read, settings, tiny
+from server.tasks import demo_notes
+from tests.support.runs import labelled, lines, read, settings, tiny
 
 RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return tiny(tmp_path_factory.mktemp("census") / "first", *RUN, "federation.parties=2", "evaluation.federated=0.2")
+    folder = tmp_path_factory.mktemp("census")
+    task = labelled(folder / "data", public=demo_notes.public_text(60, 0))  # of other words, further texts would repeat
+    return tiny(folder / "first", *task, *RUN, "federation.parties=2", "evaluation.federated=0.2")
 
 
 def said(capsys, *arguments, code=2):
@@ -128,7 +131,7 @@ def test_a_damaged_census_is_named_before_there_is_a_folder(finished, tmp_path, 
     config = load(finished)
     store(config, run)
     (run / "census.json").write_text(json.dumps(read(finished, "census.json") | {"sums": [[1.0] * 4]}))
-    assert f"method.census; expected sums of shape (4, 4); got (1, 4); at {run / 'census.json'}" in said(capsys, run)
+    assert f"method.census; expected sums of shape (2, 4); got (1, 4); at {run / 'census.json'}" in said(capsys, run)
     assert not (tmp_path / "run-steered").exists()
 
 

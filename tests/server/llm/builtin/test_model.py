@@ -128,23 +128,22 @@ def test_the_encoder_belongs_to_the_identity(model):
     assert BuiltinModel(name="small", public_texts=PUBLIC, encoder=encoder).identity != model.identity
 
 
-def test_reply_does_not_hang_on_the_process():
+def test_reply_does_not_hang_on_the_process(model):
     code = (
         "from tests.server.llm.builtin.test_model import *;"
         "m = BuiltinModel(name='small', public_texts=PUBLIC, encoder=Hashed());"
         "print(written(m, ask(8, label='late card', good=('Is my card lost?',), bad=('Is there a fee?',))))"
     )
-    seen = {
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(seen) == 1
+    other = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"
+    seen = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env=os.environ | {"PYTHONHASHSEED": other},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    here = written(model, ask(8, label="late card", good=("Is my card lost?",), bad=("Is there a fee?",)))
+    assert seen == f"{here}\n"
 
 
 def test_seeds_and_experiments_differ(model):
