@@ -101,7 +101,7 @@ def _changed(
             "<br>".join([_bare_verdict(old), *_differences(old | {"claim": claim})]),
             "<br>".join([_verdict(one, stands.get(claim["name"], True)), *_differences(one)]),
         )
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(_line(cells))
     return ["\n".join(lines) + "\n"]
 
 
@@ -114,6 +114,11 @@ def _row(finding: Mapping[str, Any], stands: bool) -> str:
         _verdict(finding, stands),
         f"`make results PRESET=full CLAIM={claim['name']}`",
     )
+    return _line(cells)
+
+
+def _line(cells: Sequence[object]) -> str:
+    """Return a line of a table, in which no cell can end a column or the line."""
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 

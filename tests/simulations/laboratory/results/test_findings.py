@@ -129,6 +129,10 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
     assert "| **holds**: They do.<br>ε = 4: *votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
     same = content(finding, earlier={"version": "0.1.0", "findings": {"votes": finding.to_dict()}})
     assert "0 of 1 verdicts that both have are others now." in page.render(same)
+    piped = page.render(
+        content(finding, earlier={"version": "0.1.0", "findings": {"votes": old | {"verdict": "a | b"}}})
+    )
+    assert "| a \\| b<br>" in piped
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
