@@ -65,14 +65,13 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
 
     with progress("planning"):
         from server.deploy.plan_lines import plan_lines, solved_lines
-        from server.documents.codec import strict
 
         if target is None:
             privacy, facts = _forwards(settings)
         else:
             privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     if chosen.json:
-        yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
+        yield as_json(facts)
     else:
         yield from plan_lines(privacy, facts) if target is None else solved_lines(privacy, facts)
 
@@ -91,6 +90,13 @@ def _target(chosen: argparse.Namespace) -> float:
     if not 0 < target < math.inf:
         raise ConfigError("--signal", expected="a finite number > 0", got=repr(chosen.signal))
     return target
+
+
+def as_json(facts: Mapping[str, Any]) -> str:
+    """Return the text that `plan --json` prints."""
+    from server.documents.codec import strict
+
+    return json.dumps(strict(facts), indent=2, ensure_ascii=False)
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A run drafted in a form: conversion of its fields to the overrides of a command line, and the output of `plan`."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +10,9 @@ from typing import Any
 from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
 from common.system.files import text_of
-from server.deploy.plan_command import at_a_glance, forwards
+from server.deploy.plan_command import as_json, at_a_glance, forwards
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
-from server.documents.codec import strict
 from server.settings.compose import load
 from server.settings.described import method_in_a_sentence, setting_in_a_sentence
 from server.settings.methods import METHODS
@@ -138,7 +136,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     return Planned(
         facts=facts,
         warnings=tuple(_warnings(composed)),
-        text=json.dumps(strict(facts), indent=2, ensure_ascii=False),
+        text=as_json(facts),
         commands=(plan, start_command(settings, draft.name or "NAME", overrides)),
     )
 
