@@ -53,6 +53,7 @@ from server.settings.parts import build_parts
 from server.settings.sections import changed
 from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
+from tests.support.offline import refuse_network
 from tests.support.provider_contract import requests
 from tests.support.runs import labelled, lines, resume, settings, tiny
 
@@ -323,19 +324,7 @@ def test_all_answers_and_attempts_are_paid_for(changes):
 
 def test_nothing_needs_the_network_to_be_built(monkeypatch):
     """pe: a tokenizer is fetched when an object is made."""
-    tried = []
-
-    def refuse(*args, **_):
-        tried.append(args)
-        raise OSError("no network")
-
-    for place, name in (
-        (socket.socket, "connect"),
-        (socket.socket, "connect_ex"),
-        (socket, "getaddrinfo"),
-        (socket, "gethostbyname"),
-    ):
-        monkeypatch.setattr(place, name, refuse)
+    tried = refuse_network(monkeypatch, OSError("no network"))
     with pytest.raises(OSError, match="no network"):
         socket.create_connection(("localhost", 1))
     assert tried.pop()

@@ -1,7 +1,6 @@
 """Personal information is masked, clinical figures are not; nothing is fetched and nothing is logged."""
 
 import logging
-import socket
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from common import redaction
 from common.errors import ConfigError
 from common.redaction import Redactor, entities, redact
+from tests.support.offline import refuse_network
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,7 @@ def test_overlapping_pieces_are_one_of_the_longest_kind():
 
 
 def test_nothing_is_fetched_and_nothing_logged(monkeypatch, caplog):
-    def refused(*_, **__):
-        raise AssertionError("a connection")
-
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    refuse_network(monkeypatch, AssertionError("a connection"))
     caplog.set_level(logging.DEBUG)
     redaction.default.cache_clear()
     assert redact("Mail canary.zyx@hospital.example, Dr. Canaryzyx") == "Mail [EMAIL], [PERSON]"

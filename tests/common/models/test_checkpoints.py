@@ -1,12 +1,12 @@
 import json
 import shutil
-import socket
 from types import SimpleNamespace
 
 import pytest
 
 from common.errors import ConfigError
 from common.models import checkpoints
+from tests.support.offline import refuse_network
 from tests.support.tiny_models import tiny_bert, tiny_summariser
 
 
@@ -100,12 +100,8 @@ def test_a_model_and_its_tokenizer_come_ready_for_use(tmp_path):
 
 @pytest.mark.parametrize("name", ["no/such-model", "no-such-model", ".", "/nowhere"])
 def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path, monkeypatch):
-    def refused(*_, **__):
-        raise AssertionError("a connection")
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    refuse_network(monkeypatch, AssertionError("a connection"))
     with pytest.raises(ConfigError, match="it; expected a folder"):
         checkpoints.load(name, "AutoModelForSeq2SeqLM", what="it")
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import types
 import typing
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from server.documents.run import RunSummary
 from server.run_folder import TRANSFER, ZERO_SHOT
 from tests.support.documents import privacy_json, summary_json
 from tests.support.documents import write_run as write
+from tests.support.offline import refuse_network
 from tests.support.runs import lines, read, tiny
 
 LICENCES = ("--license", "cc-by-4.0", "--public-license", "cc0-1.0")
@@ -34,11 +34,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def offline(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("a library went to the network")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    refuse_network(monkeypatch, AssertionError("a library went to the network"))
 
 
 def published_rows(run, name):
