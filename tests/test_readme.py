@@ -89,6 +89,17 @@ def test_there_are_commands_to_test():
     assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
 
+TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_table_has_a_head_and_rows_of_its_width(page):
+    for table in TABLE.findall(FENCE.sub("", TEXTS[page])):
+        head, rule, *rows = (re.sub(r"`[^`]*`|\\\|", "", row) for row in table.splitlines())
+        assert re.fullmatch(r"\|(?:[ :]*-+[ :]*\|)+", rule), head
+        assert {row.count("|") for row in rows} == {head.count("|")} == {rule.count("|")}, head
+
+
 @pytest.mark.parametrize("page", TEXTS)
 def test_a_page_is_short(page):
     assert len(TEXTS[page].splitlines()) <= MOST_LINES.get(page, 200)
