@@ -23,16 +23,9 @@ PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "t
 MOST_LINES = {"README.md": 120}  # of any other page 200
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
-READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
-MORE = [
-    ROOT / "configs" / "deployment" / "CLUSTERS.md",
-    ROOT / "configs" / "deployment" / "CONNECTIONS.md",
-    ROOT / "configs" / "deployment" / "OPERATIONS.md",
-    ROOT / "server" / "methods" / "CENSUS.md",
-    ROOT / "server" / "methods" / "CENSUS_RESULTS.md",
-    ROOT / "server" / "methods" / "YOUR_OWN.md",
-]
-TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [*READMES, *MORE, *GITHUB]}
+PARTS = {"templates", "about.md"}  # of pages that programs write
+OURS = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.md")) if not PARTS & set(path.parts)]
+TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [ROOT / "README.md", *OURS, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}
 
@@ -83,10 +76,24 @@ def test_there_are_commands_to_test():
         "server/methods/CENSUS_RESULTS.md": 1,
         "server/report/README.md": 3,
         "server/tasks/README.md": 4,
+        "server/tasks/SECTIONS.md": 2,
+        "server/tasks/SEVERAL_LABELS.md": 2,
+        "server/tasks/SPANS.md": 3,
         "simulations/README.md": 5,
         "simulations/laboratory/peers/README.md": 1,
     }
     assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
+
+
+TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_table_has_a_head_and_rows_of_its_width(page):
+    for table in TABLE.findall(FENCE.sub("", TEXTS[page])):
+        head, rule, *rows = (re.sub(r"`[^`]*`|\\\|", "", row) for row in table.splitlines())
+        assert re.fullmatch(r"\|(?:[ :]*-+[ :]*\|)+", rule), head
+        assert {row.count("|") for row in rows} == {head.count("|")} == {rule.count("|")}, head
 
 
 @pytest.mark.parametrize("page", TEXTS)

@@ -11,6 +11,7 @@ With 1, 2 and 130 the reason is on standard error, in one line; with 143 a reaso
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,6 +101,7 @@ def run(
         wrong: Additional types of error that mean wrong input.
         one_line: Function that formats an error as a message of one line.
     """
+    replace_unknown_letters()
     chosen, rest = parser.parse_known_args(arguments)
     if rest and ("overrides" not in chosen or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -117,6 +119,12 @@ def run(
         print(f"{parser.prog}: {stop.args[0] if stop.args else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def replace_unknown_letters() -> None:
+    """Let standard output replace letters that its encoding lacks, such as ε in ASCII, in place of an error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:

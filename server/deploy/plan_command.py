@@ -67,7 +67,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
         from server.deploy.plan_lines import plan_lines, solved_lines
 
         if target is None:
-            privacy, facts = _forwards(settings)
+            privacy, facts = forwards(settings)
         else:
             privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     if chosen.json:
@@ -100,7 +100,7 @@ def as_json(facts: Mapping[str, Any]) -> str:
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:
-    """Return the part of `forwards`'s result that can be computed within a second and without loading a model.
+    """Return the part of what `plan --json` prints that can be computed within a second and without loading a model.
 
     The result has no forecast and does not show whether the models and the encoder can be loaded.
     """
@@ -111,12 +111,8 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
     return _facts(*drafted(settled(settings, task), task), records)[1]
 
 
-def forwards(settings: Settings) -> dict[str, Any]:
-    """Return the queries, noise, signal, guarantee and forecast for settings, as `plan --json` prints them."""
-    return _forwards(settings)[1]
-
-
-def _forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
+def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
+    """Return the guarantee for settings, and all that `plan --json` prints: queries, signal and forecast, too."""
     from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast

@@ -13,7 +13,7 @@ def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
 
     Args:
         privacy: The guarantee of the plan.
-        facts: The result of `plan_command.forwards`.
+        facts: The facts from `plan_command.forwards`.
     """
     yield from _cost(privacy)
     if privacy.earlier is None:

@@ -131,7 +131,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     """
     overrides = draft.overrides()
     composed = with_hospitals(settings, overrides)
-    facts = forwards(composed)
+    _, facts = forwards(composed)
     plan = shlex.join(["caucus-coordinator", "plan", "--json", "--folder", str(settings.folder), *overrides])
     return Planned(
         facts=facts,

@@ -178,8 +178,9 @@ def plan(
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(settings)))))
-        return facts
+        _, facts = forwards(settings)
+        everything: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(facts))))
+        return everything
 
 
 def _files(

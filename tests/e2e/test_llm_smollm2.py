@@ -34,7 +34,7 @@ def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_
     convert("gguf to safetensors", folder)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
-    assert forwards(composed(["llm=smollm2", "method.samples=60"]))["prompts"] == FORMS
+    assert forwards(composed(["llm=smollm2", "method.samples=60"]))[1]["prompts"] == FORMS
     assert_whole(tiny(tmp_path / "run", "llm=smollm2", "method.words=8"))  # its tokens are single letters
 
 

@@ -58,7 +58,7 @@ def front_door(folder, host="localhost", *, status=400, code=2003, ahead=0, cert
     context.load_cert_chain(at / "server.crt", at / "server.key")
     server.socket = context.wrap_socket(server.socket, server_side=True)
     change(folder, coordinator=f"{host}:{server.server_port}")
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield heard

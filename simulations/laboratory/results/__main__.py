@@ -140,10 +140,12 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """Return the preset; if any of its data sets are missing, the demo's notes replace them all."""
+    """Return the preset; if any of its data sets are missing, the demo's messages replace them all."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
-    _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")
+    _say(
+        f"the demo's messages in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}"
+    )
     return replace(chosen, data=(data_sets.DEMO,))
 
 

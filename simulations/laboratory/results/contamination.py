@@ -29,9 +29,9 @@ from common.domain import Record
 from common.labelled_files import read_records
 from server.metrics import intervals
 from server.tasks import demo_notes
-from simulations.laboratory.results.data_sets import DEMO, data_folder
+from simulations.laboratory.results.data_sets import data_folder
 
-SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", DEMO)
+SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", "demo_notes")
 HALF = 32
 """Maximum number of tokens that are used from a half."""
 FEWEST = 8
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def records_of(name: str) -> list[Record]:
     """Return the records of a data set's training file, or 400 notes from the demo."""
-    if name == DEMO:
+    if name == "demo_notes":
         return demo_notes.private_notes(0, 400, 1)
     return read_records(data_folder() / name / "train.csv")
 

@@ -10,8 +10,8 @@ from common.labelled_files import read_records
 
 DATA = "CAUCUS_DATA"
 """Environment variable that contains the folder of the data sets."""
-DEMO = "demo_notes"
-"""Data set that is included in the program."""
+DEMO = "demo_messages"
+"""Data set that is included in the program, of texts that small real models can write: a note takes them minutes."""
 ABSENT = (
     "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
     f"Set {DATA} to their folder; simulations/README.md says where the sets are published"

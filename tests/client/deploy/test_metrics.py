@@ -25,7 +25,7 @@ def hospital(tmp_path):
 def ask(hospital):
     """Asks a running server for a path."""
     served = metrics.server(hospital, 0)
-    thread = threading.Thread(target=served.serve_forever)
+    thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
 
     def ask(path, method="GET", **headers):

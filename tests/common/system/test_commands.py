@@ -1,6 +1,7 @@
 """What all command lines share, as a shell sees it."""
 
 import argparse
+import io
 import subprocess
 import sys
 
@@ -38,3 +39,11 @@ def test_ctrl_c_is_one_line(capsys) -> None:
     add_command(parser.add_subparsers(), "work", interrupted, summary="", description="", example="")
     assert run(parser, ["work"]) == 130
     assert capsys.readouterr() == ("begun\n", "long: interrupted\n")
+
+
+def test_a_letter_that_the_terminal_lacks_is_replaced(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    parser = argparse.ArgumentParser(prog="greek")
+    add_command(parser.add_subparsers(), "plan", lambda _: ["ε = 4"], summary="", description="", example="")
+    assert run(parser, ["plan"]) == 0
+    assert sys.stdout.buffer.getvalue() == b"? = 4\n"

@@ -32,7 +32,7 @@ def unplanned(monkeypatch):
         "queries": [],
         "forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None},
     }
-    monkeypatch.setattr(drafts, "forwards", lambda _: facts)
+    monkeypatch.setattr(drafts, "forwards", lambda _: (None, facts))
     return facts
 
 

@@ -134,7 +134,7 @@ def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
 
 def test_a_data_set_that_no_preset_has_is_named(tmp_path):
     (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
-    with pytest.raises(ConfigError, match=r"claims\.votes\.data; expected one of demo_notes, banking10"):
+    with pytest.raises(ConfigError, match=r"claims\.votes\.data; expected one of demo_messages, banking10"):
         cells.in_order(cells.preset("full"), claims.read_claims(tmp_path))
 
 
@@ -188,3 +188,11 @@ def test_overrides_in_another_order_are_the_same_run():
     }
     rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
     assert len(cells.in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
+
+
+def test_the_small_preset_has_a_claim_of_each_method_and_few_enough_runs_for_twenty_minutes():
+    small = cells.preset("small")
+    measured = small.claims(claims.read_claims())
+    methods = {override for claim in measured for row in claim.rows.values() for override in row}
+    assert {f"method={name}" for name in ("wasp", "census", "dpga", "dp_kps", "rpsg", "aug_pe")} <= methods
+    assert len(cells.in_order(small, measured)) <= 32

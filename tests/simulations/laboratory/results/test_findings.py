@@ -184,13 +184,13 @@ def test_a_wrong_name_gets_one_line_and_exit_code_2(tmp_path, capsys, arguments,
     assert message in capsys.readouterr().err
 
 
-def test_without_its_data_set_the_small_preset_has_the_demos_notes(tmp_path, monkeypatch, capsys):
+def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CAUCUS_DATA", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
         command.main(["--page", "--out", str(tmp_path / "out")])
     assert not ended.value.code
-    assert "the demo's notes in place of banking10" in capsys.readouterr().out
-    assert "demo_notes" in (tmp_path / "out" / page.PAGE).read_text("utf-8")
+    assert "the demo's messages in place of banking10" in capsys.readouterr().out
+    assert "demo_messages" in (tmp_path / "out" / page.PAGE).read_text("utf-8")
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
