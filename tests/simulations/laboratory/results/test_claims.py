@@ -212,3 +212,12 @@ def test_the_small_preset_has_a_claim_of_each_method_and_few_enough_runs_for_twe
     methods = {override for claim in measured for row in claim.rows.values() for override in row}
     assert {f"method={name}" for name in ("wasp", "census", "dpga", "dp_kps", "rpsg", "aug_pe")} <= methods
     assert len(cells.in_order(small, measured)) <= 32
+
+
+def test_runs_that_begin_alike_do_not_start_together():
+    small = cells.preset("small")
+    measured = small.claims(claims.read_claims())
+    order = cells.in_order(small, measured)
+    papers = [{claim.paper for claim in measured if cell in cells.in_order(small, [claim])} for cell in order]
+    assert [cell.seed for cell in order] == sorted(cell.seed for cell in order)
+    assert all(not one & next_one for one, next_one in zip(papers[:11], papers[1:12], strict=True))
