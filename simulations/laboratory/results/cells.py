@@ -7,6 +7,7 @@ makes a new cell, and the published file omits results that no claim needs any m
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,10 +125,20 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """Return the cells of all claims, each once, sorted by seed, so that each claim soon has some results."""
-    needed: dict[str, Cell] = {}
+    """Return the cells of all claims, each once: by seed, so that each claim soon has some results, then paper in turn.
+
+    Runs of one paper begin alike. Two of them at the same time would both write the texts of their first round, which
+    the later one can take from the cache.
+    """
+    needed: dict[str, tuple[Cell, str]] = {}
     for claim in claims:
         for cells in chosen.cells(claim).values():
             for cell in cells:
-                needed.setdefault(chosen.key(cell), cell)  # two claims may write the same overrides in another order
-    return sorted(needed.values(), key=lambda cell: cell.seed)
+                # Two claims may write the same overrides in another order.
+                needed.setdefault(chosen.key(cell), (cell, claim.paper))
+    turns: Counter[tuple[int, str]] = Counter()
+    ordered = []
+    for cell, paper in needed.values():
+        turns[cell.seed, paper] += 1
+        ordered.append((cell.seed, turns[cell.seed, paper], cell))
+    return [cell for *_, cell in sorted(ordered, key=lambda each: each[:2])]

@@ -1,12 +1,15 @@
 """Folders of the data sets, and files derived from the data sets."""
 
 import csv
+import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from common.domain import Record
 from common.labelled_files import read_records
+from common.models import catalogue
 
 DATA = "CAUCUS_DATA"
 """Environment variable that contains the folder of the data sets."""
@@ -69,11 +72,18 @@ def _write_public_texts(work: Path) -> None:
 
 
 def _write_vocabulary(work: Path) -> None:
-    """Write English words by descending frequency, omitting the `COMMONEST` most frequent words."""
-    source = data_folder() / "vocab_english" / "words.tsv"
-    if not source.is_file():
+    """Write English words, the more frequent ones first, omitting the `COMMONEST` most frequent words.
+
+    Without the list, these are the language model's tokens that follow a space, ordered by their numbers.
+    """
+    source, tokenizer = data_folder() / "vocab_english" / "words.tsv", catalogue.root() / "smollm2" / "tokenizer.json"
+    if source.is_file():
+        words = [line.partition("\t")[0] for line in source.read_text(encoding="utf-8").splitlines()[1:]]
+    elif tokenizer.is_file():
+        tokens = json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
+        words = [token[1:] for token in sorted(tokens, key=tokens.get) if re.fullmatch("Ġ[a-z]{3,}", token)]
+    else:
         return
-    words = [line.partition("\t")[0] for line in source.read_text(encoding="utf-8").splitlines()[1:]]
     (work / ENGLISH).write_text("\n".join(words[COMMONEST:]) + "\n", encoding="utf-8")
 
 

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -132,6 +133,21 @@ def test_public_texts_of_banking10_are_of_no_class_of_it(tmp_path, monkeypatch):
     assert (tmp_path / data_sets.BANKING67).read_text().splitlines() == ["text,topic", "Where is it?,others are"]
 
 
+def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_the_model(tmp_path, monkeypatch):
+    monkeypatch.setenv(data_sets.DATA, str(tmp_path))
+    monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
+    monkeypatch.setattr(data_sets, "COMMONEST", 1)
+    small = replace(cells.preset("small"), data=(data_sets.DEMO,))
+    overrides = {each for cell in cells.in_order(small, small.claims(claims.read_claims())) for each in cell.overrides}
+    (tmp_path / "smollm2").mkdir()
+    tokens = {"Ġinvoice": 3, "Ġthe": 0, "Ġappointment": 2, "ment": 1, "ĠParis": 4, "Ġof": 5, "Ġbill": 6}
+    (tmp_path / "smollm2" / "tokenizer.json").write_text(json.dumps({"model": {"vocab": tokens}}), "utf-8")
+    data_sets.write_files(tmp_path)
+    assert (tmp_path / data_sets.ENGLISH).read_text("utf-8").split() == ["appointment", "invoice", "bill"]
+    assert {each.partition("{work}/")[2] for each in overrides if "{work}/" in each} == {data_sets.ENGLISH}
+    assert not any("{data}" in each or "{here}" in each for each in overrides)
+
+
 def test_a_data_set_that_no_preset_has_is_named(tmp_path):
     (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
     with pytest.raises(ConfigError, match=r"claims\.votes\.data; expected one of demo_messages, banking10"):
@@ -196,3 +212,12 @@ def test_the_small_preset_has_a_claim_of_each_method_and_few_enough_runs_for_twe
     methods = {override for claim in measured for row in claim.rows.values() for override in row}
     assert {f"method={name}" for name in ("wasp", "census", "dpga", "dp_kps", "rpsg", "aug_pe")} <= methods
     assert len(cells.in_order(small, measured)) <= 32
+
+
+def test_runs_that_begin_alike_do_not_start_together():
+    small = cells.preset("small")
+    measured = small.claims(claims.read_claims())
+    order = cells.in_order(small, measured)
+    papers = [{claim.paper for claim in measured if cell in cells.in_order(small, [claim])} for cell in order]
+    assert [cell.seed for cell in order] == sorted(cell.seed for cell in order)
+    assert all(not one & next_one for one, next_one in zip(papers[:11], papers[1:12], strict=True))
