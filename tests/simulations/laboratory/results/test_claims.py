@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -220,4 +221,4 @@ def test_runs_that_begin_alike_do_not_start_together():
     order = cells.in_order(small, measured)
     papers = [{claim.paper for claim in measured if cell in cells.in_order(small, [claim])} for cell in order]
     assert [cell.seed for cell in order] == sorted(cell.seed for cell in order)
-    assert all(not one & next_one for one, next_one in zip(papers[:11], papers[1:12], strict=True))
+    assert all(not one & following for one, following in pairwise(papers[:12]))
