@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -206,12 +207,13 @@ def test_overrides_in_another_order_are_the_same_run():
     assert len(cells.in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
 
 
-def test_the_small_preset_has_a_claim_of_each_method_and_few_enough_runs_for_twenty_minutes():
+def test_the_small_preset_has_few_enough_runs_for_twenty_minutes():
     small = cells.preset("small")
     measured = small.claims(claims.read_claims())
     methods = {override for claim in measured for row in claim.rows.values() for override in row}
-    assert {f"method={name}" for name in ("wasp", "census", "dpga", "dp_kps", "rpsg", "aug_pe")} <= methods
-    assert len(cells.in_order(small, measured)) <= 32
+    assert {f"method={name}" for name in ("wasp", "census", "dp_kps", "rpsg", "aug_pe")} <= methods
+    # Two runs of DPGA would take as long as six others.
+    assert len(cells.in_order(small, measured)) <= 28
 
 
 def test_runs_that_begin_alike_do_not_start_together():
@@ -220,4 +222,4 @@ def test_runs_that_begin_alike_do_not_start_together():
     order = cells.in_order(small, measured)
     papers = [{claim.paper for claim in measured if cell in cells.in_order(small, [claim])} for cell in order]
     assert [cell.seed for cell in order] == sorted(cell.seed for cell in order)
-    assert all(not one & next_one for one, next_one in zip(papers[:11], papers[1:12], strict=True))
+    assert all(not one & following for one, following in pairwise(papers[:9]))
