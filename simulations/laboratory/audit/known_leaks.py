@@ -1,7 +1,7 @@
 r"""Whether the audit for disclosures finds known leaks: methods that show, rewrite or learn from records unprotected.
 
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.known_leaks [cfpb8] [mts_notes8] ... \
-        [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2]
+        [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2] [--steps 2400]
 
 Each run draws equal numbers of private and of control records at random from a set. No run sees the control records;
 the rest of the set is public text. The texts of each method, without noise, are audited by the group of figures
@@ -30,7 +30,7 @@ METHODS = {
     "no votes": ["method=fusegen", "method.boosts=0"],
     "private exemplars": ["method=private_exemplars", "method.exemplars=20"],
     "rupta": ["method=rupta", "federation.parties=1"],
-    "fine-tuned": [*TUNED, "method.rate=0.1", "method.batch=30", "method.steps=600"],
+    "fine-tuned": [*TUNED, "method.rate=0.1", "method.batch=30"],
 }
 
 
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--texts", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--llm", default="builtin", help="builtin, or smollm2")
+    parser.add_argument("--steps", type=int, default=2400, help="steps of fine-tuning, of 30 records each")
     chosen = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     sys.stdout.write(f"| records | method | {' | '.join(phantoms.NAMES)} | found |\n".replace("_", " "))
@@ -63,6 +64,8 @@ def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed
     order = rng.experiment(seed, "known leaks", name).permutation(len(records))
     shuffled = [records[place] for place in order]
     private, control = shuffled[: chosen.records], shuffled[chosen.records : 2 * chosen.records]
+    if "method=dp_sgd" in settings:
+        settings = [*settings, f"method.steps={chosen.steps}"]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for part, of_part in (("train", private), ("test", control)):

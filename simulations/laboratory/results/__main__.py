@@ -28,6 +28,8 @@ from simulations.laboratory.results import cells, claims, data_sets, execution, 
 WORK = Path("runs/results")
 UNNEEDED = "unneeded.jsonl"
 ABOUT = Path(__file__).parent / "about.md"
+MEASURED = Path(__file__).parent / "measured.md"
+"""The version that the project's own page was measured with; another page is measured with the present one."""
 EARLIER = Path(__file__).parent / "earlier.json"
 """Verdicts and differences of the last version that measured all claims, from its `findings.json`."""
 
@@ -79,9 +81,10 @@ def results(options: argparse.Namespace) -> int:
             runs.append(options.work / UNNEEDED, known[key])
         runs.write(options.out / runs.FILE, [known[key] for key in sorted(known.keys() & needed)])
     shown = [known[key] for key in known.keys() & needed]
+    about = (ABOUT, MEASURED) if options.out.resolve() == cells.HERE else (ABOUT,)
     content: dict[str, Any] = {
         "preset": chosen.name,
-        "about": ABOUT.read_text(encoding="utf-8").strip(),
+        "about": "\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
         # Two seeds of the small preset against five would show changes that are none.
         "earlier": json.loads(EARLIER.read_text(encoding="utf-8")) if chosen.name == "full" else None,
         "findings": [findings.finding(chosen, claim, known).to_dict() for claim in all_claims],

@@ -190,7 +190,9 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
         command.main(["--page", "--out", str(tmp_path / "out")])
     assert not ended.value.code
     assert "the demo's messages in place of banking10" in capsys.readouterr().out
-    assert "demo_messages" in (tmp_path / "out" / page.PAGE).read_text("utf-8")
+    written = (tmp_path / "out" / page.PAGE).read_text("utf-8")
+    assert "demo_messages" in written
+    assert command.MEASURED.read_text("utf-8") not in written
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
