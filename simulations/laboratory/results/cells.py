@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -130,15 +131,12 @@ def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
     Runs of one paper begin alike. Two of them at the same time would both write the texts of their first round, which
     the later one can take from the cache.
     """
-    needed: dict[str, tuple[Cell, str]] = {}
-    for claim in claims:
-        for cells in chosen.cells(claim).values():
-            for cell in cells:
-                # Two claims may write the same overrides in another order.
-                needed.setdefault(chosen.key(cell), (cell, claim.paper))
     turns: Counter[tuple[int, str]] = Counter()
-    ordered = []
-    for cell, paper in needed.values():
-        turns[cell.seed, paper] += 1
-        ordered.append((cell.seed, turns[cell.seed, paper], cell))
-    return [cell for *_, cell in sorted(ordered, key=lambda each: each[:2])]
+    needed: dict[str, tuple[int, int, Cell]] = {}
+    for claim in claims:
+        for cell in chain.from_iterable(chosen.cells(claim).values()):
+            # Two claims may write the same overrides in another order.
+            if (key := chosen.key(cell)) not in needed:
+                turns[cell.seed, claim.paper] += 1
+                needed[key] = (cell.seed, turns[cell.seed, claim.paper], cell)
+    return [cell for *_, cell in sorted(needed.values(), key=lambda each: each[:2])]
