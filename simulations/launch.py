@@ -29,7 +29,7 @@ from hydra.types import RunMode
 from tqdm import tqdm
 
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.system.commands import exit_code, replace_unknown_letters
+from common.system.commands import escape_unknown_letters, exit_code
 from common.system.files import text_of
 from common.system.progress import Console, progress
 from common.system.warned_once import warned_once
@@ -58,7 +58,7 @@ def launched(arguments: Sequence[str]) -> None:
         KeyboardInterrupt: Ctrl-C was pressed, or SIGTERM came; the message explains how to continue.
         SystemExit: A setting is invalid, or a component failed.
     """
-    replace_unknown_letters()
+    escape_unknown_letters()
     logging.captureWarnings(capture=True)
     sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
     if sweep and (sweep / combinations.PLANNED).exists():

@@ -11,7 +11,9 @@ With 1, 2 and 130 the reason is on standard error, in one line; with 143 a reaso
 """
 
 import argparse
+import codecs
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,7 +103,7 @@ def run(
         wrong: Additional types of error that mean wrong input.
         one_line: Function that formats an error as a message of one line.
     """
-    replace_unknown_letters()
+    escape_unknown_letters()
     chosen, rest = parser.parse_known_args(arguments)
     if rest and ("overrides" not in chosen or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -121,10 +123,16 @@ def run(
     return 0
 
 
-def replace_unknown_letters() -> None:
-    """Let standard output replace letters that its encoding lacks, such as ε in ASCII, in place of an error."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+def escape_unknown_letters() -> None:
+    """Let standard output escape letters that its encoding lacks, such as ε in ASCII, as JSON does, without error."""
+    codecs.register_error("json", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="json")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:

@@ -178,9 +178,8 @@ def plan(
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        _, facts = forwards(settings)
-        everything: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(facts))))
-        return everything
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(settings)[1]))))
+        return facts
 
 
 def _files(

@@ -1,5 +1,6 @@
 """`caucus-simulate` before anything heavy: its help, its first line, and what these import."""
 
+import io
 import json
 import os
 import subprocess
@@ -110,7 +111,9 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
     monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
     monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
     monkeypatch.setattr(launch, "_composed", lambda: None)
-    launch._by_hydra(arguments.split())
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    launch.launched(arguments.split())
+    assert sys.stdout.errors == "json"
     assert sys.argv[1:] == passed.split()
     get_args_parser().parse_args()  # it refuses settings on both sides of an option
 

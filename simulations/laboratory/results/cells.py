@@ -129,7 +129,7 @@ def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
     """Return the cells of all claims, each once: by seed, so that each claim soon has some results, then paper in turn.
 
     Runs of one paper begin alike. Two of them at the same time would both write the texts of their first round, which
-    the later one can take from the cache.
+    the later one can take from the cache. Only the last runs of a seed, of the paper with the most, are side by side.
     """
     turns: Counter[tuple[int, str]] = Counter()
     needed: dict[str, tuple[int, int, Cell]] = {}

@@ -28,7 +28,7 @@ PROCESSES = 2
 PER_POOL = 40
 """Number of runs after which the processes are replaced, which frees memory. The pool's own `max_tasks_per_child` can
 hang in Python 3.11."""
-USUAL_SECONDS = 60.0
+USUAL_SECONDS = 70.0
 """Seconds that a run is assumed to take on one core, before any run has been measured."""
 
 

@@ -44,7 +44,9 @@ def render(content: Mapping[str, Any]) -> str:
     for paper, of_paper in of_papers.items():
         parts.append(f"## {paper}\n")
         parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
-        parts.append("\n".join(_row(one, stands.get(one["claim"]["name"], True)) for one in of_paper) + "\n")
+        parts.append(
+            "\n".join(_row(one, stands.get(one["claim"]["name"], True), content["preset"]) for one in of_paper) + "\n"
+        )
     if content["failures"]:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content["failures"]) + "\n")
@@ -75,8 +77,9 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
         for verdict, of_claims in of_verdict.items()
     }
     return (
-        f"**After Holm's correction for the claims of each paper** ([correction.py](correction.py)) {kept[HOLDS]} of "
-        f"{len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that are refuted stand. "
+        "**After Holm's correction for the claims of each paper** (`simulations/laboratory/results/correction.py`) "
+        f"{kept[HOLDS]} of {len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that are "
+        "refuted stand. "
         "The others are marked: alone they would count, among so many they may be chance."
     )
 
@@ -105,14 +108,14 @@ def _changed(
     return ["\n".join(lines) + "\n"]
 
 
-def _row(finding: Mapping[str, Any], stands: bool) -> str:
+def _row(finding: Mapping[str, Any], stands: bool, preset: str) -> str:
     claim = finding["claim"]
     cells = (
         f"{claim['claim']} ({claim['where']})",
         claim["published"],
         "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
         _verdict(finding, stands),
-        f"`make results PRESET=full CLAIM={claim['name']}`",
+        f"`make results PRESET={preset} CLAIM={claim['name']}`",
     )
     return _line(cells)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import json
 import subprocess
 import sys
 
@@ -41,9 +42,9 @@ def test_ctrl_c_is_one_line(capsys) -> None:
     assert capsys.readouterr() == ("begun\n", "long: interrupted\n")
 
 
-def test_a_letter_that_the_terminal_lacks_is_replaced(monkeypatch) -> None:
+def test_a_letter_that_the_terminal_lacks_is_escaped_as_in_json(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     parser = argparse.ArgumentParser(prog="greek")
-    add_command(parser.add_subparsers(), "plan", lambda _: ["ε = 4"], summary="", description="", example="")
+    add_command(parser.add_subparsers(), "plan", lambda _: ['"ε 𝛿"'], summary="", description="", example="")
     assert run(parser, ["plan"]) == 0
-    assert sys.stdout.buffer.getvalue() == b"? = 4\n"
+    assert json.loads(sys.stdout.buffer.getvalue()) == "ε 𝛿"

@@ -139,7 +139,8 @@ def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_t
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     monkeypatch.setattr(data_sets, "COMMONEST", 1)
     small = replace(cells.preset("small"), data=(data_sets.DEMO,))
-    overrides = {each for cell in cells.in_order(small, small.claims(claims.read_claims())) for each in cell.overrides}
+    planned = cells.in_order(small, small.claims(claims.read_claims()))
+    overrides = {each for cell in planned for each in small.overrides(cell)}
     (tmp_path / "smollm2").mkdir()
     tokens = {"Ġinvoice": 3, "Ġthe": 0, "Ġappointment": 2, "ment": 1, "ĠParis": 4, "Ġof": 5, "Ġbill": 6}
     (tmp_path / "smollm2" / "tokenizer.json").write_text(json.dumps({"model": {"vocab": tokens}}), "utf-8")
