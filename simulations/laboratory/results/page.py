@@ -78,8 +78,8 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
     }
     return (
         "**After Holm's correction for the claims of each paper** (`simulations/laboratory/results/correction.py`) "
-        f"{kept[HOLDS]} of {len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that are "
-        "refuted stand. "
+        f"{kept[HOLDS]} of {len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that "
+        "are refuted stand. "
         "The others are marked: alone they would count, among so many they may be chance."
     )
 
