@@ -24,7 +24,12 @@ MOST_LINES = {"README.md": 120}  # of any other page 200
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 PARTS = {"templates", "about.md", "measured.md"}  # of pages that programs write
-OURS = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.md")) if not PARTS & set(path.parts)]
+OURS = [
+    path
+    for name in PACKAGES
+    for path in sorted((ROOT / name).rglob("*.md"))
+    if not PARTS & {*path.relative_to(ROOT).parts}
+]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in [ROOT / "README.md", *OURS, *GITHUB]}
 # The change log is about names that are gone, too.
 PAGES = {name: text for name, text in TEXTS.items() if name != ".github/CHANGELOG.md"}

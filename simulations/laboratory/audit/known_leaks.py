@@ -30,8 +30,9 @@ METHODS = {
     "no votes": ["method=fusegen", "method.boosts=0"],
     "private exemplars": ["method=private_exemplars", "method.exemplars=20"],
     "rupta": ["method=rupta", "federation.parties=1"],
-    "fine-tuned": [*TUNED, "method.rate=0.1", "method.batch=30"],
+    "fine-tuned": [*TUNED, "method.rate=0.1", "method.batch=30", "method.steps={steps}"],
 }
+"""Overrides of each method; {steps} stands for the number of steps of fine-tuning."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,8 +65,6 @@ def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed
     order = rng.experiment(seed, "known leaks", name).permutation(len(records))
     shuffled = [records[place] for place in order]
     private, control = shuffled[: chosen.records], shuffled[chosen.records : 2 * chosen.records]
-    if "method=dp_sgd" in settings:
-        settings = [*settings, f"method.steps={chosen.steps}"]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for part, of_part in (("train", private), ("test", control)):
@@ -82,7 +81,7 @@ def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed
             "evaluation.metrics=[disclosures]",
             *(["embedding=minilm"] if chosen.llm != "builtin" else []),
         ]
-        run.simulate(composed([*overrides, *settings]), work / "run")
+        run.simulate(composed([*overrides, *(each.format(steps=chosen.steps) for each in settings)]), work / "run")
         group: Mapping[str, Any] = Metrics.load(work / "run").content["disclosures"]
         return group
 

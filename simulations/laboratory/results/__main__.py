@@ -81,17 +81,17 @@ def results(options: argparse.Namespace) -> int:
             runs.append(options.work / UNNEEDED, known[key])
         runs.write(options.out / runs.FILE, [known[key] for key in sorted(known.keys() & needed)])
     shown = [known[key] for key in known.keys() & needed]
-    own = options.out.resolve() == cells.HERE
-    about = (ABOUT, MEASURED) if own else (ABOUT,)
-    found = [findings.finding(chosen, claim, known) for claim in all_claims]
-    if not own:  # reasons are of the project's own figures
-        found = [one if one.claim.computed else replace(one, why=None) for one in found]
+    published = options.out.resolve() == cells.HERE
+    about = (ABOUT, MEASURED) if published else (ABOUT,)
+    of_claims = [findings.finding(chosen, claim, known) for claim in all_claims]
+    if not published:  # reasons are of the project's own figures
+        of_claims = [one if one.claim.computed else replace(one, why=None) for one in of_claims]
     content: dict[str, Any] = {
         "preset": chosen.name,
         "about": "\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
         # Two seeds of the small preset against five would show changes that are none.
         "earlier": json.loads(EARLIER.read_text(encoding="utf-8")) if chosen.name == "full" else None,
-        "findings": [one.to_dict() for one in found],
+        "findings": [one.to_dict() for one in of_claims],
         "picture": [findings.finding(chosen, line, known).to_dict() for line in lines],
         "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
         "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),

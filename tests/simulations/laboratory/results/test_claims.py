@@ -221,6 +221,7 @@ def test_runs_that_begin_alike_do_not_start_together():
     small = cells.preset("small")
     measured = small.claims(claims.read_claims())
     order = cells.in_order(small, measured)
-    papers = [{claim.paper for claim in measured if cell in cells.in_order(small, [claim])} for cell in order]
+    of_claims = [(claim.paper, cells.in_order(small, [claim])) for claim in measured]
+    papers = [{paper for paper, needed in of_claims if cell in needed} for cell in order]
     assert [cell.seed for cell in order] == sorted(cell.seed for cell in order)
     assert all(not one & following for one, following in pairwise(papers[:9]))

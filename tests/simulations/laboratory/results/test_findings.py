@@ -194,10 +194,8 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     assert "demo_messages" in written
     # What is said of the project's own figures is not said of others.
     assert command.MEASURED.read_text("utf-8") not in written
-    assert all(
-        one["claim"]["computed"] or not one["why"]
-        for one in json.loads((tmp_path / "out" / page.FINDINGS).read_text("utf-8"))["findings"]
-    )
+    shown = json.loads((tmp_path / "out" / page.FINDINGS).read_text("utf-8"))["findings"]
+    assert all(one["claim"]["computed"] or not one["why"] for one in shown)
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
