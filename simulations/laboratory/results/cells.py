@@ -126,17 +126,17 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """Return the cells of all claims, each once: by seed, so that each claim soon has some results, then paper in turn.
+    """Return the cells of all claims, each once: claim after claim, so that some are whole soon, with papers in turn.
 
     Runs of one paper begin alike. Two of them at the same time would both write the texts of their first round, which
-    the later one can take from the cache. Only the last runs of a seed, of the paper with the most, are side by side.
+    the later one can take from the cache. Only the last runs, of the paper with the most, are side by side.
     """
-    turns: Counter[tuple[int, str]] = Counter()
-    needed: dict[str, tuple[int, int, Cell]] = {}
+    turns: Counter[str] = Counter()
+    needed: dict[str, tuple[int, Cell]] = {}
     for claim in claims:
         for cell in chain.from_iterable(chosen.cells(claim).values()):
             # Two claims may write the same overrides in another order.
             if (key := chosen.key(cell)) not in needed:
-                turns[cell.seed, claim.paper] += 1
-                needed[key] = (cell.seed, turns[cell.seed, claim.paper], cell)
-    return [cell for *_, cell in sorted(needed.values(), key=lambda each: each[:2])]
+                turns[claim.paper] += 1
+                needed[key] = (turns[claim.paper], cell)
+    return [cell for _, cell in sorted(needed.values(), key=lambda each: each[0])]
