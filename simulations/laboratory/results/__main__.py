@@ -8,6 +8,9 @@ python -m simulations.laboratory.results --page          # the page again, from 
 
 A result that no claim needs any more, for instance after a change of settings, is moved from the page's folder to the
 folder of the runs, and is used again when a claim needs it.
+
+The project's page shows a claim as `earlier.json` has it until all of its runs are made again. To measure anew, put the
+findings of `findings.json` there, with their version, and empty `runs.jsonl`.
 """
 
 import argparse
@@ -31,7 +34,7 @@ ABOUT = Path(__file__).parent / "about.md"
 MEASURED = Path(__file__).parent / "measured.md"
 """The version that the project's own page was measured with; another page is measured with the present one."""
 EARLIER = Path(__file__).parent / "earlier.json"
-"""Verdicts and differences of the last version that measured all claims, from its `findings.json`."""
+"""Findings of the last version that measured all claims, from its `findings.json`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,16 +86,20 @@ def results(options: argparse.Namespace) -> int:
     shown = [known[key] for key in known.keys() & needed]
     published = options.out.resolve() == cells.HERE
     about = (ABOUT, MEASURED) if published else (ABOUT,)
+    earlier = json.loads(EARLIER.read_text(encoding="utf-8"))
     of_claims = [findings.finding(chosen, claim, known) for claim in all_claims]
+    of_lines = [findings.finding(chosen, line, known) for line in lines]
     if not published:  # reasons are of the project's own figures
         of_claims = [one if one.claim.computed else replace(one, why=None) for one in of_claims]
     content: dict[str, Any] = {
         "preset": chosen.name,
         "about": "\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
         # Two seeds of the small preset against five would show changes that are none.
-        "earlier": json.loads(EARLIER.read_text(encoding="utf-8")) if chosen.name == "full" else None,
-        "findings": [one.to_dict() for one in of_claims],
-        "picture": [findings.finding(chosen, line, known).to_dict() for line in lines],
+        "earlier": findings.verdicts(earlier) if chosen.name == "full" else None,
+        "findings": findings.with_earlier(of_claims, earlier) if published else [one.to_dict() for one in of_claims],
+        "picture": [one.to_dict() for one in of_lines]
+        if not published or all(one.whole for one in of_lines)
+        else earlier["picture"],
         "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
         "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),
     }

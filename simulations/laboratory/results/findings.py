@@ -84,6 +84,7 @@ class Finding:
         from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons why runs failed.
+        version: The earlier version of this program that measured it; None for the present one.
     """
 
     claim: Claim
@@ -94,6 +95,12 @@ class Finding:
     why: str | None
     from_epsilon: float | None = None
     failures: tuple[str, ...] = ()
+    version: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of its runs were made."""
+        return all(figure.runs == figure.planned for figure in self.figures)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-serialisable form; an infinite epsilon is "inf"."""
@@ -137,6 +144,31 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
         why=claim.why.get(reached),
         failures=tuple(dict.fromkeys(failures)),
     )
+
+
+def with_earlier(findings: Sequence[Finding], earlier: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the findings in JSON-serialisable form, those of an earlier version in place of those that lack runs.
+
+    Runs of two versions are never compared: a finding is of one version, and says of which.
+
+    Args:
+        findings: Findings of the present version.
+        earlier: Content of `earlier.json`: the last version whose runs were all made, and its findings by claim name.
+    """
+    before = earlier["findings"]
+    return [
+        one.to_dict()
+        if one.whole or one.claim.name not in before
+        else before[one.claim.name] | {"version": earlier["version"]}
+        for one in findings
+    ]
+
+
+def verdicts(earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an earlier version and its verdicts and differences by claim name, without the figures behind them."""
+    kept = ("verdict", "from_epsilon", "differences")
+    short = {name: {key: one[key] for key in kept} for name, one in earlier["findings"].items()}
+    return {"version": earlier["version"], "findings": short}
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:

@@ -36,6 +36,7 @@ def render(content: Mapping[str, Any]) -> str:
         "# What holds of the papers' claims, by real models\n",
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
         f"{_corrected(findings, stands)}\n",
+        *_not_again(findings),
         *_changed(findings, stands, content["earlier"]),
         content["about"] + "\n",
     ]
@@ -84,6 +85,16 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
     )
 
 
+def _not_again(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence with the number of findings that are still of an earlier version; empty if there are none."""
+    old = dict.fromkeys(one["version"] for one in findings if one["version"] is not None)
+    now = sum(one["version"] is None and one["verdict"] != NOT_RUN for one in findings)
+    if not old:
+        return []
+    others = f"those marked {' and '.join(map(_mark, old))} by that one, since not all of their runs were made again"
+    return [f"**{now} of {len(findings)} claims were measured by the present version**; {others}.\n"]
+
+
 def _changed(
     findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool], earlier: Mapping[str, Any] | None
 ) -> list[str]:
@@ -91,7 +102,11 @@ def _changed(
     if earlier is None:
         return []
     before = earlier["findings"]
-    both = [one for one in findings if one["claim"]["name"] in before and one["verdict"] != NOT_RUN]
+    both = [
+        one
+        for one in findings
+        if one["claim"]["name"] in before and one["version"] is None and one["verdict"] != NOT_RUN
+    ]
     changed = [one for one in both if _bare_verdict(one) != _bare_verdict(before[one["claim"]["name"]])]
     lines = [
         f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts that both have are others now"
@@ -136,7 +151,13 @@ def _bare_verdict(finding: Mapping[str, Any]) -> str:
 
 
 def _measured_on(finding: Mapping[str, Any]) -> list[str]:
-    return [", ".join(finding["data"])] if finding["data"] else []
+    """Return a line with the data sets, and with the version if it is an earlier one; none for computed figures."""
+    mark = [] if finding["version"] is None else [_mark(finding["version"])]
+    return [", ".join([*finding["data"], *mark])] if finding["data"] else mark
+
+
+def _mark(version: str) -> str:
+    return f"*v{version}*"
 
 
 def _figures(finding: Mapping[str, Any]) -> list[str]:

@@ -135,6 +135,26 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
     assert "| a \\| b<br>" in piped
 
 
+def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
+    whole = results(claim(), {4.0: HIGH, math.inf: HIGH, "none": NONE})
+    old = findings.finding(
+        PRESET, claim(why={"does not show": "Why then."}), results(claim(), {4.0: SAME, "none": NONE})
+    )
+    earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
+    begun = dict(list(whole.items())[:-1])
+    (then,) = findings.with_earlier([findings.finding(PRESET, claim(), begun)], earlier)
+    assert then == old.to_dict() | {"version": "0.1.0"}
+    text = page.render(content(old, findings=[then], earlier=findings.verdicts(earlier)))
+    assert "**0 of 1 claims were measured by the present version**; those marked *v0.1.0* by that one" in text
+    assert "| banking10, *v0.1.0*<br>ε = 4: votes: 45.7" in text
+    assert "**Since version 0.1.0** 0 of 0 verdicts" in text
+    now = findings.finding(PRESET, claim(), whole)
+    assert findings.with_earlier([now], earlier) == [now.to_dict()]
+    assert "measured by the present version" not in page.render(content(now))
+    new = findings.finding(PRESET, claim(name="new"), begun)
+    assert findings.with_earlier([new], earlier) == [new.to_dict()]
+
+
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
     one = runs.Result(key="k", data="d", seed=0, overrides=("a=1",), error="broken")
     runs.append(tmp_path / "deep" / "runs.jsonl", one)
@@ -242,5 +262,6 @@ def test_the_projects_own_page_is_what_its_numbers_say():
     assert page.render(published) == (cells.HERE / page.PAGE).read_text("utf-8")
     known = runs.read(cells.HERE / runs.FILE)
     chosen = cells.preset(published["preset"])
-    again = [findings.finding(chosen, one, known).to_dict() for one in chosen.claims(claims.read_claims())]
-    assert rounded(again) == rounded(published["findings"])
+    again = [findings.finding(chosen, one, known) for one in chosen.claims(claims.read_claims())]
+    earlier = json.loads(command.EARLIER.read_text("utf-8"))
+    assert rounded(findings.with_earlier(again, earlier)) == rounded(published["findings"])
