@@ -15,6 +15,7 @@ from common.domain import Record, is_one_population
 from common.errors import CaucusError
 from common.models.encoder import Encoder
 from server.domain import Candidate, has_label_sets
+from server.evaluation import subgroups
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
@@ -156,11 +157,14 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     unseen = sum(label not in {record.label for record in train} for label in right)
     notes = ([note] if note else []) + [f"{unseen} of {len(right)} test texts have labels never learned"] * bool(unseen)
     spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else "over test texts (bootstrap, 500 draws)"
+    hits = np.mean([np.array(predicted) == right for predicted in answers], axis=0)
+    groups = {"label": right, "length": subgroups.lengths([record.text for record in measured.test])}
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
         "accuracy": scored(accuracy.accuracy, answers, right),
         "macro_f1": scored(accuracy.macro_f1, answers, right),
+        **subgroups.worst(hits, groups),
     } | ({"note": "; ".join(notes)} if notes else {})
 
 

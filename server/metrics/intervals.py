@@ -42,9 +42,9 @@ def of_normal(value: float, deviation: float) -> Interval:
     return value - _NORMAL * deviation, value + _NORMAL * deviation
 
 
-def of_share(hits: int, rows: int) -> Interval:
+def of_share(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
-    between = stats.binomtest(hits, rows).proportion_ci(LEVEL)
+    between = stats.binomtest(hits, rows).proportion_ci(level)
     return float(between.low), float(between.high)
 
 

@@ -31,6 +31,7 @@ _HIGHER = {
     ),
     *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
     *("spans: as many", "spans: zero shot", "spans: real"),
+    *("worst label", "worst length", "worst hospital"),
 }
 _LOWER = {
     *(
@@ -49,6 +50,7 @@ _LOWER = {
     ),
     *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
     *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "tpr"),
+    *(f"disclosures: {name}" for name in ("any", "worst label", "worst length", "worst hospital")),
 }
 
 

@@ -21,6 +21,7 @@ METRICS = (
     "canaries",
     "sites",
     "disclosures",
+    "subgroups",
 )
 HEAD = 16
 """Width of an attention head in a model with random weights."""

@@ -78,6 +78,16 @@ def test_accuracy_clearly_above_it(metrics):
     assert weaknesses_of(metrics=metrics) == []
 
 
+@pytest.mark.parametrize(("right", "poor"), [(4, True), (20, False), (12, False)])
+def test_a_label_that_is_recognised_far_less_often_than_the_others_beyond_chance(right, poor):
+    row = {"a": {"a": 36, "b": 4}, "b": {"b": 35, "a": 5}, "rare": {"b": 9}, "c": {"c": right, "a": 40 - right}}
+    metrics = {"synthetic": {"accuracy": 0.8, "confusion": row}}
+    said = [line for line in weaknesses_of(metrics=metrics) if "recognises" in line]
+    assert bool(said) == poor
+    if poor:
+        assert "in the mean, 63%: c 10%" in said[0]
+
+
 def compared(low, high, **more):
     """Metrics in which the difference to the same models without the hospitals has this interval."""
     difference = {"value": (low + high) / 2, "interval": [low, high]}

@@ -40,7 +40,7 @@ def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     fields = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
     groups = of_records(measured(canaries=planted, **fields))
     names = ["utility_real", "language_real", "fidelity_real", "nearest", "fidelity_private"]
-    names += ["membership", "canaries", "sites", "disclosures"]
+    names += ["membership", "canaries", "sites", "disclosures", "subgroups"]
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names
