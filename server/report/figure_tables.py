@@ -48,7 +48,7 @@ _LOWER = {
         "self bleu",
     ),
     *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
-    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "tpr"),
+    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "above all", "tpr"),
 }
 
 
