@@ -77,7 +77,7 @@ def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -
 
     def hits(chosen: list[int]) -> NDArray[np.float64]:
         part = linear_classifier(measured.vectors[chosen], [candidates[at] for at in chosen])
-        return (np.array(part.predict(measured.test_vectors)) == labels).astype(np.float64)
+        return np.asarray(np.array(part.predict(measured.test_vectors)) == labels, dtype=np.float64)
 
     learned, generator = student.predict(measured.test_vectors), rng.experiment(measured.experiment_seed, "gap")
     try:

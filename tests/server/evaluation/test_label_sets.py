@@ -37,11 +37,11 @@ def gain(synthetic, zero_shot):
 
 
 def test_better_texts_are_a_clear_gain_and_as_good_ones_none():
-    assert gain(texts(40, 0), texts(40, 1, wrong=1.0)).clear
-    alike = gain(texts(40, 0, wrong=0.6), texts(40, 1, wrong=0.6))
+    assert gain(texts(24, 0), texts(24, 1, wrong=1.0)).clear
+    alike = gain(texts(24, 0, wrong=0.6), texts(24, 1, wrong=0.6))
     assert not alike.clear
     assert not alike.loss
 
 
 def test_few_texts_do_not_tell():
-    assert gain(texts(40, 0), texts(19, 1)) is None
+    assert gain(texts(24, 0), texts(19, 1)) is None
