@@ -49,7 +49,7 @@ _LOWER = {
         "self bleu",
     ),
     *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
-    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "tpr"),
+    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "above all", "tpr"),
     *(f"disclosures: {name}" for name in ("any", "worst label", "worst length", "worst hospital")),
 }
 

@@ -178,7 +178,9 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     gain = near.gain if near else measured.gain
     if gain is None or gain.clear:
         return
-    steps = [f"more test texts (task.test, now {metrics.test_records})"] if gain.value > 0 else []
+    steps = []
+    if gain.value > 0:
+        steps += [f"more test texts (task.test, now {metrics.test_records})", "more texts (method.samples)"]
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += _more_signal(run, privacy)
     elif run.method != "census":

@@ -213,7 +213,7 @@ def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
             scored, inside, epsilon=measured.epsilon, delta=measured.delta, times=measured.canary_times
         )
     except CaucusError as error:
-        return missing(("auc", "tpr", "tpr_1", "epsilon", "stated_epsilon"), error, rows=len(inside))
+        return missing(("auc", "above_all", "tpr", "epsilon", "stated_epsilon"), error, rows=len(inside))
 
 
 def _disclosures(measured: MeasuredWithRecords) -> Group:

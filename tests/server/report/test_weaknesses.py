@@ -99,8 +99,8 @@ def test_no_clear_gain_over_the_same_models_without_the_hospitals():
     (weakness,) = weaknesses_of(metrics=compared(-0.02, 0.06))
     assert weakness == (
         "no clear gain over the same models without the hospitals (difference 2 points, 95 % interval −2 to 6, with 40 "
-        "texts of each); it takes more test texts (task.test, now 100), more records, a larger epsilon (now 4) or "
-        "method=census"
+        "texts of each); it takes more test texts (task.test, now 100), more texts (method.samples), more "
+        "records, a larger epsilon (now 4) or method=census"
     )
     (weakness,) = weaknesses_of(metrics=compared(-0.1, -0.02), planned_epsilon="inf", run={"method": "census"})
     assert weakness.startswith(
