@@ -43,6 +43,7 @@ class Admission:
     Args:
         party: The party's number in the roster.
         encoder: Digest of the party's encoder.
+        declared: Maximum number of records that the party declares, which is public.
         terms: Function that reads the hospital's `client.yaml`; called at each opening and question. It may raise
             RefusalError.
         ledger: The party's ledger.
@@ -57,6 +58,7 @@ class Admission:
         *,
         party: PartyId,
         encoder: str,
+        declared: int,
         terms: Callable[[], Terms],
         ledger: Ledger,
         data_set: str,
@@ -66,6 +68,7 @@ class Admission:
     ) -> None:
         self._party = party
         self._encoder = encoder
+        self._declared = declared
         self._terms = terms
         self._ledger = ledger
         self._data_set = data_set
@@ -89,7 +92,7 @@ class Admission:
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
         try:
-            terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+            self._within(terms.limits, run, plan)
         except RefusalError:
             if self._approvals:
                 self._approvals.beyond(run, plan)
@@ -106,7 +109,7 @@ class Admission:
         """
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
-            terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+            self._within(terms.limits, run, plan)
         self._approved(run, plan, terms)
         return terms.limits
 
@@ -118,6 +121,9 @@ class Admission:
     def data_set(self, plan: Plan) -> str:
         """Return the ledger's name for the data set; empty at user level, as users may span several data sets."""
         return self._data_set if plan.unit == "sample" else ""
+
+    def _within(self, limits: Limits, run: str, plan: Plan) -> None:
+        limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
 
     def _approved(self, run: str, plan: Plan, terms: Terms) -> None:
         if self._approvals:

@@ -33,6 +33,8 @@ UNNAMED = (
 """Kinds of queries that a file without a line `queries` accepts. The list is fixed: a hospital accepts a later kind,
 proven or not, only by writing it into its file, since nobody was asked about it when an older file was written."""
 
+_SMALLER_DELTA = "Ask for a plan with a smaller privacy.delta, or declare fewer: caucus-party rotate --max-records"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -44,7 +46,8 @@ class Limits:
     Attributes:
         max_epsilon: Maximum ε of a plan against the coordinator and the `corrupt` parties; for a plan with unproven
             queries, maximum ε of its other queries. It may be infinite only together with `unsafe_no_noise`.
-        max_delta: Maximum δ of a plan.
+        max_delta: Maximum δ of a plan. Whatever this limit is, δ times the number of records that this party declares
+            must be below 1 (`refusals`).
         lifetime_epsilon: Maximum ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
             starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
@@ -108,25 +111,32 @@ class Limits:
         if math.isinf(self.max_epsilon) and not self.unsafe_no_noise:
             raise ConfigError("max_epsilon", expected="finite, or unsafe_no_noise set as well", got=self.max_epsilon)
 
-    def check(self, plan: Plan, earlier: Iterable[Release] = ()) -> None:
+    def check(self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int) -> None:
         """Check that a plan is within the limits, before any private data is accessed.
 
         Args:
             plan: The plan.
             earlier: Charges of other runs.
+            declared: Maximum number of records that this party declares, which is public.
 
         Raises:
             RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the error names the limit for this party's
                 own log.
         """
-        for _, refusal in self.refusals(plan, earlier):
+        for _, refusal in self.refusals(plan, earlier, declared=declared):
             raise refusal
 
-    def refusals(self, plan: Plan, earlier: Iterable[Release] = ()) -> Iterator[tuple[str, RefusalError]]:
+    def refusals(
+        self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int
+    ) -> Iterator[tuple[str, RefusalError]]:
         """Yield the name of each limit that a plan exceeds, with its RefusalError; `check` raises the first.
 
         A plan with too little noise for the epsilon that it claims counts as exceeding `max_epsilon`, whatever its
-        value.
+        value. A plan whose δ is one over `declared` or more counts as exceeding `max_delta`, whatever its value: even
+        at ε = 0, each record may be published with probability δ, so δ times this party's records is the number of them
+        that may be expected to be published. Both numbers are public, so the refusal reveals nothing. The records of
+        other parties do not count: a party decides about its own records alone, and no other party can have plans
+        refused here by declaring many.
         """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
@@ -144,6 +154,16 @@ class Limits:
         if self.unit == "user" and plan.unit != "user":
             yield "unit", _refusal("unit that is protected", "user", plan.unit)
         yield from _above("max_delta", "plan's delta", plan.delta, self.max_delta)
+        if plan.delta * declared >= 1:
+            yield (
+                "max_delta",
+                _refusal(
+                    "plan's delta",
+                    f"below 1/{declared}, one over the number of records that this party declares",
+                    plan.delta,
+                    do=_SMALLER_DELTA,
+                ),
+            )
         survivors = plan.survivors if plan.secure else 1
         yield from _below("min_survivors", "parties in a sum", survivors, self.min_survivors)
         yield from self._of_aggregation(plan)
@@ -234,5 +254,5 @@ def _below(name: str, what: str, value: float, limit: float) -> Iterator[tuple[s
         yield name, _refusal(what, f"at least {limit}", value)
 
 
-def _refusal(what: str, expected: str, got: object) -> RefusalError:
-    return RefusalError(Reason.OVER_LIMIT, what, expected=expected, got=got)
+def _refusal(what: str, expected: str, got: object, do: str | None = None) -> RefusalError:
+    return RefusalError(Reason.OVER_LIMIT, what, expected=expected, got=got, do=do)

@@ -77,6 +77,8 @@ class PartyService:
         party: The party's number in the roster.
         private: The party's embedded records. They may be empty: the party then contributes only noise, since the
             number of its records is private too. Plans must name the encoder that made the vectors.
+        declared: Maximum number of records that the party declares, which is public: by the roster in a deployment; in
+            a simulation, usually the number that it has.
         terms: Function that reads this party's own limits; called at each opening and question.
         ledger: This party's own ledger.
         writers: Writers of texts, keyed by kind of query.
@@ -97,6 +99,7 @@ class PartyService:
         *,
         party: PartyId,
         private: PartyRecords,
+        declared: int,
         terms: Callable[[], Terms],
         ledger: Ledger,
         writers: Mapping[str, PartyWriter] | None = None,
@@ -133,6 +136,7 @@ class PartyService:
         self._admission = Admission(
             party=party,
             encoder=private.encoder.digest,
+            declared=declared,
             terms=terms,
             ledger=ledger,
             data_set=ledger.data_set(contents) if terms().limits.separate_data_sets else "",
@@ -285,8 +289,6 @@ class PartyService:
             raise ProtocolError("name of the run", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
         plan = self._agreed(envelope, body)
         limits = self._admission.at_opening(envelope.run, plan)
-        if plan.delta * len(self._private) >= 1:
-            log.warning("the plan's delta is not below one in the number of records of %s", self._name)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
         records = self._private.for_plan(

@@ -27,8 +27,10 @@ from common.plan.plan import Plan
 class RefusalError(RefusedError):
     """A refusal with the coarse reason that the coordinator may learn; the message is only for the party's own log."""
 
-    def __init__(self, reason: m.Reason, what: str, *, expected: object = None, got: object = None) -> None:
-        super().__init__(what, expected=expected, got=got)
+    def __init__(
+        self, reason: m.Reason, what: str, *, expected: object = None, got: object = None, do: str | None = None
+    ) -> None:
+        super().__init__(what, expected=expected, got=got, do=do)
         self.reason = reason
 
 

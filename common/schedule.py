@@ -6,7 +6,8 @@ of records of a hospital, and, from the plan, the number of labels under which o
 that need keys and the scale of the noise. Each kind of question was measured with a thousand records, and votes with
 the slowest possible records (`simulations/laboratory/audit/timing.py`): they took about a quarter of the scheduled time
 or less. A table from which noise is drawn, a vocabulary of the longest terms, or texts whose characters take long to
-normalise can take up to half of the scheduled time.
+normalise can take up to half of the scheduled time. How many coins the choices of seeds need depends on the records and
+on chance: `tosses` bounds it.
 """
 
 import math
@@ -48,6 +49,10 @@ _TERM, _BYTE = 20_000, 1_000
 _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
 """Operations per round of secure aggregation (for its keys), per number whose noise is not drawn from a table, and per
 length in the sparse vector technique, which may test each length once from below and once from above."""
+_CHOICE, _TOSS = 300_000, 40_000
+"""Operations per choice of a seed, whatever it is made among, and per coin that is tossed for it."""
+_UNLIKELY = 20
+"""Coins for choices are scheduled so that more are needed with probability below exp(-20) = 2e-9."""
 _PAIR, _READ = 128, 32
 """Operations per pair of record and candidate besides their inner product, and per number read from the message."""
 _WIDTH = 1024
@@ -87,7 +92,36 @@ def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
         sigma = plan.share_sigma(planned)
         slow = sigma > LARGEST_TABLE
         return _SLOW_NUMBER * query.length if slow else _NUMBER * (query.length + math.ceil(2 * REACH * sigma))
-    return _NUMBER * query.length
+    coins = tosses(query, planned.scale) if isinstance(query, SeedChoice) else 0
+    return _NUMBER * query.length + _TOSS * coins
+
+
+def tosses(query: SeedChoice, scale: float) -> int:
+    """Return the number of coins tossed for all choices, which is exceeded only with probability below exp(-20).
+
+    A candidate is drawn and taken with probability p_c = exp((u_c - max u) / scale), and if it is not taken, the next
+    one is drawn (`common.privacy.mechanisms.noisy_max`). How many coins that takes depends on the records, through u.
+    Utilities are in [0, 1], so that p_c >= exp(-1 / scale), and at least n of the K candidates have p_c = 1: `nearest`,
+    or one. So a drawn candidate is taken with probability at least 1 / m, where m = K / (n + (K - n) exp(-1 / scale)),
+    which is at most min(K, exp(1 / scale)). In the worst case, all candidates but n have utility 0, and it is 1 / m.
+
+    With replacement the coins of a choice are independent, so that their number is at most geometric with mean m. That
+    of N choices exceeds x m N with probability at most exp(-N (x - 1 - ln x)) (Janson 2018, "Tail bounds for sums of
+    geometric and exponential variables", theorem 2.1), which is at most exp(-t) for x = 1 + sqrt(2 t / N) + t / N.
+
+    Without replacement (permute-and-flip) the first j candidates are all rejected with probability e_j(q) / C(K, j),
+    where q_c = 1 - p_c and e_j is the elementary symmetric polynomial. By Maclaurin's inequality this is at most
+    (mean of q)^j, the probability with replacement. So the same bound holds.
+
+    Args:
+        query: The query.
+        scale: Scale of the noise, in utilities; 0 if there is none.
+    """
+    candidates, choices = len(query.vectors), query.spec.choices
+    best = min(max(query.spec.nearest, 1), candidates)
+    others = (candidates - best) * (math.exp(-1 / scale) if scale else 0.0)
+    most = candidates / (best + others)
+    return math.ceil(most * (choices + math.sqrt(2 * _UNLIKELY * choices) + _UNLIKELY))
 
 
 @singledispatch
@@ -130,7 +164,8 @@ def _(query: CorrectCount, records: int) -> int:
 def _(query: SeedChoice, records: int) -> int:
     del records  # the plan gives the number that choose
     texts, dimensions = query.vectors.shape
-    return int(texts * (query.spec.choices * (dimensions + 8 * _PAIR) + _READ * dimensions))
+    each = texts * (dimensions + 8 * _PAIR) + _CHOICE
+    return int(query.spec.choices * each + texts * _READ * dimensions)
 
 
 @operations.register

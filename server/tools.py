@@ -20,6 +20,7 @@ from server.llm.generate import PLAIN, Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
 from server.meter import Meter, noise_in
+from server.vector_cache import RememberingEncoder
 
 
 class RunTools:
@@ -127,20 +128,6 @@ class RunTools:
     def noise(self, name: str, nth: int) -> float:
         """Return the standard deviation of the noise from all survivors in an answer to `ask`, in the answer's unit."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
-
-
-class RememberingEncoder:
-    """An encoder that embeds each text once per run, since every round needs vectors of earlier and held-out texts."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self._vectors: dict[str, NDArray[np.float32]] = {}
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
-        self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
-        return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
 
 
 @contextmanager

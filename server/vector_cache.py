@@ -1,9 +1,9 @@
-"""Cache of vectors on disk, so that no text is embedded twice by the same encoder.
+"""Caches of vectors in memory and on disk, so that no text is embedded twice by the same encoder.
 
-The cache is meant for the coordinator's candidates, which are synthetic. A party's file would contain vectors of
-private records, from which much of a text can be guessed. So a party caches nothing unless its own configuration names
-a file. Only its owner can read this file, which needs the same care as the records. The coordinator and a party must
-never share a file.
+The cache on disk is meant for the coordinator's candidates, which are synthetic. A party's file would contain vectors
+of private records, from which much of a text can be guessed. So a party caches nothing unless its own configuration
+names a file. Only its owner can read this file, which needs the same care as the records. The coordinator and a party
+must never share a file.
 """
 
 import hashlib
@@ -28,6 +28,20 @@ create table if not exists vectors (key blob primary key, vector blob not null);
 _BLOCK = 4096
 """Number of texts embedded between two writes, the same number that the encoder sorts together, so that its batches
 stay the same."""
+
+
+class RememberingEncoder:
+    """An encoder that embeds each text once and keeps the vectors in memory, since many are needed again."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
+        return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
 
 
 class Remembered(Encoder):

@@ -115,9 +115,11 @@ def service(settings: HospitalSettings) -> PartyService:
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     check_number(len(private), roster_file.parties[number])
+    declared = roster_file.parties[number].max_records
     return PartyService(
         party=number,
         private=records.embed(private, encoder, settings.headings),
+        declared=declared,
         terms=terms,
         ledger=ledger,
         noted_head=noted_head,
@@ -127,7 +129,7 @@ def service(settings: HospitalSettings) -> PartyService:
         names=roster_file.names,
         approvals=approvals,
         audit_log=AuditLog(settings.private),
-        schedule=Schedule(roster_file.parties[number].max_records),
+        schedule=Schedule(declared),
         releases=Releases(settings.private, ledger),
     )
 

@@ -99,15 +99,15 @@ class PlanFacts:
         plan = Plan.from_dict(json.loads(approval.plan))
         limits = settings.party.limits
         names, roster = settings.roster_file().names, settings.roster()
-        number = settings.number(roster)
+        number, declared = settings.number(roster), settings.declared()
         colluders = limits.helpers(plan)
         ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
-        refused, fits = refusal(plan, limits, counted, number=number, roster=roster), None
+        refused, fits = refusal(plan, limits, counted, number=number, roster=roster, declared=declared), None
         if refused:
             helps = refused.reason is Reason.OVER_LIMIT
-            fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
+            fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         return cls(
@@ -259,9 +259,9 @@ class PlanFacts:
         }
 
 
-def _fits(plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | None:
+def _fits(plan: Plan, limits: Limits, charged: tuple[Release, ...], declared: int) -> float | None:
     try:
-        return largest_epsilon(plan, limits, charged)
+        return largest_epsilon(plan, limits, charged, declared=declared)
     except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
         return None
 

@@ -29,7 +29,7 @@ _HALVINGS = 11
 
 
 def refusal(
-    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, number: PartyId, roster: Roster
+    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, number: PartyId, roster: Roster, declared: int
 ) -> RefusalError | None:
     """Return why a plan is refused even if it is approved; None if it is not refused.
 
@@ -39,17 +39,23 @@ def refusal(
         charged: Charges of other runs, for the data sets that the limits count.
         number: This hospital's number.
         roster: The identities of all parties.
+        declared: Maximum number of records that this hospital declares.
     """
     try:
         check_parties(plan, number, roster)
-        limits.check(plan, charged)
+        limits.check(plan, charged, declared=declared)
     except RefusalError as error:
         return error
     return None
 
 
 def largest_epsilon(
-    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, clock: Callable[[], float] = time.monotonic
+    plan: Plan,
+    limits: Limits,
+    charged: tuple[Release, ...],
+    *,
+    declared: int,
+    clock: Callable[[], float] = time.monotonic,
 ) -> float | None:
     """Return the maximum epsilon that the limits allow for all the plan's releases combined; 0 if they allow none.
 
@@ -59,6 +65,7 @@ def largest_epsilon(
         plan: The plan, which the limits refuse.
         limits: The hospital's limits.
         charged: Charges of other runs, for the data sets that the limits count.
+        declared: Maximum number of records that this hospital declares.
         clock: Function that returns monotonic time in seconds.
     """
     ends = clock() + SECONDS
@@ -67,7 +74,7 @@ def largest_epsilon(
     for _ in range(_HALVINGS + 1):
         if clock() > ends:
             return None
-        found = _epsilon(middle, plan, limits, charged)
+        found = _epsilon(middle, plan, limits, charged, declared)
         if found == math.inf:
             least = middle
         else:
@@ -79,7 +86,7 @@ def largest_epsilon(
 
 
 @lru_cache(maxsize=1000)
-def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float:
+def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...], declared: int) -> float:
     """Return the epsilon of the plan with its noise multiplied by this factor.
 
     The epsilon is infinite if the limits refuse that plan, and 0 if no plan can have so much noise, for instance
@@ -89,7 +96,7 @@ def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, 
     try:
         noisier = replace(plan, queries=queries, epsilon=math.inf)
         noisier = replace(noisier, epsilon=epsilon(noisier.releases(), plan.delta))
-        limits.check(noisier, charged)
+        limits.check(noisier, charged, declared=declared)
     except (ConfigError, PlanError):
         return 0.0
     except RefusalError:

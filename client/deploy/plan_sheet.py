@@ -222,6 +222,13 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
     often = "once" if query.times == 1 else f"{query.times} times"
     yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
     yield Fact("", f"asks: {query.spec.asks}", folded=True)
+    if query.rate < 1:
+        whose = "record" if plan.unit == "sample" else "user"
+        drawn = "once for all answers"
+        if query.redraw:
+            drawn = f"anew for each {'training step' if query.mechanism == 'dp-sgd' else 'answer'}"
+        # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
+        yield Fact("", f"each {whose} takes part with probability {query.rate:g}, drawn {drawn}")
 
 
 def _lifetime(budget: Budget) -> Iterator[str]:

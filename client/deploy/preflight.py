@@ -172,10 +172,17 @@ class _Preflight:
     def max_delta(self) -> _Outcome:
         if self._records is None:
             return _Outcome(SKIPPED, "no records")
-        largest = self._settings.party.limits.max_delta
-        if largest * len(self._records) >= 1:
-            raise DataError("limits.max_delta", expected="below one over the number of records", got=largest)
-        return _Outcome(PASSED, f"{largest:g} is below one over the number of records")
+        limits, declared = self._settings.party.limits, PartyFile.load(self._settings.folder / "party.json").max_records
+        deltas = {"max_delta": limits.max_delta}
+        if limits.lifetime_epsilon is not None:  # at this delta all runs together
+            deltas["lifetime_delta"] = limits.lifetime_delta
+        for name, delta in deltas.items():
+            if delta * declared >= 1:
+                expected = f"below 1/{declared}, one over the number of records that this hospital declares"
+                raise DataError(f"limits.{name}", expected=expected, got=delta)
+        return _Outcome(
+            PASSED, f"{max(deltas.values()):g} is below 1/{declared}, one over the declared number of records"
+        )
 
     def roster(self) -> _Outcome:
         settings = self._settings
@@ -282,7 +289,10 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
-    "max_delta": (_Preflight.max_delta, "Lower limits.max_delta in client.yaml"),
+    "max_delta": (
+        _Preflight.max_delta,
+        "Lower it in client.yaml, or declare fewer records: caucus-party rotate --max-records",
+    ),
     "roster": (_Preflight.roster, "Ask the coordinator for its present roster.json, then caucus-party roster"),
     "approval": (_Preflight.approval, ""),
     "relay's account": (

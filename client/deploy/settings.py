@@ -188,6 +188,10 @@ class HospitalSettings:
             "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
         )
 
+    def declared(self) -> int:
+        """Return the maximum number of records that this hospital declares, by the roster; `number` has the errors."""
+        return self.roster_file().parties[self.number(self.roster())].max_records
+
     def loaded_encoder(self) -> Encoder:
         """Return the encoder that this hospital runs."""
         if self.encoder == "hashed_ngrams":

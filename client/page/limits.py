@@ -14,6 +14,7 @@ from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
+from common.errors import ConfigError
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
@@ -42,11 +43,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A plan, the limits that it is compared with, and the charges of other runs."""
+    """A plan, the limits that it is compared with, the charges of other runs, and the declared number of records."""
 
     plan: Plan
     limits: Limits
     charged: tuple[Release, ...]
+    declared: int
 
     @property
     def least(self) -> str:
@@ -55,7 +57,7 @@ class Request:
 
     def asked(self) -> dict[str, Asked]:
         """Return the value that the plan requests for each limit, keyed by the limit's name."""
-        beyond = {name for name, _ in self.limits.refusals(self.plan, self.charged)}
+        beyond = {name for name, _ in self.limits.refusals(self.plan, self.charged, declared=self.declared)}
         return {
             name: Asked(value(self), name in beyond, self.least if name == "corrupt" else "")
             for name, value in ASKED.items()
@@ -110,8 +112,14 @@ def in_force(settings: HospitalSettings) -> InForce:
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
     ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+    declared = _declared(settings)
     asked = [
-        Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ()).asked()
+        Request(
+            plan=plan,
+            limits=limits,
+            charged=ledger.charged("", but=approval.run) if ledger else (),
+            declared=declared,
+        ).asked()
         for approval, plan in last
     ]
     return InForce(
@@ -128,6 +136,14 @@ def in_force(settings: HospitalSettings) -> InForce:
         ),
         problem=problem,
     )
+
+
+def _declared(settings: HospitalSettings) -> int:
+    """Return the number of records that this hospital declares; 0 without its roster, without which no service runs."""
+    try:
+        return settings.declared()
+    except ConfigError:
+        return 0
 
 
 def _shown(value: object) -> str:

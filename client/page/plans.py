@@ -180,8 +180,9 @@ def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | No
     if plan is None or entry.ended or entry.decision != "approved":
         return ""
     charged = counting(plan, limits, ledger.charged("", but=entry.run) if ledger else ())
-    roster = settings.roster()
-    return str(refusal(plan, limits, charged, number=settings.number(roster), roster=roster) or "")
+    roster, declared = settings.roster(), settings.declared()
+    number = settings.number(roster)
+    return str(refusal(plan, limits, charged, number=number, roster=roster, declared=declared) or "")
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:

@@ -27,7 +27,7 @@ from typing import Any
 from common.domain import MOST_RECORDS, NOT_STATED, UNLABELLED, is_one_population
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
-from common.plan.planned import PlannedQuery, draws, release
+from common.plan.planned import PlannedQuery, draws, release, subsample
 from common.privacy.accountant import Release
 from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.validate import in_range, integers, not_empty, one_of, printable, probability
@@ -131,9 +131,9 @@ class Plan:
                 raise ConfigError(what, expected="each name once", got=names)
         if UNLABELLED in self.labels and not is_one_population(self.labels):
             raise ConfigError("labels", expected=f"no other label beside {UNLABELLED!r}", got=self.labels)
-        subsamples = [name for query in self.queries for name, _ in draws(query) if name]
+        subsamples = [name for query in self.queries for name in draws(query, self.max_attempts) if name]
         if len(set(subsamples)) < len(subsamples):
-            # A query named "a/0" and the first subsample of "a" would be priced as one.
+            # A query named "a/0" and the first subsample of "a" would be priced as one, here and in every ledger.
             raise ConfigError("names of subsamples", expected="each once", got="queries whose names make the same")
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
@@ -229,9 +229,7 @@ class Plan:
     def draw(self, index: int) -> str:
         """Return the name of the subsample used for attempt number `index`; empty if all units take part."""
         query, nth = self._place(index)
-        name = draws(query)[nth if query.redraw else 0][0]
-        # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.
-        return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
+        return subsample(query, nth, index % self.max_attempts)
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
         """Return the release of attempt `index` alone, as a ledger accounts for it; see `releases`."""
@@ -249,7 +247,8 @@ class Plan:
     def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
         """Return the releases of one query; see `releases`."""
         return tuple(
-            self._release(query, shares, draw=draw, times=times * self.max_attempts) for draw, times in draws(query)
+            self._release(query, shares, draw=draw, times=times)
+            for draw, times in draws(query, self.max_attempts).items()
         )
 
     def _release(self, query: PlannedQuery, shares: int | None, *, draw: str, times: int) -> Release:

@@ -1,6 +1,7 @@
 """One kind of query in a plan, and the releases by which its answers are accounted for."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,8 +146,19 @@ def polya_scale(scale: float, shape: float) -> float:
     return float((1 - 1e-9) / math.log(weights @ weights / (weights[:-1] @ weights[1:])))
 
 
-def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Return each of the query's subsamples: its name (empty if all units take part) and its number of answers."""
-    if query.redraw:
-        return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
-    return [(query.name if query.rate < 1 else "", query.times)]
+def subsample(query: PlannedQuery, nth: int, attempt: int) -> str:
+    """Return the name of the subsample for an attempt at the nth answer; empty if all units take part.
+
+    Plan and ledger price answers on subsamples of one name as answers on one subsample, so that independent subsamples
+    need different names, within a query and across the queries of a plan.
+    """
+    if query.rate == 1:
+        return ""
+    name = f"{query.name}/{nth}" if query.redraw else query.name
+    # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.
+    return f"{name}/{attempt}" if query.mechanism == "dp-sgd" else name
+
+
+def draws(query: PlannedQuery, attempts: int) -> dict[str, int]:
+    """Return how many of the query's answers, with `attempts` attempts each, use each subsample, keyed by its name."""
+    return Counter(subsample(query, nth, attempt) for nth in range(query.times) for attempt in range(attempts))

@@ -39,8 +39,11 @@ def right_guesses(epsilon: float, delta: float) -> float:
 def strength(epsilon: float, delta: float) -> str:
     """Return a word for how strong the protection by this epsilon and delta is.
 
-    Strong protection leaves guesses little better than a coin toss. With weak protection, at worst nine of ten guesses
-    are right, or one record in a thousand may be revealed completely.
+    Strong protection leaves guesses little better than a coin toss, and at most one record in a hundred thousand may be
+    revealed completely: whatever epsilon is, each record may be published with probability delta. With weak protection,
+    at worst nine of ten guesses are right, or one record in a thousand may be revealed completely.
     """
     right = right_guesses(epsilon, delta)
-    return "weak" if right >= 90 or delta > 1e-3 else "strong" if right <= 60 else "moderate"
+    if right >= 90 or delta > 1e-3:
+        return "weak"
+    return "strong" if right <= 60 and delta <= 1e-5 else "moderate"

@@ -33,13 +33,11 @@ _LOW_ORDER = frozenset(
         0,
         1,
         _P - 1,
-        _P,
-        _P + 1,
         int.from_bytes(bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"), "little"),
         int.from_bytes(bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"), "little"),
     }
 )
-"""All 255-bit strings that encode a point of order 1, 2, 4 or 8 on Curve25519 or its twist (RFC 7748, section 6.1)."""
+"""Numbers below p of the points of order 1, 2, 4 or 8 on Curve25519 or its twist (RFC 7748, section 6.1)."""
 
 
 class Secret:
@@ -88,7 +86,7 @@ class KeyPair:
             where: Party and step, for the error.
 
         Raises:
-            PublicKeyError: If the key has low order, so that the agreement would be known to everybody.
+            PublicKeyError: If the key is not canonical, or has low order, so that everybody would know the agreement.
         """
         return Secret(self._key.exchange(check_public(public, where=where)))
 
@@ -135,13 +133,24 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """Return a public key from its 32 bytes; reject a key of low order, whose shared secret with any key is zero.
+    """Return a public key from its 32 bytes, if they are the one canonical form of a point of high order.
+
+    The canonical form is the number below p. X25519 ignores the topmost bit and reduces the rest modulo p, so that
+    several strings of bytes would be one key, and keys are compared as bytes. A key of low order has the shared secret
+    zero with any key.
 
     Raises:
         PublicKeyError: The key is rejected; the message names party and step.
     """
-    # X25519 ignores the topmost bit.
-    if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:
+    number = int.from_bytes(public, "little")
+    if number >= _P:
+        raise PublicKeyError(
+            "public key",
+            expected="a number below 2^255 - 19, the one form of a key",
+            got="another form",
+            where=where,
+        )
+    if number in _LOW_ORDER:
         raise PublicKeyError(
             "public key", expected="an X25519 point of high order", got="one that agrees on nothing", where=where
         )

@@ -37,7 +37,7 @@ def check_adverts(
 
     Raises:
         MembershipError: If a party does not take part.
-        PublicKeyError: If keys are too few or too many, weak or repeated.
+        PublicKeyError: If keys are too few or too many, weak, not canonical or repeated.
         SignatureError: If a party did not sign its keys for this set-up.
         DropoutError: If too few parties advertised keys.
     """

@@ -25,7 +25,8 @@ from server.metrics import intervals
 NAME = "evaluation"
 DEFINITION = (
     "Logistic regression (L2, C = 10) over the encoder's vectors of the synthetic texts; of all hospitals' records it "
-    "is right on a noised number of a noised number. The interval is of the noise alone (95 %, delta method)."
+    "is right on a noised number of a noised number. Intervals of 95 % are of the Laplace noise "
+    "alone (delta method)."
 )
 """Definition of the figures, for reports."""
 
@@ -79,8 +80,8 @@ def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
     return {
         "definition": DEFINITION,
         "accuracy": _accuracy(right, records, sigma),
-        "right": {"value": right, "noise": sigma, "interval": intervals.of_normal(right, sigma)},
-        "records": {"value": records, "noise": sigma, "interval": intervals.of_normal(records, sigma)},
+        "right": {"value": right, "noise": sigma, "interval": intervals.of_laplace(right, sigma)},
+        "records": {"value": records, "noise": sigma, "interval": intervals.of_laplace(records, sigma)},
     }
 
 
@@ -90,5 +91,5 @@ def _accuracy(right: float, records: float, sigma: float) -> dict[str, Any]:
         return {"value": None, "reason": reason}
     share = min(1.0, max(0.0, right / records))
     noise = sigma * math.sqrt(1 + share**2) / records
-    low, high = intervals.of_normal(share, noise)
+    low, high = intervals.of_laplace(share, noise)
     return {"value": share, "noise": noise, "interval": (max(0.0, low), min(1.0, high)), "rows": round(records)}

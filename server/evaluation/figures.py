@@ -15,6 +15,7 @@ from common.domain import Record, is_one_population
 from common.errors import CaucusError
 from common.models.encoder import Encoder
 from server.domain import Candidate, has_label_sets
+from server.evaluation import subgroups
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
@@ -28,6 +29,9 @@ Group = dict[str, Any]
 SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
 """Reason given in place of accuracies."""
+DETERMINISTIC = ("tfidf", "encoder")
+"""Small models that learn the same from the same texts each time."""
+_OVER_TEXTS = "over the test texts alone: of accuracy exact (Clopper and Pearson), of macro_f1 by a jackknife"
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
@@ -118,9 +122,19 @@ def figure(
     return {"value": number, "interval": interval() if interval else None, "rows": rows}
 
 
-def over_texts(score: Callable[[NDArray[np.intp]], float], rows: int) -> Figure:
-    """Return a figure over all test texts, with its interval; `score` is called with indices of test texts."""
-    return figure(lambda: score(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(score, rows))
+def over_texts(
+    score: Callable[[NDArray[np.intp]], float],
+    rows: int,
+    *,
+    within: intervals.Interval = (0.0, 1.0),
+    others: Sequence[intervals.Variance] = (),
+) -> Figure:
+    """Return a figure over all test texts with its interval, as `intervals.over_rows` computes it from indices."""
+    return figure(
+        lambda: score(np.arange(rows)),
+        rows=rows,
+        interval=lambda: intervals.over_rows(score, rows, within=within, others=others),
+    )
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
@@ -143,7 +157,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
     if not measured.labelled or measured.several:
         return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
-    seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
+    seeds = 1 if evaluation.model in DETERMINISTIC else evaluation.seeds
     right = [record.label for record in measured.test]
     note = None
     answers: list[list[str]] = []
@@ -155,12 +169,15 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
         return {"definition": evaluation.definition} | missing(("accuracy", "macro_f1"), error, rows=len(right))
     unseen = sum(label not in {record.label for record in train} for label in right)
     notes = ([note] if note else []) + [f"{unseen} of {len(right)} test texts have labels never learned"] * bool(unseen)
-    spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else "over test texts (bootstrap, 500 draws)"
+    spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else _OVER_TEXTS
+    hits = np.mean([np.array(predicted) == right for predicted in answers], axis=0)
+    groups = {"label": right, "length": subgroups.lengths([record.text for record in measured.test])}
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
         "accuracy": scored(accuracy.accuracy, answers, right),
         "macro_f1": scored(accuracy.macro_f1, answers, right),
+        **subgroups.worst(hits, groups),
     } | ({"note": "; ".join(notes)} if notes else {})
 
 
@@ -177,9 +194,14 @@ def predicted_by(
     )
 
 
-def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Return the mean gain from `before` to `after`, with its interval; rows are fractions of correct answers."""
-    interval = intervals.of_paired_shares(before, after)
+def difference(
+    before: NDArray[np.float64], after: NDArray[np.float64], others: Sequence[intervals.Variance] = ()
+) -> Figure:
+    """Return the mean gain from `before` to `after`, with its interval; rows are fractions of correct answers.
+
+    The interval is over the rows and has the variances in `others` added.
+    """
+    interval = intervals.of_paired_shares(before, after, others)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
 
@@ -190,13 +212,15 @@ def scored(
     first, true = np.array(answers[0]), np.array(right)
     values = [score(np.array(predicted), true) for predicted in answers]
 
-    def resampled(at: NDArray[np.intp]) -> float:
-        return score(first[at], true[at])
+    def over_test_texts() -> intervals.Interval:
+        if score is accuracy.accuracy:
+            return intervals.of_share(int((first == true).sum()), len(true))
+        return intervals.over_rows(lambda at: score(first[at], true[at]), len(true))
 
     return figure(
         lambda: float(np.mean(values)),
         rows=len(right),
-        interval=lambda: intervals.over_seeds(values) or intervals.over_rows(resampled, len(right)),
+        interval=lambda: intervals.over_seeds(values) or over_test_texts(),
     )
 
 
@@ -225,7 +249,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
             rows=len(test),
             interval=lambda score=score: (
                 intervals.over_seeds([score(sums) for sums in totals])  # type: ignore[misc]
-                or intervals.over_rows(lambda at: score(totals[0][:, at]), len(test))
+                or intervals.over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, math.inf))
             ),
         )
         for name, score in scores.items()

@@ -18,14 +18,15 @@ from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation.figures import Figure, Group, Measured, missing
 from server.metrics import intervals
-from server.metrics.fidelity import fid, fid_error
+from server.metrics.fidelity import FREEDOM, fid, fid_error
 
 NAME = "nearness"
 
 _DEFINITION = (
     "FID of {texts} synthetic texts drawn at random from {real} held-out ones; zero_shot: of as many texts that the "
     "same models wrote before any answer; real: of as many other held-out texts. difference: zero_shot minus the "
-    "first. Intervals of 95 % by a jackknife over the texts, the {real} held-out ones fixed."
+    "first. Intervals of 95 % by a jackknife over the texts in five groups (Student's t), the {real} held-out ones "
+    "fixed; another run of the language models may differ by more."
 )
 
 
@@ -50,8 +51,8 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         return {NAME: about | missing(("fid",), error, rows=count)}
     figures = {"fid": _figure(*ours, rows=count), "real": _figure(*theirs, rows=count)}
     if without:
-        change = without[0] - ours[0], math.hypot(without[1], ours[1])
-        figures |= {"zero_shot": _figure(*without, rows=count), "difference": _figure(*change, rows=count)}
+        change = _figure(without[0] - ours[0], without[1], ours[1], rows=count)
+        figures |= {"zero_shot": _figure(*without, rows=count), "difference": change}
     return {NAME: about | figures}
 
 
@@ -68,5 +69,7 @@ def _distance(
     return value, math.nan if error is None else error
 
 
-def _figure(value: float, error: float, *, rows: int) -> Figure:
-    return {"value": value, "interval": None if math.isnan(error) else intervals.of_normal(value, error), "rows": rows}
+def _figure(value: float, *errors: float, rows: int) -> Figure:
+    """Return a figure with its interval from the standard errors of its parts; without one if an error is NaN."""
+    half = intervals.half_width([(error**2, FREEDOM) for error in errors])
+    return {"value": value, "interval": None if math.isnan(half) else (value - half, value + half), "rows": rows}

@@ -55,7 +55,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
     """Return a reason in place of each chosen group that needs private records and was not computed by a simulation."""
     reason = "it looks at private records, which only a simulation has at hand"
-    private = ("fidelity_private", "membership", "canaries", "sites", "disclosures")
+    private = ("fidelity_private", "membership", "canaries", "sites", "disclosures", "subgroups")
     names = [name for name in private if name in chosen and name not in known]
     return {name: {"value": None, "reason": reason} for name in names}
 

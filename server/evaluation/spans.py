@@ -30,7 +30,7 @@ _LEARNED = (
     "of the synthetic texts; zero_shot: on as many texts that the same models wrote before any answer; real: on as "
     "many other held-out texts; of a larger set {draws} random parts in turn. difference: F1 of as_many minus that of "
     "zero_shot. F1, precision and recall are over all spans of the test texts. Intervals are over the test texts alone "
-    "(bootstrap, 500 draws): other texts to learn from would give other figures."
+    "(jackknife): other texts to learn from would give other figures."
 )
 _MARKS = "Spans that the language models marked in the synthetic texts."
 _NO_TEST = "no held-out text has spans, or only one: they are in task.test, as JSON Lines"
@@ -127,7 +127,7 @@ def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
     def gain(at: NDArray[np.intp]) -> float:
         return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]
 
-    return over_texts(gain, len(before))
+    return over_texts(gain, len(before), within=(-1.0, 1.0))
 
 
 def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> dict[str, Any]:

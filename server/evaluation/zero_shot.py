@@ -8,6 +8,8 @@ each label keeps its proportion.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,10 @@ from numpy.typing import NDArray
 from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate
-from server.evaluation.figures import Group, Measured, difference, figure, missing, over_texts, predicted_by
-from server.metrics import accuracy
+from server.evaluation import training_choice
+from server.evaluation.figures import DETERMINISTIC, Group, Measured, difference, figure, missing, predicted_by
+from server.metrics import accuracy, intervals
+from server.vector_cache import RememberingEncoder
 
 NAME = "zero_shot"
 
@@ -26,8 +30,12 @@ second."""
 _DEFINITION = (
     "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
     "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
-    "texts. difference: accuracy of as_many minus that of the former, with its 95 % interval over the test texts, "
-    "paired (Bonett and Price 2012)."
+    "texts. difference: accuracy of as_many minus that of the former, with its {interval}. Intervals of the accuracies "
+    "are over the test texts alone (Clopper and Pearson)."
+)
+_TEST_TEXTS = (
+    "95 % interval over the test texts{trainings}, paired (Bonett and Price 2012), not over the choice of the training "
+    "texts: other training texts, and another run of the language models, may differ by more"
 )
 
 
@@ -42,16 +50,23 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
     if not measured.labelled or measured.several or not measured.test or not all(sets.values()):
         return {}
     texts = min(map(len, sets.values()))
-    definition = _DEFINITION.format(texts=texts, written=len(zero_shot), synthetic=len(measured.candidates))
+    measured = _remembering(measured)
+    definition = _DEFINITION.format(
+        texts=texts, written=len(zero_shot), synthetic=len(measured.candidates), interval=_interval(measured)
+    )
     about = {"definition": definition, "trained_on": texts}
     labels, rows = np.array([record.label for record in measured.test]), len(measured.test)
     try:
         answers = {name: _answers(measured, members, texts) for name, members in sets.items()}
     except (CaucusError, ValueError) as error:
         return {NAME: about | missing(("accuracy", "difference"), error, rows=rows)}
-    right = {name: np.mean([given == labels for given in of], axis=0) for name, of in answers.items()}
+    right = {name: np.array([given == labels for given in of]) for name, of in answers.items()}
     scores = {name: _scores(answers[name], labels) for name in sets}
-    gain = difference(right["zero_shot"], right["as_many"])
+    try:
+        others = [part for name in sets for part in _variances(measured, sets[name], texts, right[name])]
+        gain = difference(right["zero_shot"].mean(axis=0), right["as_many"].mean(axis=0), others)
+    except (CaucusError, ValueError) as error:
+        gain = missing(("difference",), error, rows=rows)["difference"]
     return {NAME: about | scores["zero_shot"] | {"difference": gain, "as_many": scores["as_many"]}}
 
 
@@ -59,19 +74,65 @@ def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> li
     """Predict the test texts' labels by several small models, each trained on a different draw of `texts` members."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
-    if evaluation.model == "tfidf":  # it is deterministic
+    if evaluation.model in DETERMINISTIC:
         trainings = _DRAWS if len(members) > texts else 1
-    answers = []
-    for number in range(trainings):
-        part = _part(members, texts, rng.experiment(measured.experiment_seed, "zero-shot comparison", number))
-        answers.append(np.array(predicted_by(measured, part, evaluation, number)[0]))
-    return answers
+    return [
+        np.array(predicted_by(measured, _part(measured, members, texts, number), evaluation, number)[0])
+        for number in range(trainings)
+    ]
 
 
-def _part(members: Sequence[Candidate], count: int, generator: np.random.Generator) -> list[Candidate]:
+def _variances(
+    measured: Measured, members: Sequence[Candidate], texts: int, right: NDArray[np.bool_]
+) -> list[intervals.Variance]:
+    """Return the variance of a set's accuracy due to the choice of its texts or, for a randomised model, to training.
+
+    The mean over K random subsets of n of N texts varies less than that over one subset, by the factor
+    n / N (1 - 1 / K) + 1 / K at most (Hoeffding 1948, Blom 1976).
+
+    Args:
+        measured: The test texts and the settings.
+        members: The set, of N texts.
+        texts: Number n of texts in each training.
+        right: (K, test texts) whether the model of each training was right.
+    """
+    trainings, evaluation = len(right), measured.evaluation
+    if evaluation.model not in DETERMINISTIC:
+        return [(float(right.mean(axis=1).var(ddof=1)) / trainings, trainings - 1)] if trainings > 1 else []
+    part = _part(measured, members, texts, 0)
+
+    def hits(chosen: list[int]) -> NDArray[np.float64]:
+        predicted, _ = predicted_by(measured, [part[at] for at in chosen], evaluation, 0)
+        found = np.array(predicted) == [record.label for record in measured.test]
+        return np.asarray(found, dtype=np.float64)
+
+    generator = rng.experiment(measured.experiment_seed, "choice of training texts")
+    variance, freedom = training_choice.variance([text.label for text in part], hits, generator)
+    return [(variance * (texts / len(members) * (1 - 1 / trainings) + 1 / trainings), freedom)]
+
+
+def _interval(measured: Measured) -> str:
+    """Return the definition of the difference's interval."""
+    if measured.evaluation.model in DETERMINISTIC:
+        return training_choice.DEFINITION
+    seeds = measured.evaluation.seeds
+    return _TEST_TEXTS.format(trainings=f" and {seeds} trainings (Student's t)" if seeds > 1 else " alone")
+
+
+def _remembering(measured: Measured) -> Measured:
+    """Return the same input with an encoder that embeds each text once, since each is in several trainings."""
+    evaluation = measured.evaluation
+    if evaluation.model != "encoder":
+        return measured
+    encoder: Any = RememberingEncoder(evaluation.embedding or measured.encoder)  # type: ignore[arg-type]
+    return replace(measured, encoder=encoder, evaluation=replace(evaluation, embedding=None))
+
+
+def _part(measured: Measured, members: Sequence[Candidate], count: int, number: int) -> list[Candidate]:
     """Draw `count` of the members at random; each label keeps its proportion, rounded up or down."""
     if count == len(members):
         return list(members)
+    generator = rng.experiment(measured.experiment_seed, "zero-shot comparison", number)
     order = sorted(generator.permutation(len(members)).tolist(), key=lambda at: members[at].label)
     # One place at random in the first interval, and all others at equal distances from it: systematic sampling.
     places = (np.arange(count) + generator.random()) * len(members) / count
@@ -79,9 +140,11 @@ def _part(members: Sequence[Candidate], count: int, generator: np.random.Generat
 
 
 def _scores(answers: Sequence[NDArray[np.str_]], labels: NDArray[np.str_]) -> Group:
-    right = np.mean([given == labels for given in answers], axis=0)
+    right = float(np.mean([given == labels for given in answers], axis=0).sum())
+    # A mean over trainings varies less than the share of one training, so that its interval may be rounded.
+    interval = intervals.of_share(round(right), len(labels))
     return {
-        "accuracy": over_texts(lambda at: float(right[at].mean()), len(labels)),
+        "accuracy": {"value": right / len(labels), "interval": interval, "rows": len(labels)},
         "macro_f1": figure(
             lambda: float(np.mean([accuracy.macro_f1(given, labels) for given in answers])), rows=len(labels)
         ),

@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
+from server.metrics.intervals import jackknife
 
 _Gaussian = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Mean (d,), and a matrix R (min(n, d), d) such that RᵀR is the covariance."""
 _GROUPS = 5
+FREEDOM = _GROUPS - 1
+"""Degrees of freedom of the squared `fid_error`."""
 _BLOCK = 16_384
 """Number of rows converted to float64 at once, which take 50 MB at 384 dimensions."""
 
@@ -69,8 +72,8 @@ def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
     group = np.arange(len(a)) % _GROUPS
     comparable("FID", a, b)
     fixed = _gaussian(b)
-    without = np.array([_distance(_gaussian(a[group != left_out]), fixed) for left_out in range(_GROUPS)])
-    return float(np.sqrt((_GROUPS - 1) * without.var()))
+    without = [_distance(_gaussian(a[group != left_out]), fixed) for left_out in range(_GROUPS)]
+    return float(np.sqrt(jackknife(without)[0]))
 
 
 def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:

@@ -1,4 +1,8 @@
-"""95 % intervals for a figure over test rows or training seeds, for proportions and for an area under the ROC curve."""
+"""95 % intervals for a figure over test rows, training texts or seeds, for proportions and areas under ROC curves.
+
+A figure may have several sources of error. Their variances are added, and each has degrees of freedom: the number of
+values from which it was estimated, minus one. Too few values make an interval from the normal distribution too short.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,23 +14,54 @@ from scipy import stats
 from common.errors import DataError
 
 LEVEL = 0.95
-_NORMAL = 1.96
+_GROUPS = 500
+"""Largest number of groups of rows that are left out in turn."""
 Interval = tuple[float, float]
+Variance = tuple[float, float]
+"""An estimated variance and its degrees of freedom."""
 
 
-def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: int = 500, seed: int = 0) -> Interval:
-    """Return the percentile bootstrap interval (Efron 1979) of `figure`, over rows drawn with replacement.
+def over_rows(
+    figure: Callable[[NDArray[np.intp]], float],
+    rows: int,
+    *,
+    within: Interval = (0.0, 1.0),
+    others: Sequence[Variance] = (),
+) -> Interval:
+    """Return the jackknife interval of `figure` over rows, of which one group is left out at a time.
+
+    For few rows or many classes the percentiles of a bootstrap hold the truth in far fewer than 95 % of cases. Here the
+    standard error is that of a jackknife (Efron and Stein 1981), which is rather too large, and is counted from the
+    figure and from the figure without its estimated bias. As if two more rows spoke for and against, the variance is at
+    least 2 / (rows + 2)², so that the interval has a width even if all rows are alike.
 
     Args:
-        figure: Function that computes the figure from row indices, (rows,).
+        figure: Function that computes the figure from row indices.
         rows: Number of rows, at least 1.
-        draws: Number of resamples.
-        seed: Experiment seed.
+        within: Range of the figure.
+        others: Variances from other sources, which are added.
     """
-    generator = np.random.default_rng(seed)
-    resampled = [figure(generator.integers(rows, size=rows)) for _ in range(draws)]
-    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    groups = min(rows, _GROUPS)
+    group = np.random.default_rng(0).permutation(rows) % groups
+    whole = figure(np.arange(rows))
+    without = [figure(np.flatnonzero(group != left_out)) for left_out in range(groups)] if rows > 1 else [whole]
+    variance = max(jackknife(without)[0], 2 / (rows + 2) ** 2)
+    unbiased = groups * whole - (groups - 1) * float(np.mean(without))
+    half = half_width([(variance, max(1, groups - 1)), *others])
+    return max(within[0], min(whole, unbiased) - half), min(within[1], max(whole, unbiased) + half)
+
+
+def jackknife(without: Sequence[float]) -> Variance:
+    """Return the variance of a figure from its values without each group in turn (Efron and Stein 1981)."""
+    return (len(without) - 1) * float(np.var(without)), max(1, len(without) - 1)
+
+
+def half_width(variances: Sequence[Variance]) -> float:
+    """Return half the width of an interval for a sum of independent errors (Satterthwaite 1946)."""
+    total = sum(variance for variance, _ in variances)
+    spread = sum(variance**2 / freedom for variance, freedom in variances)
+    freedom = total**2 / spread if spread else math.inf
+    return float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
 
 
 def over_seeds(figures: Sequence[float]) -> Interval | None:
@@ -37,19 +72,25 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
 
 
-def of_normal(value: float, deviation: float) -> Interval:
-    """Return the interval of a figure whose error is normally distributed with this standard deviation."""
-    return value - _NORMAL * deviation, value + _NORMAL * deviation
+def of_laplace(value: float, deviation: float) -> Interval:
+    """Return the interval of a figure with Laplace noise of this standard deviation.
+
+    For a sum of several independent Laplace variables the interval is a little too wide.
+    """
+    half = deviation * math.log(1 / (1 - LEVEL)) / math.sqrt(2)
+    return value - half, value + half
 
 
-def of_share(hits: int, rows: int) -> Interval:
+def of_share(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
-    between = stats.binomtest(hits, rows).proportion_ci(LEVEL)
+    between = stats.binomtest(hits, rows).proportion_ci(level)
     return float(between.low), float(between.high)
 
 
 def of_paired_shares(
-    before: NDArray[np.bool_] | NDArray[np.float64], after: NDArray[np.bool_] | NDArray[np.float64]
+    before: NDArray[np.bool_] | NDArray[np.float64],
+    after: NDArray[np.bool_] | NDArray[np.float64],
+    others: Sequence[Variance] = (),
 ) -> Interval:
     """Return the interval of the mean of `after` minus that of `before`, for the same rows (Bonett and Price 2012).
 
@@ -59,9 +100,10 @@ def of_paired_shares(
         before: (rows,), in [0, 1], for at least one row: whether a row is a hit, or the fraction of trainings in which
             it is a hit.
         after: (rows,), as in `before`.
+        others: Variances from sources other than the choice of rows, which are added.
     """
     changes = np.concatenate([after.astype(np.float64) - before.astype(np.float64), [1.0, -1.0]])
-    half = stats.norm.ppf((1 + LEVEL) / 2) * changes.std() / math.sqrt(len(changes))
+    half = half_width([(float(changes.var()) / len(changes), math.inf), *others])
     return max(-1.0, float(changes.mean() - half)), min(1.0, float(changes.mean() + half))
 
 

@@ -31,6 +31,7 @@ _HIGHER = {
     ),
     *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
     *("spans: as many", "spans: zero shot", "spans: real"),
+    *("worst label", "worst length", "worst hospital"),
 }
 _LOWER = {
     *(
@@ -48,7 +49,8 @@ _LOWER = {
         "self bleu",
     ),
     *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
-    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "tpr"),
+    *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "above all", "tpr"),
+    *(f"disclosures: {name}" for name in ("any", "worst label", "worst length", "worst hospital")),
 }
 
 

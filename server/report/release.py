@@ -22,6 +22,7 @@ TESTS = {
     "membership": "whether an attacker can tell which records took part",
     "canaries": "whether an attacker can tell which planted records took part",
     "disclosures": "whether the texts disclose more of the records than of records that no run saw",
+    "subgroups": "the accuracy on the hospitals' records, and that of the worst label, length and hospital",
     "sites": "whether the texts tell one hospital from another",
 }
 """Groups of figures that test the texts, by title, in words. All other groups of figures are references."""

@@ -5,6 +5,7 @@ noised answers. Only a simulation has the records' own labels (`simulations/priv
 follow from these labels are marked as such.
 
     accuracy     lower end of the 95 % interval not above the fraction of the most frequent label
+    poor labels  recognised less than half as often as labels are in the mean, beyond chance
     gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
                  accuracies or, without labels, of distances from real texts
     gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
@@ -34,8 +35,10 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
+from server.evaluation.subgroups import FEWEST
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.rounding import show_epsilon
+from server.metrics.intervals import LEVEL, of_share
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import ACCURACY, WITHOUT, accuracies
@@ -49,6 +52,8 @@ APART = 0.25
 """Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 CROWDED = 1.25
 """Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
+POOR = 0.5
+"""Ratio of a label's recall to the mean of all labels, below which a label is served badly."""
 GAP = 0.03
 """Loss of accuracy, from the released numbers' classifier to the texts, above which a weakness is reported."""
 MOST_LOST = 0.5
@@ -94,6 +99,7 @@ def weaknesses(
     """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
     return (
         *_accuracy(run, rounds, metrics, texts),
+        *_poor_labels(metrics),
         *_gain(run, privacy, metrics),
         *_generation_gap(metrics, texts),
         *_fid(run, privacy, rounds),
@@ -147,13 +153,34 @@ def _accuracy(
     )
 
 
+def _poor_labels(metrics: Metrics) -> Iterator[Weakness]:
+    """Yield a weakness for labels whose recall is below `POOR` times the mean, by intervals for all labels at once."""
+    confusion = metrics.synthetic.confusion if metrics.synthetic else {}
+    tested = {label: (row.get(label, 0), sum(row.values())) for label, row in confusion.items()}
+    tested = {label: (hits, rows) for label, (hits, rows) in tested.items() if rows >= FEWEST}
+    if not tested:
+        return
+    recalls = {label: hits / rows for label, (hits, rows) in tested.items()}
+    mean, level = sum(recalls.values()) / len(recalls), 1 - (1 - LEVEL) / len(tested)
+    poor = [label for label, of in tested.items() if of_share(*of, level=level)[1] < POOR * mean]
+    if poor:
+        named = [f"{label} {recalls[label]:.0%}" for label in sorted(poor, key=recalls.__getitem__)]
+        yield Weakness(
+            what=f"a classifier of the texts recognises these labels far less often than labels are in the mean, "
+            f"{mean:.0%}: {_listed(named)}",
+            do="describe these labels more closely (task.labels), and do not use the texts where they matter",
+        )
+
+
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
     """Yield a weakness if the test texts show no benefit of the hospitals' answers."""
     measured, near = accuracies(metrics), metrics.nearness
     gain = near.gain if near else measured.gain
     if gain is None or gain.clear:
         return
-    steps = [f"more test texts (task.test, now {metrics.test_records})"] if gain.value > 0 else []
+    steps = []
+    if gain.value > 0:
+        steps += [f"more test texts (task.test, now {metrics.test_records})", "more texts (method.samples)"]
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += _more_signal(run, privacy)
     elif run.method != "census":

@@ -21,6 +21,7 @@ METRICS = (
     "canaries",
     "sites",
     "disclosures",
+    "subgroups",
 )
 HEAD = 16
 """Width of an attention head in a model with random weights."""
@@ -78,7 +79,7 @@ class EvaluationSettings:
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models for the LIRA attack.
         seeds: Number of times a randomised model is trained, for an interval over these trainings; with 1, the interval
-            is over the test texts.
+            is over the test texts, as it is for models that are not randomised.
         embedding: Encoder used only by the small model; None uses the run's encoder. The encoder may be an endpoint
             (`server.evaluation.remote_encoder`).
         own: The user's own metrics, keyed by name; a metric receives only the synthetic texts.

@@ -10,7 +10,7 @@ from server.domain import Candidate
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
-from server.tools import RememberingEncoder
+from server.vector_cache import RememberingEncoder
 from simulations.federation import parties
 from simulations.private_evaluation.of_records import MeasuredWithRecords
 

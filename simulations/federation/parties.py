@@ -96,6 +96,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
         party: PartyService(
             party=party,
             private=records.embed(private, encoder, headings),
+            declared=settings.federation.max_records or len(private),
             terms=lambda: Terms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),

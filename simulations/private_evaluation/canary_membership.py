@@ -28,15 +28,19 @@ from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled
 
 NEAREST = 4
-FALSE_POSITIVES = {"tpr": 0.05, "tpr_1": 0.01}
+FALSE_POSITIVES = 0.05
+"""Probability, at most, that a canary that was not inserted counts as found in `tpr`."""
+FEWEST_OTHERS = math.ceil(1 / FALSE_POSITIVES) - 1
+"""Minimum number of canaries that were not inserted for `tpr`: with fewer, being above all of them is more probable."""
 FEWEST = 8
 """Minimum number of canaries; with it, the attacker makes two guesses of each kind."""
 
 DEFINITION = (
     "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "
     "in the texts and by how much nearer the texts of their label came to them. auc: area under the ROC curve, 0.5 for "
-    "guessing (DeLong). tpr, tpr_1: share of the inserted ones above all but 5 %, 1 % of the others (Clopper and "
-    "Pearson); of fewer than 100 others 1 % is none. "
+    "guessing (DeLong). above_all: share of the inserted ones above all n others, which one more of these is with a "
+    "probability of 1 / (n + 1). tpr: share of those above the k-th highest other, k the largest for which this "
+    "probability, k / (n + 1), is at most 5 %. Both thresholds are themselves estimates, so neither has an interval. "
     "epsilon: the run's ε is not below it, at 95 %, by guesses for the highest and the lowest quarter (Steinke et al. "
     "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
     "promises, for the whole group if a canary is inserted several times."
@@ -88,24 +92,27 @@ def figures(
             do="Set federation.canaries=100",
         )
     area, between = intervals.area_under_curve(members, others)
-    above = {
-        name: int((members > np.sort(others)[::-1][int(rate * len(others))]).sum())
-        for name, rate in FALSE_POSITIVES.items()
-    }
     epsilon, delta = of_group(epsilon, delta, times)
     return {
         "auc": {"value": area, "interval": between, "rows": rows},
-        **{
-            name: {
-                "value": count / len(members),
-                "interval": intervals.of_share(count, len(members)),
-                "rows": len(members),
-            }
-            for name, count in above.items()
-        },
+        "above_all": {"value": _found(members, others, 1), "rows": len(members)},
+        "tpr": _true_positives(members, others),
         "epsilon": {"value": lower_bound(*guessed(scored, inside), of=rows, delta=delta), "rows": rows},
         "stated_epsilon": {"value": epsilon, "rows": rows},
     }
+
+
+def _true_positives(members: NDArray[np.float64], others: NDArray[np.float64]) -> Figure:
+    """Return the true-positive rate at a false-positive rate of at most `FALSE_POSITIVES` in expectation."""
+    if (rank := int(FALSE_POSITIVES * (len(others) + 1) + 1e-9)) < 1:
+        reason = f"it takes {FEWEST_OTHERS} canaries that were not inserted, here {len(others)}"
+        return {"value": None, "reason": reason, "rows": len(members)}
+    return {"value": _found(members, others, rank), "rows": len(members)}
+
+
+def _found(members: NDArray[np.float64], others: NDArray[np.float64], rank: int) -> float:
+    """Return the share of members above the other with this rank, 1 for the highest."""
+    return float((members > np.sort(others)[-rank]).mean())
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.domain import Record
 from common.errors import CaucusError, DataError
 from common.structure import Structure
-from server.evaluation import fields
+from server.evaluation import fields, subgroups
 from server.evaluation.figures import (
     Figure,
     Group,
@@ -20,6 +20,7 @@ from server.evaluation.figures import (
     fidelity,
     language_modelling,
     missing,
+    predicted_by,
     real_against_real,
     together,
 )
@@ -34,6 +35,10 @@ FEWEST = 20
 EXPOSED = 20
 """Maximum number of canaries for which the exposure is measured, since each canary needs the likelihoods of all its
 alternatives."""
+_SUBGROUPS = (
+    "Accuracy on the private records of the small model trained on the synthetic texts; worst_label, "
+    "worst_length, worst_hospital: of the group with the lowest."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +72,14 @@ class MeasuredWithRecords(Measured):
         """Vectors of the private records, (private, dim)."""
         return self.embedded([record.text for record in self.private])
 
+    def groups(self, places: Sequence[int]) -> dict[str, list[str]]:
+        """Return the groups of these private records, by length, hospital, and label if each has one."""
+        records = [self.private[place] for place in places]
+        groups = {"length": subgroups.lengths([record.text for record in records])}
+        if self.labelled and not self.several:
+            groups |= {"label": [record.label for record in records]}
+        return groups | ({"hospital": [f"hospital {self.sites[place] + 1}" for place in places]} if self.sites else {})
+
     @cached_property
     def change(self) -> tuple[Labelled, Labelled]:
         """The reference texts, and the texts that the private answers may have influenced (`before_and_after`)."""
@@ -85,6 +98,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "canaries": ("canaries", _canaries),
         "sites": ("sites", _sites),
         "disclosures": ("disclosures", _disclosures),
+        "subgroups": ("subgroups", _subgroups),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     made = {name: make(measured) for name, make in chosen}
@@ -199,19 +213,37 @@ def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
             scored, inside, epsilon=measured.epsilon, delta=measured.delta, times=measured.canary_times
         )
     except CaucusError as error:
-        return missing(("auc", "tpr", "tpr_1", "epsilon", "stated_epsilon"), error, rows=len(inside))
+        return missing(("auc", "above_all", "tpr", "epsilon", "stated_epsilon"), error, rows=len(inside))
 
 
 def _disclosures(measured: MeasuredWithRecords) -> Group:
     planted = {canary.record.text for canary in measured.canaries}
-    private = [record.text for record in measured.private if record.text not in planted]
-    records = measured.drawn(private, "disclosed")
+    places = [place for place, record in enumerate(measured.private) if record.text not in planted]
+    places = measured.drawn(places, "disclosed")
     control = measured.drawn([record.text for record in measured.test], "phantoms")
+    records = [measured.private[place].text for place in places]
     try:
-        made = phantoms.figures(records, control, measured.texts, measured.embedded)
+        made = phantoms.figures(records, control, measured.texts, measured.embedded, groups=measured.groups(places))
     except CaucusError as error:
         made = missing(phantoms.NAMES, error, rows=len(records))
     return {"definition": phantoms.DEFINITION} | made
+
+
+def _subgroups(measured: MeasuredWithRecords) -> Group:
+    """Return the accuracy on the private records of the small model trained on the synthetic texts, by group."""
+    if not measured.labelled or measured.several or measured.evaluation.uses_endpoint:
+        return {"value": None, "reason": "only a classifier of single labels that runs here is tested on records"}
+    labels = [record.label for record in measured.private]
+    try:
+        predicted, _ = predicted_by(
+            replace(measured, test=measured.private), measured.candidates, measured.evaluation, 0
+        )
+    except (CaucusError, ValueError) as error:
+        return {"definition": _SUBGROUPS} | missing(("accuracy",), error, rows=len(labels))
+    hits = np.array(predicted) == np.array(labels)
+    mean = {"value": float(hits.mean()), "interval": intervals.of_share(int(hits.sum()), len(hits)), "rows": len(hits)}
+    groups = measured.groups(range(len(labels)))
+    return {"definition": _SUBGROUPS, "accuracy": mean} | subgroups.worst(hits.astype(float), groups)
 
 
 def _sites(measured: MeasuredWithRecords) -> Group:

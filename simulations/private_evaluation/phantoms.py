@@ -6,13 +6,14 @@ sample of the same source, as with `task=csv` and a random split; otherwise a di
 for a disclosure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.disclosures import features, learning
+from server.evaluation import subgroups
 from server.metrics import intervals
 
 NAMES = tuple(feature.replace(" ", "_") for feature in features.FEATURES)
@@ -24,7 +25,8 @@ DEFINITION = (
     f"{features.MOST} longest spans in common with a text, by a nearest text that is nearest in comparison with the "
     f"second nearest (also {features.MOST}), or by being in the tenth that is nearest to a text. p: probability of as "
     "many disclosed records or more if nothing was learned (hypergeometric). found: number of features that reject "
-    "this, false alarms of all together being 5 % at most (Holm). It needs test texts from the same source; what no "
+    "this, false alarms of all together being 5 % at most (Holm). any: by any of these; worst_label, worst_length and "
+    "worst_hospital: of the group of records with the most. It needs test texts from the same source; what no "
     "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )
 """Definition of the figures, shown in reports."""
@@ -35,6 +37,8 @@ def figures(
     control: Sequence[str],
     texts: Sequence[str],
     embedded: Callable[[Sequence[str]], NDArray[np.float32]],
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the figures, keyed by name: each feature's two fractions and p-value, and how many features reject.
 
@@ -46,6 +50,7 @@ def figures(
         control: Test texts.
         texts: The synthetic texts.
         embedded: Function that returns the vectors of texts, (texts, dim).
+        groups: For each way of grouping the records, such as "label", the name of each record's group.
 
     Raises:
         DataError: Too few records or test texts are left after removing those with a text that occurs more than once.
@@ -65,5 +70,14 @@ def figures(
             found.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
     fewest = learning.fewest(n, m, features=len(tests))
     note = f'Fewer than {fewest} disclosed records cannot be found among these; "nothing found" proves no privacy.'
+    by_any = np.any([*flags.values()], axis=0)
+    for figure, of in (("any", by_any[:n]), ("any_control", by_any[n:])):
+        made[figure] = {
+            "value": float(of.mean()),
+            "interval": intervals.of_share(int(of.sum()), len(of)),
+            "rows": len(of),
+        }
+    of_kept = {kind: [names[place] for place in kept] for kind, names in (groups or {}).items()}
+    made |= subgroups.worst(by_any[:n].astype(float), of_kept, highest=True)
     made |= {"found": {"value": len(found), "rows": n + m}, "note": note}
     return made | ({"features": ", ".join(found)} if found else {})

@@ -89,7 +89,7 @@ def test_a_charge_is_held_against_the_limit_of_that_moment(tmp_path):
 
 def test_the_plan_is_checked_anew_only_where_limits_have_changed(tmp_path, monkeypatch):
     checked, check = [], Limits.check
-    monkeypatch.setattr(Limits, "check", lambda self, *given: checked.append(self) or check(self, *given))
+    monkeypatch.setattr(Limits, "check", lambda self, *given, **how: checked.append(self) or check(self, *given, **how))
     file = File(limits=lenient())
     party = service(tmp_path, 0, terms=file)
     send(party, m.Open(PLAIN.to_json()))

@@ -6,22 +6,24 @@ import pytest
 
 from client.guard import UNNAMED, Limits
 from client.session import RefusalError
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import KINDS, PROVEN
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
-from common.secagg.graph import parameters
+from common.secagg.graph import parameters, threshold_of_full_graph
 from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import Wasp
 from server.planning.make_plan import make_plan
 from server.settings.compose import composed
-from tests.support.federations import lenient, plan, roster
+from tests.support.federations import DECLARED, lenient, plan, roster
 from tests.support.lanes import slow_but
 
 
@@ -31,7 +33,7 @@ def charges(agreed, runs):
 
 
 def test_a_plan_within_all_limits_is_accepted():
-    lenient(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3))
+    lenient(max_epsilon=4.0, max_delta=1e-5, max_top=4, min_survivors=3).check(plan(3), declared=DECLARED)
 
 
 @pytest.mark.parametrize(
@@ -48,28 +50,59 @@ def test_a_plan_within_all_limits_is_accepted():
 )
 def test_each_limit_refuses(limits):
     with pytest.raises(RefusalError) as caught:
-        lenient(**limits).check(plan(3))
+        lenient(**limits).check(plan(3), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
 
 
+DELTAS = [10.0**-power for power in range(2, 10)]
+
+
+@pytest.mark.parametrize("declared", [1, 99, 100, 101, 20_000, MOST_RECORDS])
+def test_fewer_than_one_record_may_be_expected_to_be_published(declared):
+    """Even at epsilon 0, each record may be published with probability delta."""
+    for delta in DELTAS:
+        agreed = replace(plan(3), delta=delta)
+        found = [
+            error for name, error in Limits(max_delta=0.5).refusals(agreed, declared=declared) if name == "max_delta"
+        ]
+        assert bool(found) == (delta * declared >= 1)
+        for error in found:
+            assert error.reason is Reason.OVER_LIMIT
+            assert f"expected below 1/{declared}, one over the number of records" in str(error)
+            assert f"got {delta}" in str(error)
+            assert "Ask for a plan with a smaller privacy.delta" in str(error)
+
+
+def test_class_sums_of_a_few_records_almost_without_noise_are_refused_where_many_are_declared():
+    """The guarantee is true: at epsilon 0.001 and delta 1e-4, 18 of 200,000 records were named."""
+    spec = ClassSumsSpec(labels=2, directions=8, count=512, grid=1024)
+    census = PlannedQuery(name="census", spec=spec, scale=spec.sensitivity.l2 / 6, rate=9e-5)
+    signed = {"corrupt": 3, "colluders": 3, "threshold": threshold_of_full_graph(10, 3, malicious=True)}
+    signed |= {"roster": roster(10).digest.hex(), "delta": 1e-4}
+    agreed = replace(plan(10, queries=(census,), epsilon=math.inf, **signed), queries=(census,), epsilon=0.001)
+    Limits().check(agreed, declared=DECLARED)
+    with pytest.raises(RefusalError, match=r"expected below 1/20000.*got 0\.0001"):
+        Limits().check(agreed, declared=20_000)
+
+
 def test_users_are_protected_as_one_where_the_party_wants_it():
-    lenient(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)))
+    lenient(min_unit_records=3).check(plan(3, unit="user", spec=VotesSpec(top=4, max_records=3)), declared=DECLARED)
 
 
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
     (planned,) = honest.queries
     with pytest.raises(RefusalError, match="noise in the plan") as caught:
-        lenient().check(replace(honest, queries=(replace(planned, scale=planned.scale * 0.9),)))
+        lenient().check(replace(honest, queries=(replace(planned, scale=planned.scale * 0.9),)), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
 
 
 def test_no_noise_needs_the_unsafe_switch_at_the_party():
     with pytest.raises(RefusalError):
-        lenient().check(plan(3, epsilon=math.inf))
+        lenient().check(plan(3, epsilon=math.inf), declared=DECLARED)
     with pytest.raises(ConfigError, match="unsafe_no_noise"):
         lenient(max_epsilon=math.inf)
-    lenient(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf))
+    lenient(max_epsilon=math.inf, unsafe_no_noise=True).check(plan(3, epsilon=math.inf), declared=DECLARED)
 
 
 @pytest.mark.parametrize(
@@ -99,14 +132,14 @@ def test_limits_that_make_no_sense(wrong):
 
 def test_epsilon_must_hold_without_the_noise_of_those_that_may_help_the_coordinator():
     # Three shares of noise, of which two stay unknown: sigma is smaller by sqrt(2/3), and epsilon above 4.
-    lenient(max_epsilon=8.0, corrupt=0.3).check(plan(3))
+    lenient(max_epsilon=8.0, corrupt=0.3).check(plan(3), declared=DECLARED)
     with pytest.raises(
         RefusalError, match=r"epsilon against the coordinator and 1 of 3 parties; expected at most 4\.0"
     ):
-        lenient(max_epsilon=4.0, corrupt=0.3).check(plan(3))
-    lenient(max_epsilon=4.0, corrupt=0.25).check(plan(4, colluders=1))
+        lenient(max_epsilon=4.0, corrupt=0.3).check(plan(3), declared=DECLARED)
+    lenient(max_epsilon=4.0, corrupt=0.25).check(plan(4, colluders=1), declared=DECLARED)
     # All others, and a party that adds all the noise itself and needs nobody.
-    lenient(max_epsilon=4.0, corrupt=1.0).check(plan(3, secure=False, threshold=1))
+    lenient(max_epsilon=4.0, corrupt=1.0).check(plan(3, secure=False, threshold=1), declared=DECLARED)
 
 
 @pytest.mark.parametrize("parties", slow_but({3, 20}, [3, 5, 10, 20]))
@@ -118,8 +151,8 @@ def test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planne
     trusting, wary = plan(parties, **signed), plan(parties, colluders=corrupt, **signed)
     assert epsilon_against(trusting, corrupt) > 9.8
     with pytest.raises(RefusalError, match=f"the coordinator and {corrupt} of {parties} parties; expected at most 8"):
-        Limits().check(trusting)
-    Limits().check(wary)
+        Limits().check(trusting, declared=DECLARED)
+    Limits().check(wary, declared=DECLARED)
     # One more run of epsilon 2 would fit into a lifetime of 10 if nobody helped.
     later = plan(parties, **signed | {"epsilon": 2.0})
     assert Limits(corrupt=0.0).spent((*wary.releases(), *later.releases())) < 9
@@ -137,19 +170,19 @@ def test_a_coalition_that_lifts_masks_leaves_a_partys_own_share_of_the_noise():
 def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
     users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
     with pytest.raises(RefusalError, match="records protected together"):
-        lenient(min_unit_records=4).check(users)
+        lenient(min_unit_records=4).check(users, declared=DECLARED)
 
 
 def test_all_runs_together_stay_within_the_partys_total():
     agreed = plan(3)
     limits = lenient(lifetime_epsilon=8.0, lifetime_delta=1e-5)
-    limits.check(agreed)
+    limits.check(agreed, declared=DECLARED)
     # k equal runs are one Gaussian of sensitivity sqrt(k): epsilon 4 at delta 1e-5 becomes 6.1 for two, 7.9 for three.
-    limits.check(agreed, charges(agreed, 2))
+    limits.check(agreed, charges(agreed, 2), declared=DECLARED)
     with pytest.raises(RefusalError, match="epsilon of all runs") as caught:
-        limits.check(agreed, charges(agreed, 3))
+        limits.check(agreed, charges(agreed, 3), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
-    lenient().check(agreed, charges(agreed, 1000))
+    lenient().check(agreed, charges(agreed, 1000), declared=DECLARED)
 
 
 def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
@@ -171,102 +204,104 @@ def test_a_query_without_proof_needs_its_own_unsafe_switch():
     unproven = plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=1.0)
     named = {"queries": KINDS}
     with pytest.raises(RefusalError, match="query; expected one of votes"):
-        lenient(unsafe_unproven=True).check(unproven)
+        lenient(unsafe_unproven=True).check(unproven, declared=DECLARED)
     with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
-        lenient(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven)
+        lenient(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven, declared=DECLARED)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        lenient(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven)
+        lenient(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven, declared=DECLARED)
     allowed = lenient(unsafe_unproven=True, **named)
-    allowed.check(unproven)
+    allowed.check(unproven, declared=DECLARED)
     with pytest.raises(RefusalError, match="one with noise"):
-        allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf))
+        allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf), declared=DECLARED)
     # It switches nothing else off: the other queries keep to the party's epsilon, and may be refused for it.
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
     mixed = plan(3, queries=(planned, votes), epsilon=4.0)
-    lenient(unsafe_unproven=True, max_epsilon=2.0, **named).check(mixed)
+    lenient(unsafe_unproven=True, max_epsilon=2.0, **named).check(mixed, declared=DECLARED)
     with pytest.raises(RefusalError, match="plan's epsilon"):
-        lenient(unsafe_unproven=True, max_epsilon=1.9, **named).check(mixed)
+        lenient(unsafe_unproven=True, max_epsilon=1.9, **named).check(mixed, declared=DECLARED)
 
 
 def test_a_query_that_is_not_noised_at_all_needs_no_leave_for_plans_without_noise():
     rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none")
     agreed = plan(3, queries=(rewritten,), epsilon=1.0)
-    lenient(unsafe_unproven=True, queries=KINDS).check(agreed)
+    lenient(unsafe_unproven=True, queries=KINDS).check(agreed, declared=DECLARED)
     with pytest.raises(RefusalError, match="one with a proof"):
-        lenient(queries=KINDS).check(agreed)
+        lenient(queries=KINDS).check(agreed, declared=DECLARED)
 
 
 def test_an_unproven_query_lets_no_other_go_without_noise():
     planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
     bare = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=1e-9)
     with pytest.raises(RefusalError, match="plan's epsilon"):
-        lenient(unsafe_unproven=True, queries=KINDS).check(plan(3, queries=(planned, bare), epsilon=math.inf))
+        lenient(unsafe_unproven=True, queries=KINDS).check(
+            plan(3, queries=(planned, bare), epsilon=math.inf), declared=DECLARED
+        )
     with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
         lenient(max_epsilon=math.inf)
 
 
 def test_a_lifetime_counts_the_colluders_that_the_party_fears():
     agreed = plan(10, epsilon=1.5)
-    lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed)
+    lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed, declared=DECLARED)
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5, corrupt=0.5).check(agreed)
+        lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5, corrupt=0.5).check(agreed, declared=DECLARED)
 
 
 def test_a_query_without_proof_does_not_hide_what_the_others_cost_against_a_coalition():
     texts = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", share=0.5)
     mixed = plan(3, queries=(texts, PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)), epsilon=4.0)
-    lenient(unsafe_unproven=True, max_epsilon=2.0, queries=KINDS).check(mixed)
+    lenient(unsafe_unproven=True, max_epsilon=2.0, queries=KINDS).check(mixed, declared=DECLARED)
     with pytest.raises(RefusalError, match="against the coordinator and 1 of 3 parties"):
-        lenient(unsafe_unproven=True, max_epsilon=2.0, corrupt=0.3, queries=KINDS).check(mixed)
+        lenient(unsafe_unproven=True, max_epsilon=2.0, corrupt=0.3, queries=KINDS).check(mixed, declared=DECLARED)
 
 
 def test_company_in_a_sum_needs_secure_aggregation():
-    lenient(min_survivors=3).check(plan(3))
+    lenient(min_survivors=3).check(plan(3), declared=DECLARED)
     with pytest.raises(RefusalError, match="parties in a sum"):
-        lenient(min_survivors=2).check(plan(3, secure=False))
+        lenient(min_survivors=2).check(plan(3, secure=False), declared=DECLARED)
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():
     with pytest.raises(RefusalError, match="epsilon of all runs"):
-        lenient(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1))
+        lenient(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1), declared=DECLARED)
 
 
 def test_a_party_may_insist_on_signed_survivors():
     wary = lenient(malicious_coordinator=True)
     with pytest.raises(RefusalError):
-        wary.check(plan(3))
-    wary.check(plan(3, roster=roster(3).digest.hex()))
+        wary.check(plan(3), declared=DECLARED)
+    wary.check(plan(3, roster=roster(3).digest.hex()), declared=DECLARED)
 
 
 def test_a_coalition_that_the_party_fears_must_be_in_the_plan():
     signed = plan(4, colluders=1, corrupt=1, roster=roster(4).digest.hex())
-    lenient(max_epsilon=4.0, corrupt=0.25).check(signed)
+    lenient(max_epsilon=4.0, corrupt=0.25).check(signed, declared=DECLARED)
     with pytest.raises(RefusalError, match="corrupt parties that the signatures allow for; expected at least 2; got 1"):
-        lenient(corrupt=0.5).check(signed)
+        lenient(corrupt=0.5).check(signed, declared=DECLARED)
 
 
 def test_a_party_may_insist_on_user_level():
     with pytest.raises(RefusalError, match="unit that is protected; expected user; got sample"):
-        lenient(unit="user").check(plan(3))
-    lenient(unit="user").check(plan(3, unit="user"))  # one record of each user counts
+        lenient(unit="user").check(plan(3), declared=DECLARED)
+    lenient(unit="user").check(plan(3, unit="user"), declared=DECLARED)  # one record of each user counts
 
 
 def test_a_sparse_graph_is_checked_by_the_party_itself():
     sparse = plan(60, degree=4, threshold=3, corrupt=6)
     with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
-        lenient().check(sparse)
+        lenient().check(sparse, declared=DECLARED)
     dense = plan(200, corrupt=60, spec=VotesSpec(top=8), **graph(security_bits=40, malicious=False))
-    lenient(corrupt=0.3).check(dense)
+    lenient(corrupt=0.3).check(dense, declared=DECLARED)
     with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
-        lenient(security_bits=200).check(dense)
+        lenient(security_bits=200).check(dense, declared=DECLARED)
 
 
 def test_where_the_coordinator_can_try_many_graphs_forty_bits_more_are_needed():
     signed = {"corrupt": 60, "spec": VotesSpec(top=8), "roster": roster(200).digest.hex()}
     ground = plan(200, **signed, **graph(security_bits=40, malicious=True))
     with pytest.raises(RefusalError, match=r"60 corrupt parties lift a mask; expected 2\^-80 or less; got 2\^-4"):
-        Limits().check(ground)
-    Limits().check(plan(200, **signed, **graph(security_bits=80, malicious=True)))
+        Limits().check(ground, declared=DECLARED)
+    Limits().check(plan(200, **signed, **graph(security_bits=80, malicious=True)), declared=DECLARED)
 
 
 def graph(**settings):
@@ -287,7 +322,7 @@ def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties)
         roster=32 * "ab",
     )
     assert made.malicious
-    Limits().check(made)
+    Limits().check(made, declared=DECLARED)
 
 
 def test_a_file_without_the_line_queries_accepts_no_kind_that_was_added_later():
@@ -299,5 +334,5 @@ def test_a_file_without_the_line_queries_accepts_no_kind_that_was_added_later():
     for spec in (questionnaire, LabelSetsSpec(labels=2, labels_per_record=2)):
         asked = plan(spec=spec, times=1)
         with pytest.raises(RefusalError, match=f"got {spec.kind}"):
-            lenient(queries=Limits().queries).check(asked)
-        lenient(queries=(*UNNAMED, spec.kind)).check(asked)
+            lenient(queries=Limits().queries).check(asked, declared=DECLARED)
+        lenient(queries=(*UNNAMED, spec.kind)).check(asked, declared=DECLARED)

@@ -1,6 +1,5 @@
 """What a party's service holds to over all runs: its limits for each record, and a ledger that can be written."""
 
-import logging
 import sqlite3
 from dataclasses import replace
 
@@ -132,11 +131,13 @@ def test_an_edited_ledger_gives_a_coarse_refusal_and_no_answer(tmp_path, caplog)
         service(tmp_path, 0)
 
 
-@pytest.mark.parametrize(("count", "warned"), [(5, True), (4, False)])
-def test_a_delta_of_one_in_the_number_of_records_is_warned_of_without_the_number(count, warned, tmp_path, caplog):
-    caplog.set_level(logging.WARNING)
+@pytest.mark.parametrize(("declared", "accepted"), [(4, True), (5, False)])
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_delta_of_one_in_the_declared_number_of_records_is_refused_however_many_there_are(
+    declared, accepted, count, tmp_path, caplog
+):
     agreed = plan(3, secure=False, delta=0.2)
-    party = service(tmp_path, 0, private=records(0, count), limits=OPEN)
-    assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
-    messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["the plan's delta is not below one in the number of records of party 0"] * warned
+    party = service(tmp_path, 0, private=records(0, count), limits=OPEN, declared=declared)
+    reply = send(party, m.Open(agreed.to_json()), agreed=agreed)
+    assert isinstance(reply, m.Opened) if accepted else reply == m.Refusal(Reason.OVER_LIMIT)
+    assert ("plan's delta; expected below 1/5" in caplog.text) == (not accepted)

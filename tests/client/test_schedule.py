@@ -3,9 +3,11 @@
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import nbinom
 
 from client import answer
 from client.admission import Terms
@@ -15,13 +17,15 @@ from common import messages as m
 from common.domain import MOST_LABELS, Record
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
+from common.privacy import mechanisms
 from common.queries.closed_set import QUERIES, make_query
 from common.queries.histograms import LabelHistogramSpec, Vocabulary, VocabularySpec
 from common.queries.label_sets import LabelSetsSpec
+from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.terms import encode_terms
 from common.queries.texts import RewrittenSpec, Texts
-from common.schedule import BASE_SECONDS, OPERATION_SECONDS, operations, seconds
-from simulations.laboratory.audit import timing
+from common.schedule import BASE_SECONDS, OPERATION_SECONDS, operations, seconds, tosses
+from simulations.laboratory.audit import timed_questions, timing
 from tests.support.federations import ENCODER, LABELS, each_kind, lenient, plan, query, records, service
 from tests.support.party_requests import PLAIN, send
 
@@ -112,6 +116,51 @@ def test_a_question_has_time_for_noise_that_takes_long(noise, numbers, least):
     labels = tuple(map(str, range(numbers)))
     usual = due_after(asked, labels=labels, mechanism=noise["mechanism"], scale=4.0)
     assert due_after(asked, labels=labels, **noise) - usual > least > usual
+
+
+KINDS_OF_CHOICE = [
+    (nearest, mechanism) for nearest in (0, 1, 3) for mechanism in SeedChoiceSpec(choices=1, nearest=nearest).mechanisms
+]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("size", [(2, 0.25), (30, 0.25), (30, 2.0), (30, 0.01), (30, 0.0), (300, 0.2)])
+@pytest.mark.parametrize("kind", KINDS_OF_CHOICE)
+def test_choices_of_seeds_have_time_for_all_coins_whatever_the_records(kind, size, share, monkeypatch):
+    """A part of the records chooses among candidates of which one has utility 1 and the others 0, as slow as can be."""
+    (nearest, mechanism), (candidates, scale) = kind, size
+    coins, choices = [], 200
+    toss = mechanisms.bernoulli_exp
+    monkeypatch.setattr(mechanisms, "bernoulli_exp", lambda *given: coins.append(1) or toss(*given))
+    vectors = np.repeat(np.eye(1, 4, dtype=np.float32), candidates, axis=0)
+    vectors[1:] *= -1
+    spec = SeedChoiceSpec(choices=choices, nearest=nearest)
+    asked = SeedChoice(spec=spec, vectors=vectors, labels=np.zeros(candidates, dtype=np.int32))
+    private = EmbeddedRecords(
+        vectors=np.repeat(vectors[:1], choices, axis=0),
+        labels=(np.arange(choices) >= share * choices).astype(np.int32),
+        texts=tuple(map(str, range(choices))),
+    )
+    how = PlannedQuery(name="q", spec=spec, mechanism=mechanism, scale=scale)
+    monkeypatch.setattr(answer, "secure_bytes", lambda count: bytes(range(count)))
+    answer._inside(asked, how, private)
+    least = max(tosses(asked, scale), choices)
+    assert choices <= len(coins) <= least
+    if share == 1 and mechanism == "exponential":
+        assert least < 2 * len(coins)  # the bound is no larger than the worst case needs
+    without = seconds(m.Ask(asked), MOST, planned(asked, mechanism, scale=1e9))
+    assert seconds(m.Ask(asked), MOST, planned(asked, mechanism, scale)) - without == pytest.approx(
+        40e-6 * (tosses(asked, scale) - tosses(asked, 1e9))
+    )
+
+
+def test_more_coins_than_are_scheduled_are_as_unlikely_for_one_choice_as_for_many():
+    for choices in (1, 10, 1000):
+        asked = SeedChoice(
+            spec=SeedChoiceSpec(choices=choices), vectors=np.ones((30, 1), np.float32), labels=np.zeros(30, np.int32)
+        )
+        # Without noise one of 30 candidates is taken: coins until the last of so many successes of probability 1/30.
+        assert 1e-15 < nbinom(choices, 1 / 30).sf(tosses(asked, 0.0) - choices) < math.exp(-20)
 
 
 def test_a_question_has_time_for_the_words_and_bytes_of_its_vocabulary():
@@ -229,7 +278,12 @@ def test_what_public_facts_refuse_keeps_nobody_waiting(tmp_path, body, place, re
 
 
 def test_the_audit_times_each_kind_that_is_computed_here():
-    kinds = {asked.spec.kind for asked in timing._questions(timing._attack()[2])} | {"votes"}
+    kinds = {asked.spec.kind for asked in timed_questions.questions(timing._attack()[2])} | {"votes"}
     assert kinds == {kind for kind in ASKED if not isinstance(ASKED[kind], Texts)}
+    slowest = [(len(query.vectors), how.scale) for query, how, _ in timed_questions.slowest_choices(2)]
+    assert set(slowest) == set(product(timed_questions.FEW, timed_questions.SMALL))
+    assert {how.mechanism for _, how, _ in timed_questions.slowest_choices(2)} == set(
+        SeedChoiceSpec(choices=2).mechanisms
+    )
     assert timing.share_longer([1.0, 2.0], [1.0, 3.0]) == (0.5 + 0 + 1 + 1) / 4
     assert {len(times) for times in timing.measured(2, delay=0.0, scheduled=False)} == {2}

@@ -15,7 +15,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_alone
 from common.queries.votes import VotesSpec
 from tests.support.adversary import Adversary, Shown
-from tests.support.federations import lenient, plan, query, roster
+from tests.support.federations import DECLARED, lenient, plan, query, roster
 
 EVERYBODY = frozenset(range(6))
 TOLD = {0: EVERYBODY, 1: EVERYBODY, 2: EVERYBODY - {0}, 3: EVERYBODY - {0}}
@@ -36,10 +36,10 @@ def test_with_more_corrupt_parties_than_the_plan_says_an_answer_is_opened(corrup
 def test_the_hospital_and_not_the_plan_says_how_many_there_may_be():
     trusting, wary = (agreed(threshold=4, corrupt=corrupt) for corrupt in (0, 2))
     assert epsilon_alone(trusting) == pytest.approx(10.6, abs=0.3)
-    lenient(malicious_coordinator=True).check(trusting)
+    lenient(malicious_coordinator=True).check(trusting, declared=DECLARED)
     with pytest.raises(RefusalError, match="corrupt parties that the signatures allow for; expected at least 2; got 0"):
-        Limits().check(trusting)
-    Limits().check(wary)
+        Limits().check(trusting, declared=DECLARED)
+    Limits().check(wary, declared=DECLARED)
 
 
 @pytest.mark.parametrize("degree", [4, 199])
@@ -47,7 +47,7 @@ def test_a_plan_that_says_that_nobody_is_corrupt_is_refused_on_every_graph(degre
     threshold = 3 if degree == 4 else 101
     settings = {"max_dropouts": 0, "spec": VotesSpec(top=8), "degree": degree, "threshold": threshold, "corrupt": 0}
     with pytest.raises(RefusalError, match="signatures allow for; expected at least 60; got 0"):
-        Limits().check(agreed(200, **settings))
+        Limits().check(agreed(200, **settings), declared=DECLARED)
 
 
 SIGNED = {"limits": lenient(malicious_coordinator=True, corrupt=0.3)}

@@ -74,6 +74,7 @@ class World:
             party: PartyService(
                 party=party,
                 private=embed(self.records[party], Encoder()),
+                declared=len(self.records[party]),
                 terms=lambda: Terms(limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True)),
                 ledger=Ledger(folder / f"{party}.db"),
                 identity=identities[party],

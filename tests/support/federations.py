@@ -40,6 +40,8 @@ from simulations.federation.local_grid import LocalGrid
 
 LABELS = ("a", "b")
 CANARY = "zyxcanaryzyx"
+DECLARED = 1000
+"""Number of records that each party declares; a folder of `caucus-party init` declares as many."""
 ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
 
 
@@ -153,6 +155,7 @@ def service(folder, party, private=None, limits=OPEN, known=None, **changes):
     return PartyService(
         **{
             "party": party,
+            "declared": DECLARED,
             "private": of_party(party) if private is None else in_sections(embed(private, ENCODER)),
             "terms": lambda: Terms(limits=limits),
             "ledger": Ledger(folder / f"party-{party}.db"),

@@ -105,6 +105,7 @@ def ask(
             PartyService(
                 party=party,
                 private=records.embed(party_records, Axes()),
+                declared=len(party_records),
                 terms=lambda: Terms(limits=limits),
                 ledger=Ledger(folder / f"{party}.db"),
             )

@@ -4,11 +4,12 @@ r"""Smallest leak that `caucus-party audit` finds with 80 % probability, and how
         [--texts 100 1000 10000] [--runs 40]
 
 A leak consists of copies of training records, one of each, that are planted among M independent synthetic texts. The
-copies are verbatim, or near-verbatim, with each word replaced by another with probability 0.15. Each run draws a pool
-from the records of a set and splits it into equal numbers of training and control records. The independent texts are
-other records of the set, which resemble perfect synthetic texts. If there are fewer than M such records, a Markov chain
-of word pairs generates texts from them, three words at a time. For `demo_notes`, the independent texts are notes from
-the same grammar.
+copies are verbatim, or near-verbatim, with each word replaced by another with probability 0.15. Each run splits a pool
+of 900 records into equal numbers of training and control records. All runs on a set share the pool, so their spread
+says nothing of other records; of the demo's notes each draws its own. The independent texts are other records of the
+set, which resemble perfect synthetic texts. If there are fewer than M such records, a Markov chain of word pairs
+generates texts from them, three words at a time. For `demo_notes`, the independent texts are notes from the same
+grammar.
 
 In each run bisection finds the smallest number in `COPIES` with which a feature rejects "no learning". The table shows
 the 80 % quantile of these numbers over the runs, with a confidence interval from order statistics. To count false

@@ -13,8 +13,10 @@ A second table shows, for each kind of question, the fraction of its scheduled t
 number of records needs to compute its contribution. The records are the slowest possible. For votes, all of them are
 equally far from the candidates. For a vocabulary, each word of a text is the first of a longest possible term that the
 text does not continue. If terms are looked up, the slowest of three kinds of texts count: the texts just described,
-texts of combining marks, or texts of characters that normalise to several characters. If the fraction is above 1, a
-reply would be late, and its time would reveal the large number of records.
+texts of combining marks, or texts of characters that normalise to several characters. For choices of seeds, one of few
+candidates is as near as can be to all records and the others are as far as can be, at a small scale of the noise
+(`timed_questions.py`). If the fraction is above 1, a reply would be late, and its time would reveal the large number of
+records.
 """
 
 import argparse
@@ -49,38 +51,24 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import mechanisms
-from common.queries.class_sums import ClassSums, ClassSumsSpec
-from common.queries.correct_count import CorrectCount, CorrectCountSpec
-from common.queries.histograms import (
-    LabelHistogram,
-    LabelHistogramSpec,
-    LengthHistogram,
-    LengthHistogramSpec,
-    Vocabulary,
-    VocabularySpec,
-)
-from common.queries.label_sets import LabelSets, LabelSetsSpec
-from common.queries.length_range import LengthRange, LengthRangeSpec
+from common.queries.histograms import Vocabulary
+from common.queries.length_range import LengthRange
 from common.queries.page import Query
-from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
-from common.queries.questions import QUESTIONS
-from common.queries.section_order import SectionOrder, SectionOrderSpec
-from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
-from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
-from common.queries.sketch import Sketch, SketchSpec
-from common.queries.terms import MOST_WORDS, READ_CHARACTERS, READ_WORDS, encode_terms
+from common.queries.questionnaire import Questionnaire
+from common.queries.seed_choice import SeedChoice
+from common.queries.sketch import Sketch
+from common.queries.terms import READ_CHARACTERS, READ_WORDS
 from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
+from simulations.laboratory.audit.timed_questions import DIMENSIONS, KNOWN, questions, slowest_choices, unit
 from simulations.laboratory.nodes.line import Line
 
 Call = Callable[[m.Parcel], m.Parcel]
 
-KNOWN = tuple(f"known{place}" for place in range(150))
-"""Words of the text that the coordinator knows."""
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
 """Strings that take long to normalise when repeated: combining marks, and characters that become 18 or 5 others."""
-DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
+CANDIDATES, RECORDS, DECLARED = 3000, 100, 200
 
 
 class _Fixed(Encoder):
@@ -111,9 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             # The share of a sound schedule has a standard deviation of about sqrt(1 / (6 n)).
             hidden = hidden and (not scheduled or abs(longer - 0.5) < 5 * math.sqrt(1 / (6 * options.answers)))
-    sys.stdout.write("question              of its time\n")
+    sys.stdout.write(f"{'question':40}of its time\n")
     for kind, share in used():
-        sys.stdout.write(f"{kind:22}{share:11.2f}\n")
+        sys.stdout.write(f"{kind:40}{share:11.2f}\n")
         hidden = hidden and share < 1
     return 0 if hidden else 1
 
@@ -128,59 +116,38 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
     texts = tuple(
         f"{' '.join(f'word{(number * place) % 997}' for place in range(READ_WORDS))}" for number in range(records)
     )
-    for query in (votes, *_questions(others)):
+    for query in (votes, *questions(others)):
         slowest = np.repeat(target, records, axis=0) if query is votes else rows
         read = (" ".join(KNOWN * (READ_WORDS // len(KNOWN) + 1)),) * records if isinstance(query, Vocabulary) else texts
         private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=read)
         repeated = [(text * (READ_CHARACTERS // len(text)),) * records for text in NASTY]
         kinds = [read, *(repeated if isinstance(query, Questionnaire | Sketch | Vocabulary) else [])]
-        taken = max(_taken(query, replace(private, texts=kind)) for kind in kinds)
-        planned = PlannedQuery(name="timed", spec=query.spec, mechanism=query.spec.mechanisms[0])
-        due = seconds(m.Ask(query), records, _plan(planned))
-        assert due is not None
-        yield query.spec.kind, taken / due
+        mechanism = query.spec.mechanisms[0]
+        scale = 0.0 if mechanism in mechanisms.SUMMED else 1.0  # the time for the noise of a sum is not included
+        planned = PlannedQuery(name="timed", spec=query.spec, mechanism=mechanism, scale=scale)
+        yield query.spec.kind, _share(query, planned, [replace(private, texts=kind) for kind in kinds])
+    for query, planned, private in slowest_choices(records):
+        yield f"{len(query.vectors)} seeds, {planned.mechanism}, {planned.scale}", _share(query, planned, [private])
 
 
-def _taken(query: Query, private: EmbeddedRecords) -> float:
+def _share(query: Query, planned: PlannedQuery, parties: Sequence[EmbeddedRecords]) -> float:
+    """Return the fraction of the question's scheduled time that the slowest of these parties takes."""
+    due = seconds(m.Ask(query), len(parties[0].texts), _plan(planned))
+    assert due is not None
+    return max(_taken(query, planned, private) for private in parties) / due
+
+
+def _taken(query: Query, planned: PlannedQuery, private: EmbeddedRecords) -> float:
     """Return the seconds that it takes to compute a party's contribution."""
     began = time.perf_counter()
     if isinstance(query, SeedChoice):
-        seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
+        replacement = planned.mechanism == "exponential"
+        seed_choices.choose(query, private, planned.scale, bytes(32), replacement=replacement)
     elif isinstance(query, LengthRange):
-        mechanisms.length_range(counts.lengths(private), query.spec.cap, 1.0, bytes(32))
+        mechanisms.length_range(counts.lengths(private), query.spec.cap, planned.scale, bytes(32))
     else:
         contribution(query, private)
     return time.perf_counter() - began
-
-
-def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
-    """Yield a question of each kind except votes, with a size that methods use."""
-    generator = np.random.default_rng(1)
-    terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
-    of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
-    no_labels = np.zeros(len(rows), dtype=np.int32)
-    space = {"basis": basis[:128], "centres": basis[:1], "radius": np.array([0.4], dtype=np.float32)}
-    yield ClassSums(spec=ClassSumsSpec(labels=1, directions=128, count=512), **space)
-    weights = {question.name: 256 for question in QUESTIONS} | {"first": 16, "term": 128}
-    spec = QuestionnaireSpec(labels=1, directions=128, count=256, **weights)
-    yield Questionnaire(spec=spec, terms=terms, **space)
-    yield Sketch(
-        spec=SketchSpec(labels=1, features=256),
-        terms=terms,
-        vectors=of_terms,
-        frequencies=generator.normal(size=(128, DIMENSIONS)).astype(np.float32),
-        phases=np.zeros(0, dtype=np.float32),
-    )
-    almost = (" ".join((*KNOWN[place : place + MOST_WORDS - 1], "otherwise")) for place in range(len(KNOWN)))
-    yield Vocabulary(spec=VocabularySpec(first=10), terms=encode_terms(tuple(almost)))
-    yield LabelHistogram(spec=LabelHistogramSpec(labels=1))
-    yield LabelSets(spec=LabelSetsSpec(labels=1))
-    yield SectionOrder(spec=SectionOrderSpec(labels=1))
-    yield LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([3, 5, 9], dtype=np.int32))
-    yield SelfSimilarity(spec=SelfSimilaritySpec(buckets=1000))
-    yield CorrectCount(spec=CorrectCountSpec(), weights=basis[:10], intercepts=np.zeros(10, dtype=np.float32))
-    yield SeedChoice(spec=SeedChoiceSpec(choices=100), vectors=rows, labels=no_labels)
-    yield LengthRange(spec=LengthRangeSpec(cap=500))
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
@@ -230,18 +197,13 @@ def _plan(planned: PlannedQuery) -> Plan:
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
     """Return the vector of a known record, a question with candidates equally far from it, and other vectors."""
     generator = np.random.default_rng(0)
-    target = _unit(generator.normal(size=(1, DIMENSIONS)))
+    target = unit(generator.normal(size=(1, DIMENSIONS)))
     directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
     directions -= (directions @ target.T) * target
-    candidates = _unit(0.95 * target + math.sqrt(1 - 0.95**2) * _unit(directions))
-    others = _unit(generator.normal(size=(RECORDS, DIMENSIONS)) + 0.5 * generator.normal(size=(1, DIMENSIONS)))
+    candidates = unit(0.95 * target + math.sqrt(1 - 0.95**2) * unit(directions))
+    others = unit(generator.normal(size=(RECORDS, DIMENSIONS)) + 0.5 * generator.normal(size=(1, DIMENSIONS)))
     query = Votes(spec=VotesSpec(top=8), vectors=candidates, labels=np.zeros(CANDIDATES, dtype=np.int32))
     return target, query, others
-
-
-def _unit(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    return unit
 
 
 def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> PartyService:
@@ -251,7 +213,12 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
     limits = Limits(lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
     schedule = Schedule(DECLARED) if scheduled else None
     return PartyService(
-        party=0, private=private, terms=partial(Terms, limits=limits), ledger=Ledger(path), schedule=schedule
+        party=0,
+        private=private,
+        declared=DECLARED,
+        terms=partial(Terms, limits=limits),
+        ledger=Ledger(path),
+        schedule=schedule,
     )
 
 

@@ -134,6 +134,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
             party: PartyService(
                 party=party,
                 private=embed(_records(party), encoder),
+                declared=len(_records(party)),
                 terms=partial(Terms, limits=_limits(mode)),
                 ledger=Ledger(Path(folder) / f"{party:04}.db", durable=False),
                 identity=identities.get(party),

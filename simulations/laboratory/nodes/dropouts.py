@@ -161,6 +161,7 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
             PartyService(
                 party=party,
                 private=embed([Record(f"record of party {party}", _LABELS[party % 2])], encoder),
+                declared=1,
                 terms=partial(Terms, limits=limits),
                 ledger=Ledger(Path(folder) / f"{party}.db", durable=False),
                 identity=identity,

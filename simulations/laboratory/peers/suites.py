@@ -26,7 +26,7 @@ from server.evaluation.small_model import by_encoder, score
 from server.run_folder import read_candidates
 from server.settings.build import build
 from server.settings.compose import load
-from server.tools import RememberingEncoder
+from server.vector_cache import RememberingEncoder
 from simulations.laboratory.results.data_sets import write_csv
 
 

@@ -1,10 +1,11 @@
 """Holm's correction for the number of claims in a paper, from `findings.json` alone.
 
 A claim's p-value is two-sided and, like its interval, computed with Student's t over the pairs of its difference. For a
-claim that holds at the largest finite epsilon, the p-value of the difference at that epsilon counts; for any other
-claim, the smallest p-value of all private differences, multiplied by their number, counts. For a claim "within a
+claim that holds at the largest finite epsilon, the p-value of the difference at that epsilon counts; for a claim that
+holds without privacy only, that of the difference without noise, doubled because it is the second one looked at; for
+any other claim, the smallest p-value of all private differences, multiplied by their number. For a claim "within a
 margin", both sides must be rejected (two one-sided tests). A verdict stands after the correction if Holm's procedure
-rejects its claim's null hypothesis at 5 % among all claims of the paper that have an interval.
+rejects its claim's null hypothesis at 5 % among all claims of the paper, or of the page, that have an interval.
 """
 
 import math
@@ -13,16 +14,16 @@ from typing import Any
 
 from scipy import stats
 
-from simulations.laboratory.results.claims import HOLDS, REFUTED, WITHIN
+from simulations.laboratory.results.claims import HOLDS, REFUTED, WITHIN, WITHOUT_PRIVACY
 
 LEVEL = 0.05
 
 
 def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Return whether a paper's verdicts "holds" or "refuted" stand after the correction, keyed by claim name.
+    """Return whether each verdict that a difference was found, for or against a claim, stands; keyed by claim name.
 
     Args:
-        findings: All findings of one paper.
+        findings: All findings that are corrected together. Those that are computed without runs are left out.
     """
     values = {finding["claim"]["name"]: p for finding in findings if (p := p_value(finding)) is not None}
     rejected = set[str]()
@@ -33,17 +34,20 @@ def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
     return {
         finding["claim"]["name"]: finding["claim"]["name"] in rejected
         for finding in findings
-        if finding["verdict"] in {HOLDS, REFUTED} and finding["claim"]["name"] in values
+        if finding["verdict"] in {HOLDS, WITHOUT_PRIVACY, REFUTED} and finding["claim"]["name"] in values
     }
 
 
 def p_value(finding: Mapping[str, Any]) -> float | None:
     """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs."""
     known = [one for one in finding["differences"] if one["interval"] is not None and one["pairs"] > 1]
-    private = [one for one in known if one["epsilon"] is None or math.isfinite(float(one["epsilon"]))] or known
-    if not private:
+    private = [one for one in known if one["epsilon"] is None or math.isfinite(float(one["epsilon"]))]
+    if not known:
         return None
     claim = finding["claim"]
+    if finding["verdict"] == WITHOUT_PRIVACY:
+        return min(1.0, 2 * max(_two_sided(one, claim) for one in known if one not in private))
+    private = private or known
     if finding["verdict"] == HOLDS:
         return _two_sided(max(private, key=lambda one: float(one["epsilon"] or 0)), claim)
     return min(1.0, len(private) * min(_two_sided(one, claim) for one in private))
@@ -53,8 +57,8 @@ def _two_sided(difference: Mapping[str, Any], claim: Mapping[str, Any]) -> float
     low, high = difference["interval"]
     freedom = difference["pairs"] - 1
     error = (high - low) / 2 / stats.t.ppf(1 - LEVEL / 2, freedom)
-    if error == 0:
-        return 0.0
+    if error == 0:  # all pairs are alike: their difference decides, unless it is just at the limit
+        return float(abs(difference["mean"]) == claim["margin"])
 
     def above(bound: float) -> float:
         return float(stats.t.sf((difference["mean"] - bound) / error, freedom))

@@ -2,7 +2,7 @@
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
 pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred intervals: at
-each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". The page marks the
+each epsilon, one in forty claims of a difference that is none "holds" and one in forty is "refuted". The page marks the
 verdicts that do not stand after a correction for this (`correction.py`).
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from server.documents.codec import to_json
 from server.metrics.intervals import Interval
 from simulations.laboratory.results import computed
-from simulations.laboratory.results.cells import Preset
+from simulations.laboratory.results.cells import Cell, Preset
 from simulations.laboratory.results.claims import (
     DOES_NOT_SHOW,
     HIGHER,
@@ -30,7 +30,8 @@ from simulations.laboratory.results.claims import (
 from simulations.laboratory.results.runs import Result
 from simulations.sweeps.table import paired
 
-NOT_RUN = "not run"
+NOT_RUN = "not all run"
+"""Verdict on a claim of which not all runs have ended: whoever looks after each seed finds differences by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class Figure:
         deviation: Sample standard deviation over the runs; None for fewer than two.
         runs: Number of runs that have the figure.
         planned: Number of runs that the preset requires.
+        worst: Mean accuracy for the label for which it is lowest in each run; None if not all runs have this figure.
     """
 
     row: str
@@ -52,6 +54,7 @@ class Figure:
     deviation: float | None
     runs: int
     planned: int
+    worst: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +102,8 @@ class Finding:
 
     @property
     def whole(self) -> bool:
-        """Whether all of its runs were made."""
-        return all(figure.runs == figure.planned for figure in self.figures)
+        """Whether all of its runs have ended, some perhaps with a failure."""
+        return self.verdict != NOT_RUN
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-serialisable form; an infinite epsilon is "inf"."""
@@ -126,14 +129,21 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
             for cell, one in known
             if one is not None and claim.figure in one.figures
         }
-    figures = tuple(_figure(place, list(by_pair[place].values()), len(cells[place])) for place in cells)
+    figures = tuple(
+        _figure(place, list(by_pair[place].values()), len(cells[place]), _worst(chosen, claim, cells[place], results))
+        for place in cells
+    )
     favoured, other = claim.compare
     differences = tuple(
         difference
         for epsilon in claim.epsilons or (None,)
         if (difference := _difference(epsilon, by_pair[favoured, epsilon], by_pair[other, epsilon])) is not None
     )
-    reached, from_epsilon = verdict(claim, differences)
+    ended = all(chosen.key(cell) in results for needed in cells.values() for cell in needed)
+    reached, from_epsilon = verdict(claim, differences) if ended else (NOT_RUN, None)
+    if ended and any(len(by_pair[place]) < len(cells[place]) for place in cells if place[0] in claim.compare):
+        # A failure may be an outcome too, and then the pairs that are left are a choice.
+        reached, from_epsilon = DOES_NOT_SHOW, None
     return Finding(
         claim=claim,
         data=chosen.data_sets(claim),
@@ -208,7 +218,16 @@ def _refuted(claim: Claim, interval: Interval | None) -> bool:
     return {HIGHER: high < 0, LOWER: low > 0, WITHIN: low > claim.margin or high < -claim.margin}[claim.expects]
 
 
-def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int) -> Figure:
+def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping[str, Result]) -> float | None:
+    """Return the mean of the worst label's accuracy over the cells' runs; None if not all have it."""
+    name = claim.figure.replace(".accuracy", ".worst_label")
+    known = [one for cell in cells if (one := results.get(chosen.key(cell))) is not None and one.error is None]
+    if name == claim.figure or not known or any(name not in one.figures for one in known):
+        return None
+    return statistics.fmean(one.figures[name] for one in known)
+
+
+def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int, worst: float | None) -> Figure:
     return Figure(
         row=place[0],
         epsilon=place[1],
@@ -216,6 +235,7 @@ def _figure(place: tuple[str, float | None], values: Sequence[float], planned: i
         deviation=statistics.stdev(values) if len(values) > 1 else None,
         runs=len(values),
         planned=planned,
+        worst=worst,
     )
 
 

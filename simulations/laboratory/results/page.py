@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.system.files import write_atomic
-from simulations.laboratory.results.claims import HOLDS, REFUTED, VERDICTS, WITHIN
+from simulations.laboratory.results.claims import HOLDS, REFUTED, VERDICTS, WITHIN, WITHOUT_PRIVACY
 from simulations.laboratory.results.correction import stand
 from simulations.laboratory.results.findings import NOT_RUN
 from simulations.laboratory.results.picture import FILE as PICTURE
@@ -71,17 +71,21 @@ def _runs(content: Mapping[str, Any]) -> str:
 
 
 def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) -> str:
-    """Return a sentence with the number of verdicts that stand after the correction for the number of claims."""
-    of_verdict = {verdict: [one for one in findings if one["verdict"] == verdict] for verdict in (HOLDS, REFUTED)}
-    kept = {
-        verdict: sum(stands.get(one["claim"]["name"], True) for one in of_claims)
-        for verdict, of_claims in of_verdict.items()
+    """Return sentences with the numbers of verdicts that stand after the correction for the number of claims."""
+    together = stand(findings)
+    of_verdict = {
+        verdict: [name for one in findings if one["verdict"] == verdict and (name := one["claim"]["name"]) in stands]
+        for verdict in (HOLDS, WITHOUT_PRIVACY, REFUTED)
     }
+
+    def counted(kept: Mapping[str, bool]) -> str:
+        return ", ".join(f"{sum(kept[name] for name in names)} × {verdict}" for verdict, names in of_verdict.items())
+
+    of = ", ".join(f"{len(names)} × {verdict}" for verdict, names in of_verdict.items())
     return (
-        "**After Holm's correction for the claims of each paper** (`simulations/laboratory/results/correction.py`) "
-        f"{kept[HOLDS]} of {len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that "
-        "are refuted stand. "
-        "The others are marked: alone they would count, among so many they may be chance."
+        f"**After Holm's correction** (`simulations/laboratory/results/correction.py`) of {of} by runs there stand, "
+        f"among the claims of each paper: {counted(stands)}; among all claims of this page: {counted(together)}. What "
+        "does not stand in its paper is marked: alone it would count, among so many it may be chance."
     )
 
 
@@ -186,6 +190,8 @@ def _spread(figure: Mapping[str, Any], name: str) -> str:
     text = _number(figure["mean"], name)
     if figure["deviation"] is not None:
         text += f" ± {_number(figure['deviation'], name)}"
+    if figure.get("worst") is not None:
+        text += f", worst label {_number(figure['worst'], name)}"
     return text + ("" if figure["runs"] == figure["planned"] else f" ({figure['runs']} of {figure['planned']} runs)")
 
 

@@ -24,7 +24,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
-from common.queries.texts import AbstractedSeedsSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
@@ -152,6 +152,15 @@ def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys, 
     assert fits.startswith("the same plan would fit at epsilon 7.9" if agreed.epsilon == 9 else "no smaller epsilon")
     if agreed.parties == 3:
         assert "1 NOT on this hospital's roster" in facts(capsys, made)["hospitals"][0]
+
+
+def test_a_delta_that_is_too_large_for_the_declared_records_is_beyond_whatever_the_limit_says(made, capsys):
+    change(made, limits=TRUSTING | {"max_delta": 0.01})
+    opened(made, plan(2, delta=1e-3))
+    line, fits, *_ = facts(capsys, made)["limits"]
+    refused = "plan's delta; expected below 1/1000, one over the number of records that this party declares; got 0.001"
+    assert line.startswith(f"BEYOND this hospital's limits, refused even when approved: {refused}. Ask for a plan with")
+    assert fits == "no smaller epsilon would make it fit"
 
 
 def charge(folder, agreed, run):
@@ -294,6 +303,34 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
     )
     (output,) = json.loads(approve(capsys, made, "--json"))
     assert [query["asks"] for query in output["queries"]] == [query.spec.asks for query in queries]
+
+
+RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
+SUMS = ClassSumsSpec(labels=2, directions=9, count=512)
+TRAINED = PlannedQuery(name="texts", spec=FineTunedSpec(texts=3, steps=5), mechanism="dp-sgd", **RARE, redraw=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "unit", "sentence"),
+    [
+        (
+            PlannedQuery(name="census", spec=SUMS, **RARE),
+            "sample",
+            "record takes part with probability 9e-05, drawn once for all answers",
+        ),
+        (
+            PlannedQuery(name="census", spec=SUMS, **RARE, redraw=True),
+            "user",
+            "user takes part with probability 9e-05, drawn anew for each answer",
+        ),
+        (TRAINED, "sample", "record takes part with probability 9e-05, drawn anew for each training step"),
+        (PlannedQuery(name="census", spec=SUMS), "sample", ""),
+    ],
+)
+def test_a_person_is_told_with_which_probability_a_record_takes_part(query, unit, sentence, made, capsys):
+    opened(made, plan(2, queries=(query,), unit=unit))
+    said = [line for line in facts(capsys, made)["query"] if "takes part" in line]
+    assert said == ([f"each {sentence}"] if sentence else [])
 
 
 def test_a_person_is_told_which_questions_a_questionnaire_asks(made, capsys):

@@ -216,11 +216,20 @@ def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):
     assert "\x1b" not in detail
 
 
-def test_a_delta_that_is_too_large_for_the_number_of_records(made, capsys):
-    change(made, limits={"max_delta": 0.5})
+@pytest.mark.parametrize("name", ["max_delta", "lifetime_delta"])
+def test_a_delta_that_is_too_large_for_the_declared_number_of_records(name, made, capsys):
+    change(made, limits={name: 1e-3})
     check = checked(capsys, made, "--offline", code=1)["max_delta"]
-    assert check["detail"] == "limits.max_delta; expected below one over the number of records; got 0.5"
-    assert "Lower limits.max_delta" in check["fix"]
+    expected = "below 1/1000, one over the number of records that this hospital declares"
+    assert check["detail"] == f"limits.{name}; expected {expected}; got 0.001"
+    assert "Lower it in client.yaml" in check["fix"]
+    change(made, limits={name: 9.9e-4})
+    assert checked(capsys, made, "--offline")["max_delta"]["result"] == "passed"
+
+
+def test_the_delta_of_a_limit_that_is_none_is_not_checked(made, capsys):
+    change(made, limits={"lifetime_epsilon": None, "lifetime_delta": 0.5})
+    assert checked(capsys, made, "--offline")["max_delta"]["result"] == "passed"
 
 
 def test_a_roster_of_others_or_with_another_node_key(made, capsys):

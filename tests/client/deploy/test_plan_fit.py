@@ -11,6 +11,7 @@ from common.plan.planned import PlannedQuery
 from common.privacy.accountant import epsilon
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
+from tests.support.federations import DECLARED
 from tests.support.plans import plan_of_one
 
 LIMITS = Limits(malicious_coordinator=False, corrupt=0.0, min_survivors=1, max_epsilon=1.0)
@@ -26,7 +27,7 @@ def made(*queries):
 
 def refused(plan, limits):
     try:
-        limits.check(plan)
+        limits.check(plan, declared=DECLARED)
     except RefusalError:
         return True
     return False
@@ -44,23 +45,23 @@ def refused(plan, limits):
 def test_the_largest_epsilon_is_found_though_plans_with_more_noise_cannot_be_built(queries):
     plan = made(*queries)
     assert refused(plan, LIMITS)
-    assert 0.99 < largest_epsilon(plan, LIMITS, ()) <= 1.0
+    assert 0.99 < largest_epsilon(plan, LIMITS, (), declared=DECLARED) <= 1.0
 
 
 def test_it_is_zero_where_no_noise_helps_also_where_little_more_noise_can_be_built():
-    assert largest_epsilon(made(VOTES), replace(LIMITS, max_top=4), ()) == 0
+    assert largest_epsilon(made(VOTES), replace(LIMITS, max_top=4), (), declared=DECLARED) == 0
     least = replace(LIMITS, max_epsilon=1e-5)  # a Laplace scale of more than 20000 would be needed
-    assert largest_epsilon(made(LAPLACE), least, ()) == 0
+    assert largest_epsilon(made(LAPLACE), least, (), declared=DECLARED) == 0
 
 
 def test_a_search_that_takes_too_long_is_given_up_and_the_next_goes_on_with_it(monkeypatch):
     plan, checked = made(replace(VOTES, scale=801.0)), []
     check = Limits.check
-    monkeypatch.setattr(Limits, "check", lambda *given: (checked.append(1), check(*given)))
+    monkeypatch.setattr(Limits, "check", lambda *given, **how: (checked.append(1), check(*given, **how)))
     times = iter((0.0, 0.0, 2.0, math.inf))
-    assert largest_epsilon(plan, LIMITS, (), clock=lambda: next(times)) is None
+    assert largest_epsilon(plan, LIMITS, (), clock=lambda: next(times), declared=DECLARED) is None
     assert len(checked) == 2
-    assert largest_epsilon(plan, LIMITS, ()) > 0.99
+    assert largest_epsilon(plan, LIMITS, (), declared=DECLARED) > 0.99
     assert len(checked) == 12
 
 
@@ -69,4 +70,4 @@ def test_an_error_in_this_figure_keeps_nobody_from_the_plan(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(plan_fit, "_epsilon", failing)
-    assert plan_facts._fits(made(VOTES), LIMITS, ()) is None
+    assert plan_facts._fits(made(VOTES), LIMITS, (), DECLARED) is None

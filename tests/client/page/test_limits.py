@@ -15,7 +15,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import AbstractedSeedsSpec
 from tests.support.browsing import Browser
-from tests.support.federations import plan
+from tests.support.federations import DECLARED, plan
 from tests.support.hospital import change, charge, opened, operated
 
 
@@ -132,12 +132,18 @@ def test_a_value_beyond_a_limit_has_a_word_and_a_share_is_counted_in_hospitals(m
     assert '1 / 3 <span class="soft">(at least 1 here)' in text
 
 
+def test_a_delta_of_one_over_the_declared_number_of_records_is_beyond_the_limit_on_delta():
+    for declared, beyond in ((99_999, False), (100_000, True)):
+        found = Request(plan=plan(3), limits=Limits(max_delta=0.5), charged=(), declared=declared).asked()
+        assert found["max_delta"].beyond == beyond
+
+
 def test_too_little_noise_for_the_epsilon_of_a_plan_is_beyond_a_limit():
     agreed, limits = plan(3), Limits(max_epsilon=100.0, lifetime_epsilon=None)
     (query,) = agreed.queries
     for scale, beyond in ((1.0, set()), (0.9, {"max_epsilon"})):
         asked = replace(agreed, queries=(replace(query, scale=query.scale * scale),))
-        found = Request(plan=asked, limits=limits, charged=()).asked()
+        found = Request(plan=asked, limits=limits, charged=(), declared=DECLARED).asked()
         assert {name for name, value in found.items() if value.beyond} - {"malicious_coordinator"} == beyond
 
 

@@ -9,13 +9,16 @@ from common.errors import ConfigError, PlanError
 from common.plan.plan import MOST_ANSWERS, Plan
 from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
+from common.queries.closed_set import KINDS
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
+from tests.support.federations import each_kind
 from tests.support.plans import QUERY, SPEC, plan_with
 
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
@@ -361,12 +364,61 @@ def test_what_secure_aggregation_needs_is_refused_without_it():
         plan_with(corrupt=2)
 
 
-def test_two_subsamples_never_share_a_name():
-    # As one subsample at rate 4e-5 the two would cost 2e-10 at delta 4.1e-5; as the two that they are, 13.
-    trained = FineTunedSpec(texts=4, steps=1)
-    common = {"mechanism": "dp-sgd", "scale": 585.0, "rate": 4e-5, "redraw": True}
-    votes = {"spec": VotesSpec(top=8), "scale": 60.0, "rate": 4e-5}
-    queries = (PlannedQuery(name="a", spec=trained, **common), PlannedQuery(name="a/0", **votes))
+SPECS = (
+    *(query.spec for query in each_kind().values()),
+    AbstractedSeedsSpec(choices=3),
+    RewrittenSpec(texts=1),
+    FineTunedSpec(texts=1, steps=2),
+)
+REDRAWN = [
+    PlannedQuery(name="a", spec=spec, mechanism=mechanism, times=2, rate=0.5, redraw=True)
+    for spec in SPECS
+    for mechanism in spec.mechanisms
+    if spec.labels_per_record == 1
+]
+
+
+def names_in_the_ledger(*queries):
+    """The name of the subsample of each attempt, by query, as a ledger is charged for it."""
+    plan = plan_with(queries=queries, epsilon=math.inf, max_attempts=2)
+    names = {query.name: set() for query in queries}
+    for index in range(plan.total_queries):
+        names[plan.query(index).name].add(plan.answer_release(index).draw)
+    assert {release.draw for release in plan.releases()} == set().union(*names.values())
+    return names
+
+
+def test_of_every_kind_some_are_redrawn_here():
+    assert {spec.kind for spec in SPECS} == set(KINDS)
+    assert {query.spec.kind for query in REDRAWN} == set(KINDS) - {LabelSetsSpec.kind}
+    assert {query.mechanism for query in REDRAWN} > {"gaussian", "laplace", "dp-sgd", "exponential", "sparse vector"}
+
+
+@pytest.mark.parametrize("first", REDRAWN, ids=lambda query: f"{query.spec.kind}, {query.mechanism}")
+def test_two_subsamples_never_share_a_name(first):
+    """Two independent subsamples of one name would be priced as one, in the plan and in every later run's budget."""
+    taken = names_in_the_ledger(first)["a"]
+    names = {"a/0", *taken, *(f"{name}/0" for name in taken)}  # what a query may be called to resemble a subsample
+    refused = set()
+    for other in REDRAWN:
+        for second in (other, dataclasses.replace(other, redraw=False) if other.mechanism != "dp-sgd" else other):
+            for name in names:
+                renamed = dataclasses.replace(second, name=name)
+                if taken & names_in_the_ledger(renamed)[name]:
+                    refused.add(second.mechanism)
+                    with pytest.raises(ConfigError, match="names of subsamples"):
+                        plan_with(queries=(first, renamed), epsilon=math.inf, max_attempts=2)
+                else:
+                    both = names_in_the_ledger(first, renamed)
+                    assert not both["a"] & both[name]
+    assert refused
+
+
+def test_a_model_and_sums_that_redraw_cannot_be_priced_as_one_subsample():
+    # As one subsample at rate 4e-5 the two would cost next to nothing at delta 4.1e-5; as two, 13.
+    common = {"rate": 4e-5, "redraw": True}
+    trained = PlannedQuery(name="x", spec=FineTunedSpec(texts=4, steps=1), mechanism="dp-sgd", scale=585.0, **common)
+    votes = PlannedQuery(name="x/0", spec=VotesSpec(top=8), scale=60.0, **common)
     with pytest.raises(ConfigError, match="names of subsamples"):
-        plan_with(queries=queries)
-    plan_with(queries=(queries[0], PlannedQuery(name="b", **votes)))
+        plan_with(queries=(trained, votes))
+    plan_with(queries=(trained, dataclasses.replace(votes, name="y")))

@@ -29,7 +29,16 @@ def test_a_digest_is_read_aloud_in_groups_of_four():
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "worth"),
-    [(0.4, 0, "strong"), (0.41, 0, "moderate"), (2.19, 1e-5, "moderate"), (2.2, 0, "weak"), (0.1, 0.01, "weak")],
+    [
+        (0.4, 0, "strong"),
+        (0.41, 0, "moderate"),
+        (2.19, 1e-5, "moderate"),
+        (2.2, 0, "weak"),
+        (0.1, 0.01, "weak"),
+        (0.1, 1e-5, "strong"),
+        (0.001, 1e-4, "moderate"),
+        (0, 1.1e-5, "moderate"),
+    ],
 )
 def test_a_promise_is_as_strong_as_the_guesses_and_the_leaks_that_it_allows(epsilon, delta, worth):
     assert strength(epsilon, delta) == worth

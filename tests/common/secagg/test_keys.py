@@ -82,6 +82,34 @@ def test_sealed_messages_open_only_as_what_they_are():
             open_sealed(*case)
 
 
+PRIME = 2**255 - 19
+OTHER_FORMS = [
+    *((number + PRIME, number) for number in range(19)),  # all that fit into 255 bits
+    *((number + 2**255, number) for number in (2, 9, PRIME - 2)),
+    *((number + PRIME + 2**255, number) for number in (2, 9, 18)),
+]
+"""Numbers that X25519 takes for a smaller one, with that one."""
+
+
+@pytest.mark.parametrize(("other", "number"), OTHER_FORMS, ids=lambda number: f"{number:x}"[-8:])
+def test_a_key_has_one_form(other, number):
+    one, same = (value.to_bytes(32, "little") for value in (number, other))
+    if one not in LOW_ORDER:
+        private = X25519PrivateKey.from_private_bytes(bytes(range(32)))
+        shared = {private.exchange(X25519PublicKey.from_public_bytes(public)) for public in (one, same)}
+        assert len(shared) == 1  # the library takes both for one key
+        check_public(one, where="test")
+    with pytest.raises(PublicKeyError, match="the one form of a key; got another form; at party 3, advertise"):
+        check_public(same, where="party 3, advertise")
+    with pytest.raises(PublicKeyError, match="party 3"):
+        mask_key(pair(1), same, BINDING, 0, 3)
+
+
+def test_keys_that_are_made_here_have_that_form():
+    for number in range(200):
+        check_public(pair(number).public, where="test")
+
+
 @pytest.mark.parametrize("top_bit", [0, 0x80])
 @pytest.mark.parametrize("public", LOW_ORDER, ids=lambda public: public.hex()[:8])
 def test_low_order_points_are_refused(public, top_bit):

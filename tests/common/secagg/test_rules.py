@@ -76,6 +76,16 @@ def test_a_signed_advert_is_good_for_its_party_set_up_and_keys_alone():
             checked(run, run.adverts, aggregation)
 
 
+def test_one_key_is_not_advertised_twice_in_two_forms():
+    run = Run(setup()).advertise()
+    key = run.adverts[0].seal_public
+    again = key[:-1] + bytes([key[-1] | 0x80])  # X25519 ignores the topmost bit
+    for other, complaint in ((key, "a repeated one"), (again, "another form")):
+        adverts = run.adverts | {1: dataclasses.replace(run.adverts[1], seal_public=other)}
+        with pytest.raises(PublicKeyError, match=f"got {complaint}; at party 1, share"):
+            checked(run, adverts)
+
+
 @pytest.mark.parametrize("count", [2, 4])
 def test_an_advert_has_one_mask_key_for_each_round(count):
     run = Run(setup()).advertise()

@@ -10,6 +10,7 @@ from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured
 from server.evaluation.zero_shot import compared
+from tests.support.federations import ENCODER
 from tests.support.measured_texts import candidates, measured_parts
 
 
@@ -57,9 +58,55 @@ def test_both_trainings_have_as_many_texts(synthetic, zero_shot, monkeypatch):
     monkeypatch.setattr("server.evaluation.figures.predictions", predictions)
     made = metrics(texts(synthetic), texts(zero_shot))
     assert made.gain.texts == 40
-    assert len(trained) == 1 + 5  # the smaller set once, five parts of the larger one
-    assert all(of == {"a": 20, "b": 20} for of in trained)  # each label has its share
+    # The smaller set once, five parts of the larger one; then each set without a tenth of its texts, ten times.
+    assert [sum(of.values()) for of in trained] == [40] * (1 + 5) + [36] * (10 + 10)
+    assert all(of["a"] == of["b"] for of in trained)  # each label has its share
     assert f"of {zero_shot};" in made.zero_shot.definition
+
+
+def test_fewer_than_twenty_texts_do_not_tell_how_much_their_choice_matters():
+    made = metrics(texts(40), texts(18))
+    assert made.gain is None
+    assert made.zero_shot.accuracy.value is not None
+    assert "20 or more" in made.content["zero_shot"]["difference"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "trainings", "covers"),
+    [
+        ({"model": "encoder"}, 22, "over the choice of the training texts (jackknife"),
+        ({"model": "network", "seeds": 3}, 6, "over the test texts and 3 trainings (Student's t)"),
+        ({"model": "network"}, 2, "over the test texts alone, paired"),
+    ],
+)
+def test_the_definition_says_what_the_interval_covers(settings, trainings, covers, monkeypatch):
+    trained = []
+
+    def predictions(train, test, *, experiment_seed, **_):
+        trained.append(len(train))
+        wrong = len(trained) % 3 if settings["model"] == "network" else 0
+        return ["?"] * wrong + [record.label for record in test][wrong:], None
+
+    monkeypatch.setattr("server.evaluation.figures.predictions", predictions)
+    made = metrics(texts(40), texts(40), settings=settings)
+    assert len(trained) == trainings
+    assert covers in made.zero_shot.definition
+    assert made.gain.interval[0] < 0 < made.gain.interval[1]
+
+
+def test_an_encoder_embeds_each_text_once():
+    embedded = []
+
+    class Counting:
+        runs_here = True
+
+        def encode(self, texts):
+            embedded.extend(texts)
+            return ENCODER.encode(texts)
+
+    better = metrics(texts(40), texts(40, wrong=40), encoder=Counting(), settings={"model": "encoder"})
+    assert better.gain.clear
+    assert len(embedded) == len(set(embedded))
 
 
 def test_what_cannot_be_compared_is_left_out_or_has_its_reason():

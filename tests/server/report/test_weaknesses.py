@@ -78,6 +78,16 @@ def test_accuracy_clearly_above_it(metrics):
     assert weaknesses_of(metrics=metrics) == []
 
 
+@pytest.mark.parametrize(("right", "poor"), [(4, True), (20, False), (12, False)])
+def test_a_label_that_is_recognised_far_less_often_than_the_others_beyond_chance(right, poor):
+    row = {"a": {"a": 36, "b": 4}, "b": {"b": 35, "a": 5}, "rare": {"b": 9}, "c": {"c": right, "a": 40 - right}}
+    metrics = {"synthetic": {"accuracy": 0.8, "confusion": row}}
+    said = [line for line in weaknesses_of(metrics=metrics) if "recognises" in line]
+    assert bool(said) == poor
+    if poor:
+        assert "in the mean, 62%: c 10%" in said[0]
+
+
 def compared(low, high, **more):
     """Metrics in which the difference to the same models without the hospitals has this interval."""
     difference = {"value": (low + high) / 2, "interval": [low, high]}
@@ -89,8 +99,8 @@ def test_no_clear_gain_over_the_same_models_without_the_hospitals():
     (weakness,) = weaknesses_of(metrics=compared(-0.02, 0.06))
     assert weakness == (
         "no clear gain over the same models without the hospitals (difference 2 points, 95 % interval −2 to 6, with 40 "
-        "texts of each); it takes more test texts (task.test, now 100), more records, a larger epsilon (now 4) or "
-        "method=census"
+        "texts of each); it takes more test texts (task.test, now 100), more texts (method.samples), more "
+        "records, a larger epsilon (now 4) or method=census"
     )
     (weakness,) = weaknesses_of(metrics=compared(-0.1, -0.02), planned_epsilon="inf", run={"method": "census"})
     assert weakness.startswith(

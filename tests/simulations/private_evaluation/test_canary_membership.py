@@ -76,6 +76,25 @@ def test_texts_that_came_nearer_to_the_canaries_give_them_away():
     assert set(scores(ALL, VECTORS, ["nothing"], NOTHING, NOTHING)) == {0.0}
 
 
+def test_of_the_canaries_left_out_at_most_one_in_twenty_counts_as_found(monkeypatch):
+    """By exchangeability k / (n + 1) do: 2 of 51 for tpr, 1 of 51 above all; bounds are four standard errors off."""
+    monkeypatch.setattr(canary_membership, "lower_bound", lambda *_, **__: 0.0)  # takes time, and is not looked at
+    generator = np.random.default_rng(3)
+    blind = [figures(generator.normal(size=101), np.arange(101) >= 50, epsilon=1.0, delta=0.0) for _ in range(800)]
+    for name, chance in (("tpr", 2 / 51), ("above_all", 1 / 51)):
+        found = np.array([run[name]["value"] for run in blind])
+        assert found.mean() == pytest.approx(chance, abs=4 * found.std() / math.sqrt(len(found)))
+        assert not any("interval" in run[name] for run in blind)
+
+
+def test_a_threshold_that_few_canaries_cannot_give_has_its_reason():
+    made = figures(np.arange(30.0), np.arange(30) >= 18, epsilon=1.0, delta=0.0)
+    assert made["tpr"]["value"] is None
+    assert "19 canaries" in made["tpr"]["reason"]
+    assert made["above_all"]["value"] == 1
+    assert figures(np.arange(31.0), np.arange(31) >= 19, epsilon=1.0, delta=0.0)["tpr"]["value"] == 1
+
+
 def test_scores_that_know_nothing_raise_an_alarm_in_one_of_twenty_runs():
     generator = np.random.default_rng(0)
     blind = [figures(generator.normal(size=100), INSIDE, epsilon=1.0, delta=0.0) for _ in range(200)]

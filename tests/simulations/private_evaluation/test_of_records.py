@@ -36,11 +36,11 @@ def measured(**changes):
 
 
 def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
-    planted = canaries(20, ["a", "b"], 0)
+    planted = canaries(60, ["a", "b"], 0)
     fields = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
     groups = of_records(measured(canaries=planted, **fields))
     names = ["utility_real", "language_real", "fidelity_real", "nearest", "fidelity_private"]
-    names += ["membership", "canaries", "sites", "disclosures"]
+    names += ["membership", "canaries", "sites", "disclosures", "subgroups"]
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulations.laboratory.results.claims import DOES_NOT_SHOW, HIGHER, HOLDS, LOWER, REFUTED, WITHIN
+from simulations.laboratory.results.claims import (
+    DOES_NOT_SHOW,
+    HIGHER,
+    HOLDS,
+    LOWER,
+    REFUTED,
+    WITHIN,
+    WITHOUT_PRIVACY,
+)
 from simulations.laboratory.results.correction import p_value, stand
 
 
@@ -48,7 +56,23 @@ def test_a_claim_that_holds_is_decided_at_the_largest_private_epsilon_and_others
     assert p_value(finding(difference(surer, "inf"))) == pytest.approx(p)
     assert p_value(finding(difference([0.1]))) is None
     assert p_value(finding({"epsilon": None, "mean": 1.0, "interval": [1.0, 1.0], "pairs": 0})) is None
-    assert p_value(finding(difference([0.1, 0.1]))) == 0.0
+    without = finding(difference(weaker, 4.0), difference(surer, "inf"), verdict=WITHOUT_PRIVACY)
+    assert p_value(without) == pytest.approx(2 * p)
+    assert stand([without]) == {"a": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "expects", "margin", "p"),
+    [
+        (0.1, HIGHER, 0.0, 0),
+        (0.0, HIGHER, 0.0, 1),
+        (-0.1, HIGHER, 0.0, 0),
+        (0.0, WITHIN, 0.01, 0),
+        (0.02, WITHIN, 0.02, 1),
+    ],
+)
+def test_pairs_that_are_all_alike_decide_by_their_difference(value, expects, margin, p):
+    assert p_value(finding(difference([value, value]), expects=expects, margin=margin)) == p
 
 
 def test_a_verdict_stands_by_holms_procedure_among_all_claims_of_the_paper():

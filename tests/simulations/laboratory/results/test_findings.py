@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -58,8 +59,9 @@ HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), 
         (SAME, SAME, "within", "holds"),
         (HIGH, HIGH, "within", "refuted"),
         (LOW, LOW, "within", "refuted"),
-        ((), (), "higher", "not run"),
-        ((0.9,), (0.9,), "higher", "not run"),
+        ((), (), "higher", "not all run"),
+        ((0.9,), (0.9,), "higher", "not all run"),
+        (HIGH, HIGH[:2], "higher", "not all run"),
     ],
 )
 def test_verdicts(private, without, expects, verdict):
@@ -69,7 +71,7 @@ def test_verdicts(private, without, expects, verdict):
 
 
 def test_a_claim_about_no_privacy_alone_holds_or_not():
-    for values, verdict in ((HIGH, "holds"), (SAME, "does not show"), (LOW, "refuted"), ((), "not run")):
+    for values, verdict in ((HIGH, "holds"), (SAME, "does not show"), (LOW, "refuted"), ((), "not all run")):
         made = claim(epsilons=(math.inf,))
         finding = findings.finding(PRESET, made, results(made, {math.inf: values, "none": NONE}))
         assert (finding.verdict, finding.from_epsilon) == (verdict, None)
@@ -84,8 +86,8 @@ def test_a_claim_may_hold_from_some_epsilon():
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
     made = claim(why={"holds": "They do."})
-    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, "none": NONE}))
-    (difference,) = finding.differences
+    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: SAME, "none": NONE}))
+    difference, _ = finding.differences
     assert difference.pairs == 3
     assert difference.mean == pytest.approx(0.4)
     # t(0.975, 2) = 4.3027; the differences are .3, .5 and .4
@@ -93,7 +95,7 @@ def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_stude
     assert finding.why == "They do."
     assert [(figure.row, figure.epsilon, figure.runs, figure.planned) for figure in finding.figures] == [
         ("votes", 4.0, 3, 3),
-        ("votes", math.inf, 0, 3),
+        ("votes", math.inf, 3, 3),
         ("none", 4.0, 3, 3),
         ("none", math.inf, 3, 3),
     ]
@@ -138,7 +140,7 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
 def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     whole = results(claim(), {4.0: HIGH, math.inf: HIGH, "none": NONE})
     old = findings.finding(
-        PRESET, claim(why={"does not show": "Why then."}), results(claim(), {4.0: SAME, "none": NONE})
+        PRESET, claim(why={"does not show": "Why then."}), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE})
     )
     earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
     begun = dict(list(whole.items())[:-1])
@@ -153,6 +155,28 @@ def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     assert "measured by the present version" not in page.render(content(now))
     new = findings.finding(PRESET, claim(name="new"), begun)
     assert findings.with_earlier([new], earlier) == [new.to_dict()]
+
+
+def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
+    made = claim()
+    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
+    failed = next(key for key, one in known.items() if one.figures["utility_encoder.accuracy"] == HIGH[0])
+    known[failed] = runs.Result(key=failed, data="banking10", seed=0, overrides=(), error="broken")
+    finding = findings.finding(PRESET, made, known)
+    assert (finding.verdict, finding.whole, finding.failures) == ("does not show", True, ("broken",))
+    assert finding.differences[0].pairs == 2
+
+
+def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
+    made = claim()
+    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
+    with_it = {
+        key: replace(one, figures=one.figures | {"utility_encoder.worst_label": number / 100})
+        for number, (key, one) in enumerate(known.items())
+    }
+    assert "votes: 85.0 ± 5.0, worst label 1.0, none" in page.render(content(findings.finding(PRESET, made, with_it)))
+    partly = with_it | dict(list(known.items())[:1])
+    assert "votes: 85.0 ± 5.0, none" in page.render(content(findings.finding(PRESET, made, partly)))
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):

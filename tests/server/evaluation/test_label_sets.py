@@ -1,0 +1,47 @@
+"""What classifiers of texts with several labels learn with and without the hospitals, on the same test texts."""
+
+import json
+
+import numpy as np
+
+from common.domain import Record
+from server.documents.codec import strict
+from server.documents.metrics import Metrics
+from server.domain import Candidate
+from server.evaluation.figures import Measured
+from server.evaluation.label_sets import compared
+from tests.support.measured_texts import WORDS, measured_parts
+
+NAMES = ("apple", "berry", "cherry")
+
+
+def texts(count, seed, *, wrong=0.0):
+    """Texts that name their labels among other words; a share of them has others' labels."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        labels = sorted(rng.choice(NAMES, size=2, replace=False).tolist())
+        words = " ".join([*labels, *rng.choice(WORDS, size=4).tolist()])
+        if rng.random() < wrong:
+            labels = sorted(rng.choice(NAMES, size=2, replace=False).tolist())
+        made.append(Candidate(text=words, label=labels[0], more=(labels[1],), model="m", round=0))
+    return made
+
+
+def gain(synthetic, zero_shot):
+    test = [Record(text.text, text.label, more=text.more) for text in texts(60, 99)]
+    groups = compared(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
+    metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
+    assert "choice of the training texts" in groups["label_sets"]["definition"]
+    return metrics.label_sets.gain
+
+
+def test_better_texts_are_a_clear_gain_and_as_good_ones_none():
+    assert gain(texts(24, 0), texts(24, 1, wrong=1.0)).clear
+    alike = gain(texts(24, 0, wrong=0.6), texts(24, 1, wrong=0.6))
+    assert not alike.clear
+    assert not alike.loss
+
+
+def test_few_texts_do_not_tell():
+    assert gain(texts(24, 0), texts(19, 1)) is None
