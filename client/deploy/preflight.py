@@ -18,7 +18,7 @@ from client.deploy.create import MOST_BY_DEFAULT, check_number
 from client.deploy.settings import HospitalSettings
 from client.writers import causal_model
 from common.domain import Record
-from common.errors import CaucusError, ConfigError, DataError
+from common.errors import CaucusError, ConfigError
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON, certificate_of
@@ -169,20 +169,15 @@ class _Preflight:
             return _Outcome(WARNING, detail, fix)
         return _Outcome(PASSED, detail)
 
-    def max_delta(self) -> _Outcome:
-        if self._records is None:
-            return _Outcome(SKIPPED, "no records")
+    def lifetime_delta(self) -> _Outcome:
         limits, declared = self._settings.party.limits, PartyFile.load(self._settings.folder / "party.json").max_records
-        deltas = {"max_delta": limits.max_delta}
-        if limits.lifetime_epsilon is not None:  # at this delta all runs together
-            deltas["lifetime_delta"] = limits.lifetime_delta
-        for name, delta in deltas.items():
-            if delta * declared >= 1:
-                expected = f"below 1/{declared}, one over the number of records that this hospital declares"
-                raise DataError(f"limits.{name}", expected=expected, got=delta)
-        return _Outcome(
-            PASSED, f"{max(deltas.values()):g} is below 1/{declared}, one over the declared number of records"
-        )
+        if limits.lifetime_epsilon is None:
+            return _Outcome(SKIPPED, "no limit on all runs together")
+        bound = f"1/{declared}, one over the number of records that this hospital declares"
+        if limits.lifetime_delta * declared >= 1:
+            fix = f"Lower limits.lifetime_delta in client.yaml below {bound}: all runs together may publish a record"
+            return _Outcome(WARNING, f"{limits.lifetime_delta:g} is not below {bound}", fix)
+        return _Outcome(PASSED, f"{limits.lifetime_delta:g} is below {bound}")
 
     def roster(self) -> _Outcome:
         settings = self._settings
@@ -289,10 +284,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
-    "max_delta": (
-        _Preflight.max_delta,
-        "Lower it in client.yaml, or declare fewer records: caucus-party rotate --max-records",
-    ),
+    "lifetime_delta": (_Preflight.lifetime_delta, ""),
     "roster": (_Preflight.roster, "Ask the coordinator for its present roster.json, then caucus-party roster"),
     "approval": (_Preflight.approval, ""),
     "relay's account": (

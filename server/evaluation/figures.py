@@ -247,9 +247,13 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
         name: figure(
             lambda score=score: float(np.mean([score(sums) for sums in totals])),  # type: ignore[misc]
             rows=len(test),
-            interval=lambda score=score: (
+            interval=lambda name=name, score=score: (
                 intervals.over_seeds([score(sums) for sums in totals])  # type: ignore[misc]
-                or intervals.over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, math.inf))
+                or intervals.over_rows(
+                    lambda at: score(totals[0][:, at]),
+                    len(test),
+                    within=(0.0, math.inf if name == "perplexity" else 1.0),
+                )
             ),
         )
         for name, score in scores.items()

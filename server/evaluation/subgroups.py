@@ -21,6 +21,8 @@ _THIRDS = (1 / 3, 2 / 3)
 
 def lengths(texts: Sequence[str]) -> list[str]:
     """Return each text's third by its number of words, in words such as "10 to 14 words"."""
+    if not texts:
+        return []
     words = np.array([len(text.split()) for text in texts])
     short, long = (int(end) for end in np.quantile(words, _THIRDS))
     names = (f"at most {short} words", f"{short + 1} to {long} words", f"more than {long} words")
@@ -53,7 +55,7 @@ def worst(
             "value": means[name],
             "interval": intervals.of_share(round(means[name] * rows), rows, level=level),
             "rows": rows,
-            "definition": f"{name}: the worst of {len(sizes)} with {FEWEST} texts or more each; the interval holds for "
+            "definition": f"{name}: the worst of {len(sizes)} with {FEWEST} rows or more each; the interval holds for "
             "all of them at once.",
         }
     return figures

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.domain import MOST_RECORDS, NOT_STATED
+from common.errors import ConfigError
 from common.plan.plan import Plan
 from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
@@ -36,6 +37,21 @@ def large_delta(delta: float, number: int | None, of: str) -> list[str]:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
     return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}: {advice}"]
+
+
+def check_delta(delta: float, declared: int) -> None:
+    """Check that δ is below one over the number of records that a hospital declares, as each hospital demands.
+
+    Raises:
+        ConfigError: It is not; each hospital would refuse the plan.
+    """
+    if delta * declared >= 1:
+        raise ConfigError(
+            "privacy.delta",
+            expected=f"below 1/{declared}, one over the number of records that a hospital declares or has",
+            got=delta,
+            do="Choose a smaller: at this one, a mechanism may publish a hospital's record whole",
+        )
 
 
 def make_plan(

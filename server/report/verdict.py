@@ -84,13 +84,15 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
         return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}.", "", real
     if gain is None or measured.zero_shot is None:
         answer, compared = "", f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"
+        if measured.zero_shot is not None:
+            compared += f", and {_percent(measured.zero_shot)} with {WITHOUT}: too few to tell whether this is chance"
     else:
         answer = f"{_compared(gain, measured.zero_shot, measured)}. {_difference(gain)}."
         more = [whole] if gain.texts != measured.trained_on else []
         compared = f"The {measured.measure} is {_listed(measured, *more)}"
     if (remark := _against_real(measured, synthetic)) is not None:
         compared += f": {remark}"
-    references = ((WITHOUT, asked and gain is None), ("real records", not real))
+    references = ((WITHOUT, asked and measured.zero_shot is None), ("real records", not real))
     if unknown := [name for name, missing in references if missing]:
         compared += f". What {' or '.join(unknown)} would teach is not known here"
     return (answer, f"{compared}.", False) if answer else (f"{compared}.", "", real)

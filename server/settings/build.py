@@ -18,7 +18,7 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
-from server.planning.make_plan import colluders, make_plan
+from server.planning.make_plan import check_delta, colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has
@@ -116,6 +116,8 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
     """Return the calibrated plan. Its figures do not depend on the encoder's digest or the roster."""
     privacy, federation, secagg = settings.privacy, settings.federation, settings.secagg
     assumed = colluders(secagg, federation.parties) if federation.colluders is None else federation.colluders
+    if federation.max_records:
+        check_delta(privacy.delta, federation.max_records)
     # Without a roster yet, any digest gives the same figures of the plan.
     digest = roster.digest.hex() if roster else "0" * 64
     try:

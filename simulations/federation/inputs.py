@@ -12,7 +12,7 @@ from itertools import chain
 from common.domain import Record, is_one_population
 from common.errors import ConfigError
 from common.labelled_files import duplicates
-from server.planning.make_plan import large_delta
+from server.planning.make_plan import check_delta, large_delta
 from server.report.utility import ACCURACY, MICRO_F1
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
@@ -33,13 +33,15 @@ def check(settings: SimulationSettings) -> None:
     """Warn about data that make a result worse or misleading; raise an error if public text contains private records.
 
     Raises:
-        ConfigError: More than a tenth of the private texts are in the public text (models learn from public text, and
+        ConfigError: δ is one over a party's number of records, or above, so that the party would refuse each plan; more
+            than a tenth of the private texts are in the public text (models learn from public text, and
             prompts show it word for word), or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
     source: Source = build(settings.task)
     dealt = parties.deal(settings)
     private = list(chain.from_iterable(dealt))
+    check_delta(settings.privacy.delta, settings.federation.max_records or max(map(len, dealt)))
     for line in chain(
         _dealing(settings, source, dealt),
         _labels(source, private),

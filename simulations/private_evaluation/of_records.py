@@ -72,6 +72,12 @@ class MeasuredWithRecords(Measured):
         """Vectors of the private records, (private, dim)."""
         return self.embedded([record.text for record in self.private])
 
+    @cached_property
+    def unplanted(self) -> list[int]:
+        """Indices of the private records that are no canaries, which are like no hospital's records."""
+        planted = {canary.record.text for canary in self.canaries}
+        return [place for place, record in enumerate(self.private) if record.text not in planted]
+
     def groups(self, places: Sequence[int]) -> dict[str, list[str]]:
         """Return the groups of these private records, by length, hospital, and label if each has one."""
         records = [self.private[place] for place in places]
@@ -217,9 +223,7 @@ def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
 
 
 def _disclosures(measured: MeasuredWithRecords) -> Group:
-    planted = {canary.record.text for canary in measured.canaries}
-    places = [place for place, record in enumerate(measured.private) if record.text not in planted]
-    places = measured.drawn(places, "disclosed")
+    places = measured.drawn(measured.unplanted, "disclosed")
     control = measured.drawn([record.text for record in measured.test], "phantoms")
     records = [measured.private[place].text for place in places]
     try:
@@ -232,24 +236,21 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
 def _subgroups(measured: MeasuredWithRecords) -> Group:
     """Return the accuracy on the private records of the small model trained on the synthetic texts, by group."""
     if not measured.labelled or measured.several or measured.evaluation.uses_endpoint:
-        return {"value": None, "reason": "only a classifier of single labels that runs here is tested on records"}
-    labels = [record.label for record in measured.private]
+        return {"value": None, "reason": "the classifier must run here and learn one label a text"}
+    records = [measured.private[place] for place in measured.unplanted]
+    labels = [record.label for record in records]
     try:
-        predicted, _ = predicted_by(
-            replace(measured, test=measured.private), measured.candidates, measured.evaluation, 0
-        )
+        predicted, _ = predicted_by(replace(measured, test=records), measured.candidates, measured.evaluation, 0)
     except (CaucusError, ValueError) as error:
         return {"definition": _SUBGROUPS} | missing(("accuracy",), error, rows=len(labels))
     hits = np.array(predicted) == np.array(labels)
     mean = {"value": float(hits.mean()), "interval": intervals.of_share(int(hits.sum()), len(hits)), "rows": len(hits)}
-    groups = measured.groups(range(len(labels)))
+    groups = measured.groups(measured.unplanted)
     return {"definition": _SUBGROUPS, "accuracy": mean} | subgroups.worst(hits.astype(float), groups)
 
 
 def _sites(measured: MeasuredWithRecords) -> Group:
-    # A canary is like no hospital's records.
-    planted = {canary.record.text for canary in measured.canaries}
-    rows = [at for at, record in enumerate(measured.private) if record.text not in planted]
+    rows = measured.unplanted
     record_sites = np.array(measured.sites, dtype=np.int64)[rows]
     labels = np.array([measured.private[at].label for at in rows])
     private = Labelled(vectors=measured.private_vectors[rows], labels=labels)

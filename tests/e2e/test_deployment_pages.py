@@ -164,7 +164,8 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     assert "Beyond this hospital's limits, so that it is refused even when approved" in third.inner_text(".banner")
     resumed(coordinator, "another")
     advice = (
-        "Beyond a limit of Hospital 2: ask it, or lower privacy.epsilon in a new run; the page there shows what fits"
+        "Beyond a limit of Hospital 2: ask it, or lower privacy.epsilon or privacy.delta in a new run; "
+        "the page there shows what fits"
     )
     said = ended(coordinator)
     assert advice in said

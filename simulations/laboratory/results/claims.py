@@ -23,6 +23,8 @@ RECORDS = ", M = "
 """Separator in the name of a line of the picture, followed by the number of private records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
+NOT_RUN = "not all run"
+"""Verdict on a claim of which not all runs have ended: whoever looks after each seed finds differences by chance."""
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
 
 

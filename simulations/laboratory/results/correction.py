@@ -14,7 +14,7 @@ from typing import Any
 
 from scipy import stats
 
-from simulations.laboratory.results.claims import HOLDS, REFUTED, WITHIN, WITHOUT_PRIVACY
+from simulations.laboratory.results.claims import HOLDS, NOT_RUN, REFUTED, WITHIN, WITHOUT_PRIVACY
 
 LEVEL = 0.05
 
@@ -39,7 +39,14 @@ def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def p_value(finding: Mapping[str, Any]) -> float | None:
-    """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs."""
+    """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs.
+
+    A claim with a failed run counts as one that shows nothing, and a claim of which not all runs have ended not at all.
+    """
+    if finding["verdict"] == NOT_RUN:
+        return None
+    if finding["failures"]:
+        return 1.0
     known = [one for one in finding["differences"] if one["interval"] is not None and one["pairs"] > 1]
     private = [one for one in known if one["epsilon"] is None or math.isfinite(float(one["epsilon"]))]
     if not known:

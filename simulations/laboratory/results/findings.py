@@ -22,6 +22,7 @@ from simulations.laboratory.results.claims import (
     HIGHER,
     HOLDS,
     LOWER,
+    NOT_RUN,
     REFUTED,
     WITHIN,
     WITHOUT_PRIVACY,
@@ -29,9 +30,6 @@ from simulations.laboratory.results.claims import (
 )
 from simulations.laboratory.results.runs import Result
 from simulations.sweeps.table import paired
-
-NOT_RUN = "not all run"
-"""Verdict on a claim of which not all runs have ended: whoever looks after each seed finds differences by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

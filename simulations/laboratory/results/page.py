@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.system.files import write_atomic
-from simulations.laboratory.results.claims import HOLDS, REFUTED, VERDICTS, WITHIN, WITHOUT_PRIVACY
+from simulations.laboratory.results.claims import HOLDS, NOT_RUN, REFUTED, VERDICTS, WITHIN, WITHOUT_PRIVACY
 from simulations.laboratory.results.correction import stand
-from simulations.laboratory.results.findings import NOT_RUN
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
 
@@ -92,11 +91,16 @@ def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]
 def _not_again(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence with the number of findings that are still of an earlier version; empty if there are none."""
     old = dict.fromkeys(one["version"] for one in findings if one["version"] is not None)
-    now = sum(one["version"] is None and one["verdict"] != NOT_RUN for one in findings)
+    now = sum(map(_again, findings))
     if not old:
         return []
-    others = f"those marked {' and '.join(map(_mark, old))} by that one, since not all of their runs were made again"
+    others = f"those marked {' and '.join(map(_mark, old))} are of that one, as not all of their runs were made again"
     return [f"**{now} of {len(findings)} claims were measured by the present version**; {others}.\n"]
+
+
+def _again(finding: Mapping[str, Any]) -> bool:
+    """Return whether the present version has measured this claim by runs, all of which have ended."""
+    return bool(finding["data"]) and finding["version"] is None and finding["verdict"] != NOT_RUN
 
 
 def _changed(
@@ -106,11 +110,7 @@ def _changed(
     if earlier is None:
         return []
     before = earlier["findings"]
-    both = [
-        one
-        for one in findings
-        if one["claim"]["name"] in before and one["version"] is None and one["verdict"] != NOT_RUN
-    ]
+    both = [one for one in findings if one["claim"]["name"] in before and _again(one)]
     changed = [one for one in both if _bare_verdict(one) != _bare_verdict(before[one["claim"]["name"]])]
     lines = [
         f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts that both have are others now"

@@ -11,7 +11,7 @@ def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
     figure = subgroups.worst(hits, {"label": labels})["worst_label"]
     assert (figure["value"], figure["rows"]) == (0.5, 10)
     assert figure["interval"] == of_share(5, 10, level=0.975)
-    assert figure["definition"].startswith("bad: the worst of 2 with 10 texts or more each")
+    assert figure["definition"].startswith("bad: the worst of 2 with 10 rows or more each")
 
 
 def test_the_highest_may_be_the_worst_and_small_groups_have_no_figure():

@@ -73,10 +73,19 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
     (line,) = warned(caplog, task, IID, "privacy.delta=0.026")
     assert line.startswith("privacy.delta=0.026 is above 1 / 40, one over the number of records:")
     (tmp_path / "train.csv").write_text(
-        "text,label,user\n" + "".join(f"zq {i},{'ab'[i % 2]},u{i % 4}\n" for i in range(40))
+        "text,label,user\n" + "".join(f"zq {i},{'ab'[i % 2]},u{i % 20}\n" for i in range(40))
     )
-    *_, line = warned(caplog, task, IID, "privacy.delta=0.26", "privacy.unit=user", "privacy.max_records=10")
-    assert line.startswith("privacy.delta=0.26 is above 1 / 4, one over the number of users:")
+    user = ("federation.parties=20", "privacy.unit=user", "privacy.max_records=10")
+    *_, line = warned(caplog, task, IID, "privacy.delta=0.06", *user)
+    assert line.startswith("privacy.delta=0.06 is above 1 / 20, one over the number of users:")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "bound"), [(["privacy.delta=0.05"], 20), (["federation.max_records=100000"], 100000)]
+)
+def test_a_delta_of_one_over_the_records_of_a_party_is_refused_before_the_parties_are_built(overrides, bound, tmp_path):
+    with pytest.raises(ConfigError, match=f"privacy.delta; expected below 1/{bound}, one over the number of records"):
+        inputs.check(composed([*labelled(tmp_path), IID, "federation.parties=2", *overrides]))
 
 
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):

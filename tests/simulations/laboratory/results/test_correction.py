@@ -9,6 +9,7 @@ from simulations.laboratory.results.claims import (
     HIGHER,
     HOLDS,
     LOWER,
+    NOT_RUN,
     REFUTED,
     WITHIN,
     WITHOUT_PRIVACY,
@@ -25,7 +26,7 @@ def difference(values, epsilon=4.0):
 
 def finding(*differences, name="a", verdict=HOLDS, expects=HIGHER, margin=0.0):
     claim = {"name": name, "expects": expects, "margin": margin}
-    return {"claim": claim, "verdict": verdict, "differences": list(differences)}
+    return {"claim": claim, "verdict": verdict, "differences": list(differences), "failures": []}
 
 
 @pytest.mark.parametrize("expects", [HIGHER, LOWER])
@@ -73,6 +74,12 @@ def test_a_claim_that_holds_is_decided_at_the_largest_private_epsilon_and_others
 )
 def test_pairs_that_are_all_alike_decide_by_their_difference(value, expects, margin, p):
     assert p_value(finding(difference([value, value]), expects=expects, margin=margin)) == p
+
+
+def test_a_claim_with_a_failed_run_shows_nothing_and_one_without_all_its_runs_does_not_count():
+    sure = finding(difference([0.1, 0.1001]))
+    assert p_value(sure | {"failures": ["broken"]}) == 1.0
+    assert p_value(sure | {"verdict": NOT_RUN}) is None
 
 
 def test_a_verdict_stands_by_holms_procedure_among_all_claims_of_the_paper():

@@ -147,7 +147,7 @@ def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     (then,) = findings.with_earlier([findings.finding(PRESET, claim(), begun)], earlier)
     assert then == old.to_dict() | {"version": "0.1.0"}
     text = page.render(content(old, findings=[then], earlier=findings.verdicts(earlier)))
-    assert "**0 of 1 claims were measured by the present version**; those marked *v0.1.0* by that one" in text
+    assert "**0 of 1 claims were measured by the present version**; those marked *v0.1.0* are of that one" in text
     assert "| banking10, *v0.1.0*<br>ε = 4: votes: 45.7" in text
     assert "**Since version 0.1.0** 0 of 0 verdicts" in text
     now = findings.finding(PRESET, claim(), whole)
