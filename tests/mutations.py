@@ -260,15 +260,15 @@ MUTATIONS = (
     mutation(
         "one answer forgotten in the composition",
         "common/plan/plan.py",
-        "times=times * self.max_attempts)",
-        "times=max(1, times - 1) * self.max_attempts)",
+        "self._release(query, shares, draw=draw, times=times)",
+        "self._release(query, shares, draw=draw, times=max(1, times - 1))",
         PEERS + "test_all_answers_and_attempts_are_paid_for",
     ),
     mutation(
         "attempts forgotten in the composition",
         "common/plan/plan.py",
-        "times=times * self.max_attempts)",
-        "times=times)",
+        "draws(query, self.max_attempts).items()",
+        "draws(query, 1).items()",
         PEERS + "test_all_answers_and_attempts_are_paid_for",
     ),
     mutation(

@@ -56,7 +56,9 @@ def test_a_commit_is_checked_as_by_make():
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     (recipe,) = re.findall(r"^check: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     entries = [hook["entry"] for hook in local["hooks"]]
-    assert entries == [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+    commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+    # What follows `||` is a second attempt.
+    assert entries == [command.partition(" || ")[0] for command in commands if not command.startswith("#")]
 
 
 def test_updates_are_looked_for_where_versions_stand():

@@ -50,7 +50,8 @@ def check_delta(delta: float, declared: int) -> None:
             "privacy.delta",
             expected=f"below 1/{declared}, one over the number of records that a hospital declares or has",
             got=delta,
-            do="Choose a smaller: at this one, a mechanism may publish a hospital's record whole",
+            do="Choose a smaller, as at this one a mechanism may publish a hospital's record whole; a hospital that "
+            "declares more records than it has may declare fewer (caucus-party rotate --max-records)",
         )
 
 

@@ -127,7 +127,8 @@ def test_what_the_models_wrote_before_any_answer_is_kept_and_compared(setup):
     assert kept == [text for text in state.candidates if text.round == 0]
     assert len(kept) == 8
     metrics = Metrics.load(setup.folder)
-    assert metrics.gain.texts == metrics.zero_shot.trained_on == 8
+    assert metrics.zero_shot.trained_on == 8
+    assert metrics.gain is None  # so few texts do not show how much their choice matters
 
 
 def test_a_run_that_asks_nobody_is_not_compared_with_itself(setup):
@@ -138,11 +139,10 @@ def test_a_run_that_asks_nobody_is_not_compared_with_itself(setup):
 
 def test_a_run_that_ended_poorly_says_so_once_and_its_report_too(setup, caplog):
     run(setup)
-    weakness, no_gain = map(str, read_weaknesses(setup.folder))
+    (weakness,) = map(str, read_weaknesses(setup.folder))
     assert weakness.startswith(
         "accuracy 0.50 on 6 test texts is not clearly above the share of the most frequent label"
     )
-    assert "no clear gain over the same models without the hospitals" in no_gain
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(weakness) == 1
     assert f"{weakness}." in (setup.folder / "report.html").read_text()
 

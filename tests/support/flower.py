@@ -68,7 +68,7 @@ def coordinated(folder, monkeypatch):
     monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
     assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
     for name, party in (("a", PARTY), ("b", OTHER)):
-        (folder / f"{name}.json").write_text(json.dumps(party))
+        (folder / f"{name}.json").write_text(json.dumps(party | {"max_records": 1000}))
         assert main(["enrol", str(folder), str(folder / f"{name}.json")]) == 0
     flower.asked.clear()
     return flower
