@@ -45,7 +45,9 @@ def task(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(task, tmp_path_factory):
-    return tiny(tmp_path_factory.mktemp("census") / "run", *task, "evaluation.metrics=[utility]")
+    # At an epsilon of 4 the noise of sixty records may move a run's order further than chance alone would.
+    settings = (*task, "evaluation.metrics=[utility]", "privacy.epsilon=50")
+    return tiny(tmp_path_factory.mktemp("census") / "run", *settings)
 
 
 def test_texts_figures_and_report(run):
