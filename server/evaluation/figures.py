@@ -137,6 +137,11 @@ def over_texts(
     )
 
 
+def share(hits: int, rows: int) -> Figure:
+    """Return the fraction of hits among the rows, with its exact interval."""
+    return {"value": hits / rows, "interval": intervals.of_share(hits, rows), "rows": rows}
+
+
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
     """Return figures that one function computes together; if it fails, return the reason in place of each figure."""
     try:

@@ -84,7 +84,8 @@ def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, righ
         return multilabel.micro_f1(after[at], right[at]) - multilabel.micro_f1(before[at], right[at])
 
     try:
-        others = [_variance(measured, part, right) for part in parts.values()]
+        given = zip(parts.values(), (before, after), strict=True)
+        others = [_variance(measured, part, answers, right) for part, answers in given]
         gain = over_texts(difference, len(right), within=(-1.0, 1.0), others=others)
     except CaucusError as error:
         gain = missing(("difference",), error, rows=len(right))["difference"]
@@ -95,13 +96,12 @@ def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, righ
     }
 
 
-def _variance(measured: Measured, part: Sequence[Candidate], right: Marks) -> Variance:
-    """Return the variance of micro F1 that is due to the choice of the training texts.
+def _variance(measured: Measured, part: Sequence[Candidate], whole: Marks, right: Marks) -> Variance:
+    """Return the variance of micro F1 that is due to the choice of the training texts `part`, which give `whole`.
 
     Micro F1 is 2 b / e: b marks are both given and right, and e are given or right, those that are both twice. Its
     change by a test text is (2 b - F1 e) / mean e, to first order.
     """
-    whole = _answers(measured, part)
     f1, mean = multilabel.micro_f1(whole, right), (whole.sum() + right.sum()) / len(right)
 
     def changes(chosen: list[int]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ def worst(
         of_row = np.array(names)
         means = {name: float(shares[of_row == name].mean()) for name in sorted(sizes)}
         name = (max if highest else min)(means, key=means.__getitem__)
-        rows, level = sizes[name], 1 - (1 - intervals.LEVEL) / len(sizes)
+        rows, level = sizes[name], intervals.level_of_each(len(sizes))
         figures[f"worst_{kind}"] = {
             "value": means[name],
             "interval": intervals.of_share(round(means[name] * rows), rows, level=level),

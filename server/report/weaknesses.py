@@ -38,7 +38,7 @@ from server.domain import Candidate
 from server.evaluation.subgroups import FEWEST
 from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.rounding import show_epsilon
-from server.metrics.intervals import LEVEL, of_share
+from server.metrics.intervals import level_of_each, of_share
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import ACCURACY, WITHOUT, accuracies
@@ -161,7 +161,7 @@ def _poor_labels(metrics: Metrics) -> Iterator[Weakness]:
     if not tested:
         return
     recalls = {label: hits / rows for label, (hits, rows) in tested.items()}
-    mean, level = sum(recalls.values()) / len(recalls), 1 - (1 - LEVEL) / len(tested)
+    mean, level = sum(recalls.values()) / len(recalls), level_of_each(len(tested))
     poor = [label for label, of in tested.items() if of_share(*of, level=level)[1] < POOR * mean]
     if poor:
         named = [f"{label} {recalls[label]:.0%}" for label in sorted(poor, key=recalls.__getitem__)]

@@ -22,6 +22,7 @@ from server.evaluation.figures import (
     missing,
     predicted_by,
     real_against_real,
+    share,
     together,
 )
 from server.metrics import intervals
@@ -205,7 +206,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     extracted = sum(any(canary.code in text for text in measured.whole_texts) for canary in inserted)
     return {
         "definition": about,
-        "extracted": {"value": extracted / rows, "interval": intervals.of_share(extracted, rows), "rows": rows},
+        "extracted": share(extracted, rows),
         "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": len(bits)},
     } | _canary_membership(measured)
 
@@ -244,9 +245,8 @@ def _subgroups(measured: MeasuredWithRecords) -> Group:
     except (CaucusError, ValueError) as error:
         return {"definition": _SUBGROUPS} | missing(("accuracy",), error, rows=len(labels))
     hits = np.array(predicted) == np.array(labels)
-    mean = {"value": float(hits.mean()), "interval": intervals.of_share(int(hits.sum()), len(hits)), "rows": len(hits)}
-    groups = measured.groups(measured.unplanted)
-    return {"definition": _SUBGROUPS, "accuracy": mean} | subgroups.worst(hits.astype(float), groups)
+    worst = subgroups.worst(hits.astype(float), measured.groups(measured.unplanted))
+    return {"definition": _SUBGROUPS, "accuracy": share(int(hits.sum()), len(hits))} | worst
 
 
 def _sites(measured: MeasuredWithRecords) -> Group:

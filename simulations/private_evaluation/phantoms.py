@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from client.disclosures import features, learning
 from server.evaluation import subgroups
-from server.metrics import intervals
+from server.evaluation.figures import share
 
 NAMES = tuple(feature.replace(" ", "_") for feature in features.FEATURES)
 """Names of the figures, one for each feature, in the same order as the features."""
@@ -64,19 +64,14 @@ def figures(
     made: dict[str, Any] = {}
     for name, test in zip(NAMES, tests, strict=True):
         for figure, count, rows in ((name, test.training, n), (f"{name}_control", test.control, m)):
-            made[figure] = {"value": count / rows, "interval": intervals.of_share(count, rows), "rows": rows}
+            made[figure] = share(count, rows)
         made[f"{name}_p"] = {"value": test.p, "rows": n + m}
         if test.rejected:
             found.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
     fewest = learning.fewest(n, m, features=len(tests))
     note = f'Fewer than {fewest} disclosed records cannot be found among these; "nothing found" proves no privacy.'
     by_any = np.any([*flags.values()], axis=0)
-    for figure, of in (("any", by_any[:n]), ("any_control", by_any[n:])):
-        made[figure] = {
-            "value": float(of.mean()),
-            "interval": intervals.of_share(int(of.sum()), len(of)),
-            "rows": len(of),
-        }
+    made |= {"any": share(int(by_any[:n].sum()), n), "any_control": share(int(by_any[n:].sum()), m)}
     of_kept = {kind: [names[place] for place in kept] for kind, names in (groups or {}).items()}
     made |= subgroups.worst(by_any[:n].astype(float), of_kept, highest=True)
     made |= {"found": {"value": len(found), "rows": n + m}, "note": note}

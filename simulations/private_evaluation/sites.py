@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.errors import DataError
-from server.evaluation.figures import Figure
+from server.evaluation.figures import Figure, share
 from server.metrics import intervals
 from simulations.private_evaluation.change import Labelled
 
@@ -162,10 +162,7 @@ def figures(
         "interval": intervals.of_paired_shares(alone, together),
         "rows": rows,
     }
-    return {"gain": gain} | {
-        name: {"value": right / of, "interval": intervals.of_share(right, of), "rows": of}
-        for name, (right, of) in counts.items()
-    }
+    return {"gain": gain} | {name: share(right, of) for name, (right, of) in counts.items()}
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
