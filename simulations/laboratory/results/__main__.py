@@ -95,7 +95,7 @@ def results(options: argparse.Namespace) -> int:
         "preset": chosen.name,
         "about": "\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
         # Two seeds of the small preset against five would show changes that are none.
-        "earlier": findings.verdicts(earlier) if chosen.name == "full" else None,
+        "earlier": findings.verdicts(all_claims, earlier) if chosen.name == "full" else None,
         "findings": findings.with_earlier(of_claims, earlier) if published else [one.to_dict() for one in of_claims],
         "picture": [one.to_dict() for one in of_lines]
         if not published or all(one.whole for one in of_lines)

@@ -49,6 +49,7 @@ class Claim:
         data: Names of the data sets.
         seeds: Number of experiment seeds.
         small: Whether the small preset includes the claim.
+        ours: Whether it is this project's own: no paper claims it, or none of such data.
         why: Explanations, keyed by the verdict that they explain.
     """
 
@@ -67,6 +68,7 @@ class Claim:
     data: tuple[str, ...] = ("banking10",)
     seeds: int = 5
     small: bool = False
+    ours: bool = False
     why: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -208,6 +210,7 @@ _KINDS: Mapping[str, Any] = {
     "data": tuple[str, ...],
     "seeds": int,
     "small": bool,
+    "ours": bool,
     "why": Mapping,
 }
 """Types of a claim's fields in its file. For a mapping, `of_type` accepts all values; they are checked elsewhere."""

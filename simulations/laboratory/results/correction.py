@@ -4,7 +4,8 @@ A claim's p-value is two-sided and, like its interval, computed with Student's t
 claim that holds at the largest finite epsilon, the p-value of the difference at that epsilon counts; for a claim that
 holds without privacy only, that of the difference without noise, doubled because it is the second one looked at; for
 any other claim, the smallest p-value of all private differences, multiplied by their number. For a claim "within a
-margin", both sides must be rejected (two one-sided tests). A verdict stands after the correction if Holm's procedure
+margin", both sides must be rejected (two one-sided tests). Pairs that all differ by the same are no sample: two rows
+are one and the same without noise, for instance, which is an identity and has no p-value. A verdict stands after the correction if Holm's procedure
 rejects its claim's null hypothesis at 5 % among all claims of the paper, or of the page, that have an interval.
 """
 
@@ -17,6 +18,8 @@ from scipy import stats
 from simulations.laboratory.results.claims import HOLDS, NOT_RUN, REFUTED, WITHIN, WITHOUT_PRIVACY
 
 LEVEL = 0.05
+_IDENTICAL = 1e-12
+"""Largest width of an interval over pairs that all differ by the same."""
 
 
 def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
@@ -39,7 +42,7 @@ def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def p_value(finding: Mapping[str, Any]) -> float | None:
-    """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs.
+    """Return the two-sided p-value that decides on a claim; None if there is no interval over pairs, or one of width 0.
 
     A claim with a failed run counts as one that shows nothing, and a claim of which not all runs have ended not at all.
     """
@@ -53,19 +56,19 @@ def p_value(finding: Mapping[str, Any]) -> float | None:
         return None
     claim = finding["claim"]
     if finding["verdict"] == WITHOUT_PRIVACY:
-        return min(1.0, 2 * max(_two_sided(one, claim) for one in known if one not in private))
-    private = private or known
-    if finding["verdict"] == HOLDS:
-        return _two_sided(max(private, key=lambda one: float(one["epsilon"] or 0)), claim)
-    return min(1.0, len(private) * min(_two_sided(one, claim) for one in private))
+        decisive, looks = [one for one in known if one not in private], 2
+    elif finding["verdict"] == HOLDS:
+        decisive, looks = [max(private or known, key=lambda one: float(one["epsilon"] or 0))], 1
+    else:
+        decisive, looks = private or known, len(private or known)
+    values = [_two_sided(one, claim) for one in decisive if one["interval"][1] - one["interval"][0] > _IDENTICAL]
+    return min(1.0, looks * min(values)) if values else None
 
 
 def _two_sided(difference: Mapping[str, Any], claim: Mapping[str, Any]) -> float:
     low, high = difference["interval"]
     freedom = difference["pairs"] - 1
     error = (high - low) / 2 / stats.t.ppf(1 - LEVEL / 2, freedom)
-    if error == 0:  # all pairs are alike: their difference decides, unless it is just at the limit
-        return float(abs(difference["mean"]) == claim["margin"])
 
     def above(bound: float) -> float:
         return float(stats.t.sf((difference["mean"] - bound) / error, freedom))

@@ -157,25 +157,39 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 def with_earlier(findings: Sequence[Finding], earlier: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the findings in JSON-serialisable form, those of an earlier version in place of those that lack runs.
 
-    Runs of two versions are never compared: a finding is of one version, and says of which.
+    Runs of two versions are never compared: a finding is of one version, and says of which. One of a claim that is
+    tested in another way now is left out.
 
     Args:
         findings: Findings of the present version.
         earlier: Content of `earlier.json`: the last version whose runs were all made, and its findings by claim name.
     """
-    before = earlier["findings"]
     return [
-        one.to_dict()
-        if one.whole or one.claim.name not in before
-        else before[one.claim.name] | {"version": earlier["version"]}
+        _earlier(one, old) | {"version": earlier["version"]}
+        if not one.whole and (old := earlier["findings"].get(one.claim.name)) and _same_test(one.claim, old["claim"])
+        else one.to_dict()
         for one in findings
     ]
 
 
-def verdicts(earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an earlier version and its verdicts and differences by claim name, without the figures behind them."""
+def _earlier(now: Finding, old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an earlier finding, with the claim's present texts."""
+    return {**old, "claim": now.to_dict()["claim"], "why": now.claim.why.get(old["verdict"])}
+
+
+def _same_test(claim: Claim, old: Mapping[str, Any]) -> bool:
+    new = to_json(claim)
+    return all(new[key] == old[key] for key in ("rows", "compare", "expects", "margin", "figure", "epsilons", "data"))
+
+
+def verdicts(claims: Sequence[Claim], earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an earlier version and its verdicts and differences, by claim name, on claims that are tested alike now."""
     kept = ("verdict", "from_epsilon", "differences")
-    short = {name: {key: one[key] for key in kept} for name, one in earlier["findings"].items()}
+    short = {
+        claim.name: {key: old[key] for key in kept}
+        for claim in claims
+        if (old := earlier["findings"].get(claim.name)) and _same_test(claim, old["claim"])
+    }
     return {"version": earlier["version"], "findings": short}
 
 

@@ -1,13 +1,12 @@
 """The page of findings: one row for each claim, from `findings.json` alone, which contains every number on the page."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.system.files import write_atomic
-from simulations.laboratory.results.claims import HOLDS, NOT_RUN, REFUTED, VERDICTS, WITHIN, WITHOUT_PRIVACY
+from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import stand
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
@@ -26,15 +25,13 @@ def render(content: Mapping[str, Any]) -> str:
         content: Content of `findings.json`.
     """
     findings: Sequence[Mapping[str, Any]] = content["findings"]
-    counts = Counter(finding["verdict"] for finding in findings)
-    tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
     papers = dict.fromkeys(finding["claim"]["paper"] for finding in findings)
     of_papers = {paper: [one for one in findings if one["claim"]["paper"] == paper] for paper in papers}
     stands = {name: stays for of_paper in of_papers.values() for name, stays in stand(of_paper).items()}
     parts = [
-        "# What holds of the papers' claims, by real models\n",
-        f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
-        f"{_corrected(findings, stands)}\n",
+        "# What holds of the papers' claims, and of ours, by real models\n",
+        f"Written by `make results PRESET={content['preset']}`; do not edit. {_runs(content)}.\n",
+        f"{_counted(findings, stands)}\n",
         *_not_again(findings),
         *_changed(findings, stands, content["earlier"]),
         content["about"] + "\n",
@@ -69,23 +66,31 @@ def _runs(content: Mapping[str, Any]) -> str:
     return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of runs, two at a time"
 
 
-def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) -> str:
-    """Return sentences with the numbers of verdicts that stand after the correction for the number of claims."""
+def _counted(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) -> str:
+    """Return a table with the number of claims for each verdict, and how many of these stand after the correction."""
     together = stand(findings)
-    of_verdict = {
-        verdict: [name for one in findings if one["verdict"] == verdict and (name := one["claim"]["name"]) in stands]
-        for verdict in (HOLDS, WITHOUT_PRIVACY, REFUTED)
+    of = {
+        "of papers": [one for one in findings if not one["claim"]["ours"]],
+        "of this project": [one for one in findings if one["claim"]["ours"]],
     }
-
-    def counted(kept: Mapping[str, bool]) -> str:
-        return ", ".join(f"{sum(kept[name] for name in names)} × {verdict}" for verdict, names in of_verdict.items())
-
-    of = ", ".join(f"{len(names)} × {verdict}" for verdict, names in of_verdict.items())
-    return (
-        f"**After Holm's correction** (`simulations/laboratory/results/correction.py`) of {of} by runs there stand, "
-        f"among the claims of each paper: {counted(stands)}; among all claims of this page: {counted(together)}. What "
-        "does not stand in its paper is marked: alone it would count, among so many it may be chance."
+    lines = [_line(("claims", *(f"{whose} ({len(group)})" for whose, group in of.items()))), "|---" * 3 + "|"]
+    for verdict in (*VERDICTS, NOT_RUN):
+        reached = [[one["claim"]["name"] for one in group if one["verdict"] == verdict] for group in of.values()]
+        if any(reached):
+            lines.append(_line((verdict, *(_standing(names, stands, together) for names in reached))))
+    return "\n".join(lines) + (
+        "\n\nIn brackets: verdicts by runs that stand after Holm's correction "
+        "(`simulations/laboratory/results/correction.py`) among the claims of each section, and among all of this page. "
+        "What does not stand in its section is marked: alone it would count, among so many it may be chance. A "
+        "computed figure, and a difference that is the same in all pairs, need no test."
     )
+
+
+def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
+    """Return the number of claims, and of those that stand after each correction if any of them is tested by runs."""
+    if not any(name in corrections[0] for name in names):
+        return str(len(names))
+    return f"{len(names)} ({', '.join(str(sum(kept.get(name, False) for name in names)) for kept in corrections)})"
 
 
 def _not_again(findings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -62,18 +62,16 @@ def test_a_claim_that_holds_is_decided_at_the_largest_private_epsilon_and_others
     assert stand([without]) == {"a": True}
 
 
-@pytest.mark.parametrize(
-    ("value", "expects", "margin", "p"),
-    [
-        (0.1, HIGHER, 0.0, 0),
-        (0.0, HIGHER, 0.0, 1),
-        (-0.1, HIGHER, 0.0, 0),
-        (0.0, WITHIN, 0.01, 0),
-        (0.02, WITHIN, 0.02, 1),
-    ],
-)
-def test_pairs_that_are_all_alike_decide_by_their_difference(value, expects, margin, p):
-    assert p_value(finding(difference([value, value]), expects=expects, margin=margin)) == p
+@pytest.mark.parametrize("value", [0.1, 0.0])
+@pytest.mark.parametrize("verdict", [HOLDS, WITHOUT_PRIVACY, REFUTED, DOES_NOT_SHOW])
+def test_pairs_that_all_differ_by_the_same_are_no_test(value, verdict):
+    identity = difference([value, value, value], "inf")
+    assert p_value(finding(identity, verdict=verdict, expects=WITHIN, margin=0.2)) is None
+    assert stand([finding(identity, verdict=verdict)]) == {}
+    surer = difference([0.05, 0.06, 0.05, 0.06])
+    assert p_value(finding(surer, difference([value] * 3, 8.0), verdict=DOES_NOT_SHOW)) == pytest.approx(
+        2 * stats.ttest_1samp([0.05, 0.06, 0.05, 0.06], 0).pvalue
+    )
 
 
 def test_a_claim_with_a_failed_run_shows_nothing_and_one_without_all_its_runs_does_not_count():

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -113,7 +114,7 @@ def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
     page.write(tmp_path, content(finding, failures=["broken"]))
     text = (tmp_path / page.PAGE).read_text("utf-8")
     assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
-    assert "1 × holds" in text
+    assert "| holds | 1 (1, 1) | 0 |" in text
     assert "+1 \\| point" in text
     assert "| banking10<br>ε = 4: votes: 85.0 ± 5.0, none: 45.0 ± 5.0<br>ε = ∞: votes: 15.7" in text
     assert "*votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
@@ -144,9 +145,13 @@ def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     )
     earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
     begun = dict(list(whole.items())[:-1])
-    (then,) = findings.with_earlier([findings.finding(PRESET, claim(), begun)], earlier)
-    assert then == old.to_dict() | {"version": "0.1.0"}
-    text = page.render(content(old, findings=[then], earlier=findings.verdicts(earlier)))
+    reasons = {"does not show": "What it is now."}
+    (then,) = findings.with_earlier([findings.finding(PRESET, claim(why=reasons), begun)], earlier)
+    assert (then["claim"]["why"], then["why"], then["version"]) == (reasons, "What it is now.", "0.1.0")
+    assert {key: then[key] for key in ("figures", "differences", "verdict")} == {
+        key: old.to_dict()[key] for key in ("figures", "differences", "verdict")
+    }
+    text = page.render(content(old, findings=[then], earlier=findings.verdicts([claim()], earlier)))
     assert "**0 of 1 claims were measured by the present version**; those marked *v0.1.0* are of that one" in text
     assert "| banking10, *v0.1.0*<br>ε = 4: votes: 45.7" in text
     assert "**Since version 0.1.0** 0 of 0 verdicts" in text
@@ -155,6 +160,36 @@ def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     assert "measured by the present version" not in page.render(content(now))
     new = findings.finding(PRESET, claim(name="new"), begun)
     assert findings.with_earlier([new], earlier) == [new.to_dict()]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rows": {"votes": ("method=dpga",), "none": ("method=fusegen",)}},
+        {"compare": ("none", "votes")},
+        {"expects": "lower"},
+        {"margin": 0.1},
+        {"figure": "accuracy"},
+        {"epsilons": (4.0,)},
+        {"data": ("medquad10",)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_an_earlier_finding_of_another_test_is_not_shown(changes):
+    old = findings.finding(PRESET, claim(), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE}))
+    earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
+    preset = replace(PRESET, of_data={"banking10": (), "medquad10": ()})
+    now = findings.finding(preset, claim(**changes), {})
+    assert findings.with_earlier([now], earlier) == [now.to_dict()]
+    assert not findings.verdicts([now.claim], earlier)["findings"]
+
+
+def test_claims_of_papers_and_of_this_project_are_counted_apart():
+    made = claim(), claim(name="ours", ours=True)
+    both = [findings.finding(PRESET, one, results(one, {4.0: HIGH, math.inf: HIGH, "none": NONE})) for one in made]
+    text = page.render(content(both[0], findings=[one.to_dict() for one in both]))
+    assert "| claims | of papers (1) | of this project (1) |" in text
+    assert "| holds | 1 (1, 1) | 1 (1, 1) |" in text
 
 
 def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
@@ -289,3 +324,24 @@ def test_the_projects_own_page_is_what_its_numbers_say():
     again = [findings.finding(chosen, one, known) for one in chosen.claims(claims.read_claims())]
     earlier = json.loads(command.EARLIER.read_text("utf-8"))
     assert rounded(findings.with_earlier(again, earlier)) == rounded(published["findings"])
+
+
+def test_the_readme_counts_claims_of_papers_as_the_page_does():
+    text = (cells.HERE / page.PAGE).read_text("utf-8")
+    (total,) = re.findall(r"of papers \((\d+)\)", text)
+    counts = {
+        row[0]: row[1:] for row in re.findall(r"^\| ([a-z ]+) \| (\d+)(?: \((\d+), \d+\))? \|", text, re.MULTILINE)
+    }
+    said = [f"Of {total} claims of papers"]
+    for verdict, words in (
+        ("holds", "hold"),
+        ("holds without privacy only", "hold without privacy only"),
+        ("does not show", "do not show"),
+        ("refuted", "are refuted"),
+        ("not all run", "are not measured yet"),
+    ):
+        if verdict in counts:
+            count, standing = counts[verdict]
+            said.append(f"{count} ({standing}) {words}" if standing else f"{count} {words}")
+    readme = (cells.HERE.parents[2] / "README.md").read_text("utf-8")
+    assert not [part for part in said if part not in readme]
