@@ -4,9 +4,9 @@ A claim's p-value is two-sided and, like its interval, computed with Student's t
 claim that holds at the largest finite epsilon, the p-value of the difference at that epsilon counts; for a claim that
 holds without privacy only, that of the difference without noise, doubled because it is the second one looked at; for
 any other claim, the smallest p-value of all private differences, multiplied by their number. For a claim "within a
-margin", both sides must be rejected (two one-sided tests). Pairs that all differ by the same are no sample: two rows
-are one and the same without noise, for instance, which is an identity and has no p-value. A verdict stands after the correction if Holm's procedure
-rejects its claim's null hypothesis at 5 % among all claims of the paper, or of the page, that have an interval.
+margin", both sides must be rejected (two one-sided tests). Pairs that all differ by the same are no sample, such as two
+rows that are one run without noise: there is no p-value. A verdict stands after the correction if Holm's procedure
+rejects its claim's null hypothesis at 5 % among all claims of the paper, or of the page, that have a p-value.
 """
 
 import math

@@ -183,7 +183,7 @@ def _same_test(claim: Claim, old: Mapping[str, Any]) -> bool:
 
 
 def verdicts(claims: Sequence[Claim], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an earlier version and its verdicts and differences, by claim name, on claims that are tested alike now."""
+    """Return an earlier version, and its verdicts and differences on the claims that are tested alike now, by name."""
     kept = ("verdict", "from_epsilon", "differences")
     short = {
         claim.name: {key: old[key] for key in kept}

@@ -80,8 +80,8 @@ def _counted(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) 
             lines.append(_line((verdict, *(_standing(names, stands, together) for names in reached))))
     return "\n".join(lines) + (
         "\n\nIn brackets: verdicts by runs that stand after Holm's correction "
-        "(`simulations/laboratory/results/correction.py`) among the claims of each section, and among all of this page. "
-        "What does not stand in its section is marked: alone it would count, among so many it may be chance. A "
+        "(`simulations/laboratory/results/correction.py`) among the claims of each section, and among all of this "
+        "page. What does not stand in its section is marked: alone it would count, among so many it may be chance. A "
         "computed figure, and a difference that is the same in all pairs, need no test."
     )
 
