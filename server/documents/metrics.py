@@ -61,6 +61,11 @@ class Classifier(Document):
     reason: str | None = None
     simulation_only: bool = False
 
+    @property
+    def recalled(self) -> dict[str, tuple[int, int]]:
+        """For each label of the test texts, the number that were predicted with that label, and the number of all."""
+        return {label: (row.get(label, 0), sum(row.values())) for label, row in self.confusion.items()}
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

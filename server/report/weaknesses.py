@@ -155,9 +155,8 @@ def _accuracy(
 
 def _poor_labels(metrics: Metrics) -> Iterator[Weakness]:
     """Yield a weakness for labels whose recall is below `POOR` times the mean, by intervals for all labels at once."""
-    confusion = metrics.synthetic.confusion if metrics.synthetic else {}
-    tested = {label: (row.get(label, 0), sum(row.values())) for label, row in confusion.items()}
-    tested = {label: (hits, rows) for label, (hits, rows) in tested.items() if rows >= FEWEST}
+    recalled = metrics.synthetic.recalled if metrics.synthetic else {}
+    tested = {label: (hits, rows) for label, (hits, rows) in recalled.items() if rows >= FEWEST}
     if not tested:
         return
     recalls = {label: hits / rows for label, (hits, rows) in tested.items()}
