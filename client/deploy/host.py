@@ -104,7 +104,7 @@ def service(settings: HospitalSettings) -> PartyService:
     # What a plan costs is computed with this, which takes longer to load than the first opening may take.
     import_module("common.privacy.losses")
     noted_head = settings.noted_head
-    ledger = noted_head.opened(settings.private / "ledger.db")  # an older one is refused before anything is embedded
+    ledger = noted_head.opened(settings.ledger)  # an older one is refused before anything is embedded
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.

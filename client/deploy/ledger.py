@@ -123,7 +123,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     if not chosen.lost >= 0:
         raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
     settings = HospitalSettings.load(chosen.folder)
-    path, noted_head = settings.private / "ledger.db", settings.noted_head
+    path, noted_head = settings.ledger, settings.noted_head
     with contextlib.suppress(LedgerError):
         noted_head.opened(path, read_only=True)
         raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")

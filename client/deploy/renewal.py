@@ -53,12 +53,11 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
         if (process := locks.holder(settings.folder, half)) is not None:
             do = f"caucus-party stop {chosen.folder}"
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
-    before = settings.folder / "party.json"
-    most = PartyFile.load(before).max_records if chosen.max_records is None else chosen.max_records
+    most = settings.party_file().max_records if chosen.max_records is None else chosen.max_records
     public, keys = new_keys(settings.name, most)
     for path, key in keys.items():
         write_atomic(settings.folder / path, key, mode=SECRET)
-    write_atomic(before, public.to_json().encode())
+    write_atomic(settings.folder / PartyFile.FILE, public.to_json().encode())
     yield f"new keys are in {chosen.folder}; send {chosen.folder / 'party.json'} to the coordinator, who removes this"
     yield "hospital and enrols it again; runs that were under way end without it"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"

@@ -39,7 +39,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     roster = RosterFile.load(chosen.file)
     number = settings.number(Roster.of_hospitals(roster))
-    party_file = PartyFile.load(settings.folder / "party.json")
+    party_file = settings.party_file()
     if roster.parties[number].fingerprint != party_file.fingerprint:
         raise ConfigError(
             "roster",
