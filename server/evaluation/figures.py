@@ -29,8 +29,6 @@ Group = dict[str, Any]
 SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
 """Reason given in place of accuracies."""
-DETERMINISTIC = ("tfidf", "encoder")
-"""Small models that learn the same from the same texts each time."""
 _OVER_TEXTS = "over the test texts alone: of accuracy exact (Clopper and Pearson), of macro_f1 by a jackknife"
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
@@ -162,7 +160,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
     if not measured.labelled or measured.several:
         return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
-    seeds = 1 if evaluation.model in DETERMINISTIC else evaluation.seeds
+    seeds = 1 if evaluation.deterministic else evaluation.seeds
     right = [record.label for record in measured.test]
     note = None
     answers: list[list[str]] = []
