@@ -128,7 +128,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
         "federation.max_records": max(entry.party.max_records for entry in parties),
         "federation.hospitals": tuple(Hospital(name=entry.party.name, node=int(entry.node)) for entry in parties),
     }
-    if typed.secagg.mode == "malicious" and not typed.secagg.roster:
+    if typed.secagg.malicious and not typed.secagg.roster:
         known["secagg.roster"] = str(settings.folder / "identities.json")
     return changed(typed, known)
 
