@@ -17,12 +17,12 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from common.errors import ConfigError
 from common.system import locks
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `rotate` and `invitation` commands."""
     rotate = add_command(
         commands,
@@ -42,7 +42,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party invitation hospital invitation.json",
     )
     for parser in (rotate, invitation):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+        add_folder(parser, "caucus-party")
     rotate.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: as before")
     invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
 

@@ -6,7 +6,6 @@ The limits are those of `client.yaml`. The remaining epsilon is that of a record
 """
 
 import argparse
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.files import content_of
 from common.system.log_lines import COLOUR, printable_line
 
@@ -81,7 +80,7 @@ class Status:
     certificate_days: int | None
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `status` command."""
     status = add_command(
         commands,
@@ -93,7 +92,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party status hospital --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
-    status.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(status, "caucus-party")
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
@@ -124,7 +123,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     status = status_of(settings, AuditReader(settings.audit_log))
     if chosen.json:
-        yield json.dumps(_for_json(status, settings), indent=2)
+        yield as_json(_for_json(status, settings))
         return
     for name, child in status.processes.items():
         state = f"process {child['process']}" if child["process"] else "waits to start again"

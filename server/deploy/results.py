@@ -1,15 +1,15 @@
 """`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
+from server.documents.codec import strict
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.evaluation import (
@@ -35,7 +35,7 @@ from server.tasks import span_files
 from server.tasks.sources import check_sections
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `evaluate` and `report` commands."""
     later = add_command(
         commands,
@@ -92,7 +92,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     with progress("evaluating"):
         metrics = _measured(run, chosen.test, chosen.metrics)
     if chosen.json:
-        yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
+        yield as_json(strict(metrics.to_json()))
     else:
         yield from ending(run)
 
