@@ -33,6 +33,7 @@ from common.messages import Parcel, Reason
 from common.rng import secure_bytes
 from common.system.enrolment import RosterFile
 from common.system.files import SECRET, check_records, check_secret, write_atomic
+from common.system.log_lines import LOG_FORMAT
 
 KEY_BYTES = 32
 
@@ -152,7 +153,7 @@ def _records_key(folder: Path) -> bytes:
 
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     log = logging.getLogger("caucus.party")
     starting = PendingService()
     try:
