@@ -135,6 +135,6 @@ def test_numbers_out_of_range_are_refused(wrong):
 def test_no_texts_are_refused(model):
     with pytest.raises(DataError, match="train"):
         LanguageModel.train([])
-    for ask in (model.nll, model.perplexity, model.accuracy):
+    for ask in (model.nll, model.totals):
         with pytest.raises(DataError, match="at least one"):
             ask([])
