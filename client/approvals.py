@@ -25,13 +25,10 @@ A keyed digest binds a run to the bytes of the file of records at its admission.
 refused, because its answers would be about different records.
 """
 
-import fcntl
 import hashlib
 import hmac
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -41,6 +38,7 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
+from common.system.locks import alone
 from common.validate import printable
 
 MODES = ("manual", "auto")
@@ -135,7 +133,7 @@ class Approvals:
                 changed; FULL if there is no room for another plan.
         """
         self.unchanged()
-        with _locked(self._folder):
+        with alone(self._folder / "runs"):
             known = find(self._folder, run, plan.digest().hex())
             approval = known or self._first_seen(run, plan, automatic=automatic)
             if approval.by in {"", LIMITS}:  # no person's decision: that of the file as it is now
@@ -158,7 +156,7 @@ class Approvals:
 
     def beyond(self, run: str, plan: Plan) -> None:
         """Store a plan that the limits refuse; if it is already stored, only update the time of the last request."""
-        with _locked(self._folder):
+        with alone(self._folder / "runs"):
             known = find(self._folder, run, plan.digest().hex())
             if known:
                 _store(self._folder, _asked_for(known))
@@ -171,7 +169,7 @@ class Approvals:
 
     def ended(self, run: str) -> None:
         """Record that the coordinator has ended a run, which it may still open again."""
-        with _locked(self._folder):
+        with alone(self._folder / "runs"):
             for entry in approvals(self._folder):
                 if entry.run == run:
                     _store(self._folder, replace(entry, ended=now()))
@@ -240,7 +238,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
     """
     if reason:
         printable(reason=reason)
-    with _locked(folder):
+    with alone(folder / "runs"):
         # Read again: the service may have bound the run to its records since.
         current = find(folder, approval.run, approval.plan_digest) or approval
         shown = (current.decision, current.decided) == (approval.decision, approval.decided)
@@ -280,17 +278,6 @@ def _asked_for(approval: PlanApproval) -> PlanApproval:
     The time is not stored for an approved plan, since each of its questions is a request.
     """
     return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on the folder's decisions, also against other processes."""
-    descriptor = os.open(folder / "runs", os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)  # and with it goes the lock
 
 
 def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:

@@ -216,6 +216,10 @@ class Limits:
             spent = epsilon(charges, self.lifetime_delta)
         return spent
 
+    def left(self, spent: float) -> float | None:
+        """Return the remainder of `lifetime_epsilon` after `spent`, at least 0; None if there is no such limit."""
+        return None if self.lifetime_epsilon is None else max(0.0, self.lifetime_epsilon - spent)
+
     def _of_lifetime(self, charges: Iterable[Release]) -> Iterator[tuple[str, RefusalError]]:
         if self.lifetime_epsilon is not None:
             yield from _above("lifetime_epsilon", "epsilon of all runs", self.spent(charges), self.lifetime_epsilon)

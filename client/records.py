@@ -123,6 +123,15 @@ class EmbeddedRecords:
             seen[content] += 1
         return digests
 
+    def drawn(self, count: int, key: bytes) -> NDArray[np.intp]:
+        """Return the indices of a random sample of at most `count` records: those with the smallest digests.
+
+        Args:
+            count: The size of the sample.
+            key: Secret bytes, used for this sample alone.
+        """
+        return np.argsort(self.digests(key), kind="stable")[:count]
+
     def _only(self, kept: NDArray[np.bool_]) -> Self:
         places = np.flatnonzero(kept).tolist()
         return type(self)(

@@ -1,4 +1,6 @@
-"""Messages about parties, which the protocol identifies by number, and people by the name of the hospital.
+"""Words for people: messages about parties, lists as a sentence has them, and a capital at the beginning.
+
+The protocol identifies parties by number, and people identify them by the name of the hospital.
 
 A message remains a sequence of pieces until it is shown. Then the coordinator's log, its final error line and a
 hospital's log replace numbers by names, each from its own roster, without searching any text for numbers.
@@ -75,6 +77,16 @@ def rendered(value: object, names: Sequence[str] = ()) -> str:
 def joined(pieces: Iterable[object], between: str) -> Phrase:
     """Return the pieces as one phrase, with `between` as the separator."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
+
+
+def series(words: Sequence[str], last: str) -> str:
+    """Join words with commas and, before the last one, the conjunction `last`: "a, b or c"; empty if there are none."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def capital(words: str) -> str:
+    """Return the words with a capital first letter and all other letters unchanged, as in "ECG report"."""
+    return words[:1].upper() + words[1:]
 
 
 def listed(parties: Collection[int], between: str = ", ") -> Phrase:

@@ -119,6 +119,11 @@ def default(language: str = "english") -> Redactor:
     return Redactor(language=language)
 
 
+def redactor(language: str, names: str | None) -> Redactor:
+    """Return the redactor that uses only patterns or, if `names` is given, that model for names as well."""
+    return Redactor(names, language) if names else default(language)
+
+
 def redact(text: str, language: str = "english") -> str:
     """Redact a text, using only patterns; see `Redactor.redact`."""
     return default(language).redact(text)

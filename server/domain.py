@@ -227,6 +227,20 @@ class Task:
             expected, got = f"texts without sections, {reason}", f"{len(self.labels)} headings (task.sections)"
             raise ConfigError(setting, expected=expected, got=got, do=do)
 
+    def check_samples(self, samples: int, rounds: int) -> None:
+        """Raise `ConfigError` if a method's rounds have too few texts for one of each label.
+
+        Args:
+            samples: `method.samples`, the number of texts of all rounds together.
+            rounds: `method.rounds`.
+
+        Raises:
+            ConfigError: A round has fewer texts than the task has labels.
+        """
+        if samples // rounds < len(self.labels):
+            expected = f"one text for each of {len(self.labels)} labels in each of {rounds} rounds"
+            raise ConfigError("method.samples", expected=expected, got=samples)
+
     def check_unmarked(self, setting: str, reason: str, do: str) -> None:
         """Raise `ConfigError` if the task has types of spans, which the setting leaves unmarked.
 

@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from common.errors import AwaitingError, CaucusError, CheckpointError, DropoutError, RejectedError
 from common.phrases import Party, Turnout, Words, rendered
 from common.system.files import SECRET, write_atomic
+from common.system.log_lines import LOG_FORMAT
 from common.system.warned_once import WarnedOnce
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
@@ -126,7 +127,7 @@ class _Named(logging.Formatter):
     """Formatter of `run.log`, which replaces hospitals' numbers by their names."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        super().__init__(LOG_FORMAT)
         self._names = names
 
     def format(self, record: logging.LogRecord) -> str:

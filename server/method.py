@@ -6,7 +6,7 @@ experiment seed and the round, so that a repeated step makes the same draws.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -34,18 +34,22 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NoMemory:
-    """The memory of a method that needs no memory."""
+class PlainMemory:
+    """Base of the memories whose fields are all plain values, as JSON has them; it has no field of its own."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the empty memory as plain values, ready for JSON."""
-        return {}
+        """Return the memory as plain values, ready for JSON."""
+        return asdict(self)
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
-        """Return the empty memory from the values that `to_dict` returned."""
-        del saved
-        return cls()
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
+        return cls(**saved)
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemory(PlainMemory):
+    """The memory of a method that needs no memory."""
 
 
 M = TypeVar("M", bound=Memory)

@@ -24,16 +24,13 @@ from server.evaluation import (
     federated_count,
     fields,
     figures,
-    label_sets,
+    groups,
     nearest_texts,
-    nearness,
-    of_texts,
     projection,
     released_classifier,
     sections,
     small_model,
     spans,
-    zero_shot,
 )
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
@@ -134,18 +131,18 @@ def run(
         language=task.language,
     )
     before = read_candidates(folder.path, ZERO_SHOT)
-    without = task.classifier_inputs(before)
     cleaned = [report.cleaned for report in state.rounds]
     real = spanned() if task.spans else ()
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | nearest_texts.nearest_texts(measured)
         | count
-        | of_texts.of_texts(measured)
-        | zero_shot.compared(measured, without)
-        | label_sets.compared(measured, without)
-        | nearness.nearness(measured, without)
-        | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
+        | groups.of_run(
+            measured,
+            without=task.classifier_inputs(before),
+            classifier=classifier,
+            transfer=task.classifier_inputs(transfer),
+        )
         | fields.of_run(measured.whole_texts, task.structure, cleaned)
         | sections.of_run(state.candidates, held_out(), task)
         | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)

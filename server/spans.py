@@ -87,13 +87,11 @@ def marked(text: str, spans: Iterable[Span]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def fit(text: str, spans: Spans) -> bool:
-    """Return whether spans are in order, do not overlap and are not blank, and the text contains no tag."""
-    return misfit(text, enumerate(spans, start=1)) is None
-
-
 def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
-    """Describe the first span that breaks a rule of `fit`, by its number but not its text; None if all spans fit."""
+    """Describe the first span that does not fit a text, by its number but not its text; None if all spans fit.
+
+    Spans fit if they are in order, do not overlap and are not blank, and the text contains no tag.
+    """
     if _TAG.search(text):
         return "a tag in the text, such as <b>"
     before = 0

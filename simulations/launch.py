@@ -31,6 +31,7 @@ from tqdm import tqdm
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import escape_unknown_letters, exit_code
 from common.system.files import text_of
+from common.system.log_lines import LOG_FORMAT
 from common.system.progress import Console, progress
 from common.system.warned_once import warned_once
 from common.validate import meant
@@ -186,7 +187,7 @@ def _resume(arguments: Sequence[str]) -> None:
     handlers = (Console(), logging.FileHandler(folder / "run.log"))
     logging.basicConfig(
         level=logging.WARNING,  # as configs/simulation.yaml has it
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        format=LOG_FORMAT,
         handlers=handlers,
     )
     logging.getLogger("caucus").setLevel(logging.INFO)

@@ -62,7 +62,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
             got=dimensions,
             do="Coordinator and parties must use one encoder.",
         )
-    sample = np.argsort(records.digests(key), kind="stable")[: query.spec.choices]
+    sample = records.drawn(query.spec.choices, key)
     chunk = max(1, _CHUNK_BYTES // (8 * candidates))
     for start in range(0, len(sample), chunk):
         cosines = exact_products.cosines(records.vectors[sample[start : start + chunk]], query.vectors)

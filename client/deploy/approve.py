@@ -4,11 +4,9 @@ The sheet comes from `plan_sheet.py`, and `caucus-party page` shows the same she
 """
 
 import argparse
-import json
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 from client.approvals import PlanApproval, approvals, decide
 from client.deploy.account import account
@@ -16,7 +14,7 @@ from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import decision, plain, sheet
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder, as_json
 
 WIDTH = 17
 """Width, in characters, of the column with the facts' names."""
@@ -25,7 +23,7 @@ LONGEST_LINE = 100
 REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `approve` command."""
     parser = add_command(
         commands,
@@ -39,7 +37,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "so.",
         example="caucus-party approve hospital",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(parser, "caucus-party")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--run", metavar="NAME", help="this run's plans, whatever was decided before")
     which.add_argument("--refused", action="store_true", help="the plans that were refused")
@@ -60,7 +58,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     alone = len(shown) == 1
     facts = [PlanFacts.gather(approval, settings, private, known=known, alone=alone) for approval in shown]
     if chosen.json:
-        yield json.dumps([fact.plain() for fact in facts], indent=2, allow_nan=False)
+        yield as_json([fact.plain() for fact in facts])
         return
     for approval in plans:
         if approval not in shown:

@@ -25,7 +25,7 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
 from common.labelled_files import named_by, read_records, read_texts
 from common.structure import check_records as check_structure
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.files import SECRET, check_records, write_atomic
 
 NOT_SEEN = (
@@ -62,7 +62,7 @@ class Audit:
     promise: Sequence[Promise]
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `audit` command."""
     parser = add_command(
         commands,
@@ -73,7 +73,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "at random before any run, in five features. The result stays in private/disclosures.json, and nothing leaves.",
         example="caucus-party audit hospital synthetic.jsonl --control control.csv --epsilon 4 --delta 1e-5",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(parser, "caucus-party")
     texts = parser.add_mutually_exclusive_group(required=True)
     texts.add_argument(
         "texts", metavar="TEXTS", type=Path, nargs="?", help="synthetic texts: .jsonl or .csv with text, or .txt"

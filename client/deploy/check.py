@@ -1,15 +1,13 @@
 """`caucus-party check`: whether this hospital is ready, and what data will leave it."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 from client.deploy.preflight import CHECKS, PROBLEM, Finding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder, as_json
 from common.versions import versions
 
 LEAVES = (
@@ -30,7 +28,7 @@ _RESULT = 8
 """Width, in characters, of the column of results."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `check` command."""
     parser = add_command(
         commands,
@@ -43,7 +41,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--offline", action="store_true", help="without the connection")
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(parser, "caucus-party")
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
@@ -58,7 +56,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     problems = [finding.check for finding in reported if finding.result == PROBLEM]
     if chosen.json:
         facts = {"name": settings.name, "versions": versions(), "ready": not problems}
-        yield json.dumps(facts | {"checks": [asdict(finding) for finding in reported]}, indent=2, ensure_ascii=False)
+        yield as_json(facts | {"checks": [asdict(finding) for finding in reported]})
     else:
         yield from LEAVES
     if problems:

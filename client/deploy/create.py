@@ -21,7 +21,7 @@ from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, check_records, new_folder, write_atomic
 
@@ -51,7 +51,7 @@ MOST_BY_DEFAULT = 1_000
 MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `init` command."""
     parser = add_command(
         commands,

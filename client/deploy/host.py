@@ -33,6 +33,7 @@ from common.messages import Parcel, Reason
 from common.rng import secure_bytes
 from common.system.enrolment import RosterFile
 from common.system.files import SECRET, check_records, check_secret, write_atomic
+from common.system.log_lines import LOG_FORMAT
 
 KEY_BYTES = 32
 
@@ -104,7 +105,7 @@ def service(settings: HospitalSettings) -> PartyService:
     # What a plan costs is computed with this, which takes longer to load than the first opening may take.
     import_module("common.privacy.losses")
     noted_head = settings.noted_head
-    ledger = noted_head.opened(settings.private / "ledger.db")  # an older one is refused before anything is embedded
+    ledger = noted_head.opened(settings.ledger)  # an older one is refused before anything is embedded
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
@@ -152,7 +153,7 @@ def _records_key(folder: Path) -> bytes:
 
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     log = logging.getLogger("caucus.party")
     starting = PendingService()
     try:

@@ -19,6 +19,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import Release, epsilon
 from common.privacy.sensitivity import Sensitivity
+from common.system.commands import Commands, add_folder, as_json
 
 _DELTA = 1e-5
 _SHORT = 8
@@ -26,7 +27,7 @@ _SHORT = 8
 _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `ledger` command and its subcommands."""
     ledger = commands.add_parser(
         "ledger",
@@ -85,7 +86,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "start again then.",
         epilog="example: caucus-party ledger accept hospital --lost 4.0",
     )
-    accept.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(accept, "caucus-party")
     accept.add_argument(
         "--lost",
         metavar="EPSILON",
@@ -123,7 +124,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     if not chosen.lost >= 0:
         raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
     settings = HospitalSettings.load(chosen.folder)
-    path, noted_head = settings.private / "ledger.db", settings.noted_head
+    path, noted_head = settings.ledger, settings.noted_head
     with contextlib.suppress(LedgerError):
         noted_head.opened(path, read_only=True)
         raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")
@@ -168,7 +169,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
     rows = [{"run": run, **_facts(charged, chosen.delta)} for run, charged in runs.items()]
     total = _facts(entries, chosen.delta)
     if chosen.json:
-        yield json.dumps({"delta": chosen.delta, "runs": rows, "all": total}, indent=2)
+        yield as_json({"delta": chosen.delta, "runs": rows, "all": total})
     else:
         yield from _table([*rows, {"run": "all", **total}], chosen.delta)
 

@@ -26,6 +26,7 @@ from client.deploy.audit_totals import AuditReader
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import status_of
 from common.errors import CaucusError, ConfigError
+from common.system.log_lines import LOG_FORMAT
 
 HOST = "127.0.0.1"
 LONGEST_WAIT = 10.0
@@ -127,7 +128,7 @@ def _counter(name: str, text: str, value: float) -> Metric:
 
 def main() -> int:
     """Serve until a signal to stop is received."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     try:
         settings = HospitalSettings.load(Path(sys.argv[1]))
         if settings.metrics_port is None:

@@ -8,18 +8,17 @@ one browser (`common/page/access.py`).
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
 from common.page.address import add_options, address_of
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.extras import needs
 from common.validate import integers_in
 
 PORT = 8470
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `page` command."""
     parser = add_command(
         commands,
@@ -32,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "ssh -o ExitOnForwardFailure=yes -L 8470:127.0.0.1:8470 MACHINE.",
         example="caucus-party page hospital",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(parser, "caucus-party")
     parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
     add_options(parser)
 

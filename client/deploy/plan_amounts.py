@@ -23,6 +23,7 @@ class Budget:
         before: Epsilon of all other runs combined.
         after: Epsilon of all runs including this one, if it is answered completely; the difference from `before` is the
             cost of this run.
+        left: Remainder of the limit after this run; None if there is no limit.
         apart: Whether the service counts only data sets that share a record with this run's data set. The service's
             figures may then be lower than the figures here, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
@@ -32,6 +33,7 @@ class Budget:
     delta: float
     before: float
     after: float
+    left: float | None
     apart: bool
     problem: str
 
@@ -97,11 +99,13 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
         problem: Why the service does not start with this ledger; empty if it does.
     """
     counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
+    after = counting.spent((*charged, *plan.releases(limits.unknown_shares(plan))))
     return Budget(
         limit=limits.lifetime_epsilon,
         delta=counting.lifetime_delta,
         before=counting.spent(charged),
-        after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
+        after=after,
+        left=counting.left(after),
         apart=apart(plan, limits),
         problem=problem,
     )

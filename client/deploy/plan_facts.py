@@ -101,7 +101,7 @@ class PlanFacts:
         names, roster = settings.roster_file().names, settings.roster()
         number, declared = settings.number(roster), settings.declared()
         colluders = limits.helpers(plan)
-        ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+        ledger, problem = opened(settings.ledger, settings.noted_head)
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
         refused, fits = refusal(plan, limits, counted, number=number, roster=roster, declared=declared), None
@@ -195,7 +195,6 @@ class PlanFacts:
     def plain(self) -> dict[str, object]:
         """Return the facts as values for JSON; an infinite epsilon is the string "inf"."""
         plan, budget, records = self.plan, self.budget, self.records
-        left = None if budget.limit is None else max(0.0, budget.limit - budget.after)
         return {
             "run": self.approval.run,
             "plan_digest": self.approval.plan_digest,
@@ -243,7 +242,7 @@ class PlanFacts:
                 "delta": budget.delta,
                 "before": _finite(budget.before),
                 "after": _finite(budget.after),
-                "left": left,
+                "left": budget.left,
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },

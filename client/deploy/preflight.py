@@ -22,7 +22,6 @@ from common.errors import CaucusError, ConfigError
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON, certificate_of
-from common.system.enrolment import PartyFile
 from common.system.files import check_records, check_secret
 
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
@@ -141,7 +140,7 @@ class _Preflight:
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
-        declared = PartyFile.load(self._settings.folder / "party.json")
+        declared = self._settings.party_file()
         check_number(len(self._records), declared)
         public = f"at most {declared.max_records:,} are public"
         detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
@@ -170,7 +169,7 @@ class _Preflight:
         return _Outcome(PASSED, detail)
 
     def lifetime_delta(self) -> _Outcome:
-        limits, declared = self._settings.party.limits, PartyFile.load(self._settings.folder / "party.json").max_records
+        limits, declared = self._settings.party.limits, self._settings.party_file().max_records
         if limits.lifetime_epsilon is None:
             return _Outcome(SKIPPED, "no limit on all runs together")
         bound = f"1/{declared}, one over the number of records that this hospital declares"
@@ -186,7 +185,7 @@ class _Preflight:
             return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
         number = settings.number(Roster.of_hospitals(roster))
-        if roster.parties[number].fingerprint != PartyFile.load(settings.folder / "party.json").fingerprint:
+        if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
         return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")
 

@@ -17,12 +17,12 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from common.errors import ConfigError
 from common.system import locks
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `rotate` and `invitation` commands."""
     rotate = add_command(
         commands,
@@ -42,7 +42,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party invitation hospital invitation.json",
     )
     for parser in (rotate, invitation):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+        add_folder(parser, "caucus-party")
     rotate.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: as before")
     invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
 
@@ -53,12 +53,11 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
         if (process := locks.holder(settings.folder, half)) is not None:
             do = f"caucus-party stop {chosen.folder}"
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
-    before = settings.folder / "party.json"
-    most = PartyFile.load(before).max_records if chosen.max_records is None else chosen.max_records
+    most = settings.party_file().max_records if chosen.max_records is None else chosen.max_records
     public, keys = new_keys(settings.name, most)
     for path, key in keys.items():
         write_atomic(settings.folder / path, key, mode=SECRET)
-    write_atomic(before, public.to_json().encode())
+    write_atomic(settings.folder / PartyFile.FILE, public.to_json().encode())
     yield f"new keys are in {chosen.folder}; send {chosen.folder / 'party.json'} to the coordinator, who removes this"
     yield "hospital and enrols it again; runs that were under way end without it"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"

@@ -14,12 +14,12 @@ from pathlib import Path
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError, ConfigError
 from common.secagg.identity import Roster
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `roster` command."""
     parser = add_command(
         commands,
@@ -31,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party roster hospital roster.json",
     )
     parser.add_argument("--yes", action="store_true", help="take them without asking")
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(parser, "caucus-party")
     parser.add_argument("file", metavar="FILE", type=Path, help="roster.json from the coordinator")
 
 
@@ -39,7 +39,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     roster = RosterFile.load(chosen.file)
     number = settings.number(Roster.of_hospitals(roster))
-    party_file = PartyFile.load(settings.folder / "party.json")
+    party_file = settings.party_file()
     if roster.parties[number].fingerprint != party_file.fingerprint:
         raise ConfigError(
             "roster",

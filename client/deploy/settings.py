@@ -29,7 +29,7 @@ from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
 from common.sections import check_headings
 from common.structure import Structure
-from common.system.enrolment import RosterFile
+from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
@@ -150,6 +150,16 @@ class HospitalSettings:
         """The file outside the ledger that notes the ledger's head."""
         return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
+    @property
+    def ledger(self) -> Path:
+        """Path of the record of all answers."""
+        return self.private / "ledger.db"
+
+    @property
+    def audit_log(self) -> Path:
+        """Path of the log of all requests."""
+        return self.private / "audit.jsonl"
+
     def identity(self) -> Identity:
         """Return this hospital's signing key, which never leaves the hospital.
 
@@ -158,6 +168,15 @@ class HospitalSettings:
         """
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
+
+    def party_file(self) -> PartyFile:
+        """Return this hospital's own public data.
+
+        Raises:
+            ConfigError: The file is not a party's file.
+            OSError: The file cannot be read.
+        """
+        return PartyFile.load(self.folder / PartyFile.FILE)
 
     def roster_file(self) -> RosterFile:
         """Return the public data of all hospitals, from this hospital's own file.

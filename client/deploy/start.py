@@ -23,7 +23,6 @@ import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from client.approvals import awaiting
 from client.channel import SOCKET, SOCKET_NAME
@@ -33,7 +32,7 @@ from client.flower.loopback import CERTIFICATE, HOST, KEY
 from common.errors import ConfigError
 from common.models import catalogue
 from common.system import locks, processes
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
@@ -44,7 +43,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 """Seconds per unit of a duration."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `start` and `stop` commands."""
     start = add_command(
         commands,
@@ -71,7 +70,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party stop hospital",
     )
     for parser in (start, stop):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+        add_folder(parser, "caucus-party")
 
 
 def _start(chosen: argparse.Namespace) -> Iterator[str]:

@@ -6,7 +6,6 @@ The limits are those of `client.yaml`. The remaining epsilon is that of a record
 """
 
 import argparse
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -20,13 +19,13 @@ from client.audit_log import LARGEST_AUDIT
 from client.deploy.audit_totals import AuditReader, AuditTotals
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
+from client.guard import Limits
 from client.noted_head import NotedHead
 from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
-from common.privacy.accountant import epsilon
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.files import content_of
 from common.system.log_lines import COLOUR, printable_line
 
@@ -42,7 +41,7 @@ class Spending:
     Attributes:
         events: Number of events in the ledger.
         charged: Number of answers that were charged.
-        epsilon: Epsilon of all charged answers together, at the hospital's `lifetime_delta`; may be infinite.
+        epsilon: Epsilon of all charged answers together, as the limit on all runs counts it; may be infinite.
         problem: Why the party service does not start with this ledger; empty if it does.
     """
 
@@ -81,7 +80,7 @@ class Status:
     certificate_days: int | None
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `status` command."""
     status = add_command(
         commands,
@@ -93,7 +92,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party status hospital --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
-    status.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    add_folder(status, "caucus-party")
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
@@ -105,28 +104,26 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         OSError: A file cannot be read.
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
-    limits = settings.party.limits
     spending = _spending(settings)
-    left = None if limits.lifetime_epsilon is None else max(0.0, limits.lifetime_epsilon - spending.epsilon)
     return Status(
         # One supervisor of both halves is found twice, with the same children.
         processes={name: child for status in statuses for name, child in status["children"].items()},
         node=_node_says(settings),
         awaiting=len(awaiting(settings.private)),
-        audit_used=_size(settings.private / "audit.jsonl") / LARGEST_AUDIT,
+        audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
         requests=audit.totals(),
         spending=spending,
         noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
-        epsilon_left=left,
+        epsilon_left=settings.party.limits.left(spending.epsilon),
         certificate_days=_certificate_days(settings.node / "ca.crt"),
     )
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    status = status_of(settings, AuditReader(settings.private / "audit.jsonl"))
+    status = status_of(settings, AuditReader(settings.audit_log))
     if chosen.json:
-        yield json.dumps(_for_json(status, settings), indent=2)
+        yield as_json(_for_json(status, settings))
         return
     for name, child in status.processes.items():
         state = f"process {child['process']}" if child["process"] else "waits to start again"
@@ -202,18 +199,18 @@ def _rounded(value: float, *, down: bool = False) -> float | None:
 
 
 def _spending(settings: HospitalSettings) -> Spending:
-    path, noted_head = settings.private / "ledger.db", settings.noted_head
+    path, noted_head = settings.ledger, settings.noted_head
     if not settings.private.is_dir():
         return Spending()  # a relay's container holds the other half of the folder
     version = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
-    return _spending_of(path, version, noted_head.path, noted_head.read(), settings.party.limits.lifetime_delta)
+    return _spending_of(path, version, noted_head.path, noted_head.read(), settings.party.limits)
 
 
 @lru_cache(maxsize=1)
 def _spending_of(
-    path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
+    path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, limits: Limits
 ) -> Spending:
-    """Return the spending, cached until ledger or note changes, since the metrics need it several times a minute."""
+    """Return the spending, cached until its arguments change, since the metrics need it often."""
     ledger, problem = opened(path, NotedHead(note))
     if ledger is None:
         return Spending(problem=problem)
@@ -221,7 +218,7 @@ def _spending_of(
     return Spending(
         events=ledger.head().events,
         charged=len(entries),
-        epsilon=epsilon((entry.cost for entry in entries), delta),
+        epsilon=limits.spent(entry.cost for entry in entries),
         problem=problem,
     )
 

@@ -42,6 +42,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from client.app import app
 from client.flower.pace import Pace
 from common.parcels import HANDLER_RAISED
+from common.system.log_lines import LOG_FORMAT
 
 log = logging.getLogger("caucus.relay")
 
@@ -213,7 +214,7 @@ def _client(
 
 def main() -> int:
     """Serve until a signal to stop is received, or until idle."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     address, bundle, secret, certificate, until_idle = sys.argv[1:]
     while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time

@@ -85,7 +85,7 @@ def _budget(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _ledger(_: Request, settings: HospitalSettings) -> Response:
-    ledger, _problem = opened(settings.private / "ledger.db", settings.noted_head)
+    ledger, _problem = opened(settings.ledger, settings.noted_head)
     lines = "".join(f"{line}\n" for line in exported(ledger)) if ledger else ""
     attached = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return Response(lines, media_type="application/jsonl", headers=attached)

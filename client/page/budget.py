@@ -79,7 +79,7 @@ def budget(settings: HospitalSettings) -> Budget:
         ConfigError: The note of the ledger's head is invalid.
     """
     limits = settings.party.limits
-    ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+    ledger, problem = opened(settings.ledger, settings.noted_head)
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
     spent = limits.spent(entry.cost for entry in entries)
     runs = tuple(_runs(entries, limits))
@@ -88,7 +88,7 @@ def budget(settings: HospitalSettings) -> Budget:
         limit=limits.lifetime_epsilon,
         delta=limits.lifetime_delta,
         spent=spent,
-        left=None if limits.lifetime_epsilon is None else max(0.0, limits.lifetime_epsilon - spent),
+        left=limits.left(spent),
         apart=limits.separate_data_sets,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),

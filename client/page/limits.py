@@ -111,7 +111,7 @@ def in_force(settings: HospitalSettings) -> InForce:
     )
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
-    ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+    ledger, problem = opened(settings.ledger, settings.noted_head)
     declared = _declared(settings)
     asked = [
         Request(

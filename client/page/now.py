@@ -39,7 +39,7 @@ class Now:
 
 def now(settings: HospitalSettings) -> Now:
     """Return the current state; `client.deploy.status.status_of` documents the errors."""
-    status = status_of(settings, AuditReader(settings.private / "audit.jsonl"))
+    status = status_of(settings, AuditReader(settings.audit_log))
     return Now(
         status=status,
         connected="SuperNode ID" in status.node,

@@ -163,7 +163,7 @@ def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Seq
 
 def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[Decided, ...]:
     limits = settings.party.limits
-    ledger = opened(settings.private / "ledger.db", settings.noted_head)[0] if entries else None
+    ledger = opened(settings.ledger, settings.noted_head)[0] if entries else None
     return tuple(
         Decided(
             approval=entry,

@@ -4,13 +4,8 @@ from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import plain
 from client.page import steps
 from common.page.render import Pages
+from common.phrases import capital
 from common.plan.words import in_fours
-
-
-def sentence(clause: str) -> str:
-    """Return a clause of the sheet with its first letter in upper case."""
-    return clause[:1].upper() + clause[1:]
-
 
 PAGES = Pages(
     __package__,
@@ -18,7 +13,7 @@ PAGES = Pages(
     filters={
         "fours": in_fours,
         "plain": plain,
-        "sentence": sentence,
+        "sentence": capital,
     },
     figures={
         "down": down,

@@ -95,7 +95,7 @@ class Seeds:
         """Return the seeds; there are fewer than planned if records are blank or too few."""
         del labels
         spec, stream = _spec(planned), Keystream(key)
-        positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
+        positions = records.drawn(spec.choices, stream.read(32)).tolist()
         seeds: list[Labelled] = []
         for place in positions:
             redacted = self._redactor.redact(records.texts[place])
@@ -117,7 +117,7 @@ class Seeds:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
+        return redaction.redactor(self._language, self._names)
 
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
         """Return abstractions written by beam search and, if none is sure to keep the tone, some more random ones."""

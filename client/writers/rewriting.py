@@ -109,7 +109,7 @@ class Rewriting:
     ) -> list[Labelled]:
         """Return the rewritten records; there are fewer than planned if records are too few or texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
-        positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
+        positions = records.drawn(spec.texts, stream.read(32)).tolist()
         evaluators = Evaluators(
             records, len(labels), encoder, self._redactor, copied=self._copied, nearest=self._nearest
         )
@@ -140,7 +140,7 @@ class Rewriting:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
+        return redaction.redactor(self._language, self._names)
 
 
 class Evaluators:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 from common.models import catalogue
 from common.models.fetch import fetched
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 
 
-def add_models(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", *, program: str, purposes: Collection[str]
-) -> None:
+def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -> None:
     """Add the `models` command.
 
     Args:

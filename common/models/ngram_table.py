@@ -143,11 +143,6 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, which take 32 times the memory of its bits."""
-    return _numbers(_table(dimensions, bits, public_seed), dimensions)
-
-
 def _numbers(table: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
     """Convert rows of bits to (rows, dimensions) numbers +1 and -1."""
     numbers = np.unpackbits(table, axis=1, count=dimensions).astype(np.float32)

@@ -49,8 +49,6 @@ from common.privacy.samplers import gaussian_tv, laplace_tv
 from common.privacy.sensitivity import Sensitivity
 from common.validate import at_least, in_range, one_of, positive, probability
 
-_UP = 1 + 1e-12
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:

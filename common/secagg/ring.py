@@ -13,27 +13,6 @@ from common.errors import InternalError, PlanError
 _LARGEST = 2**63 - 1
 
 
-def check_bound(parties: int, largest: int) -> None:
-    """Raise PlanError if sums could wrap around.
-
-    Args:
-        parties: Number of vectors in the sum.
-        largest: Largest magnitude of one coordinate of one party, noise included.
-
-    Raises:
-        PlanError: If parties · largest does not fit in 63 bits, or either number is invalid.
-    """
-    if parties < 1 or largest < 0:
-        raise PlanError("bound of a sum", expected="parties >= 1 and largest >= 0", got=f"{parties} and {largest}")
-    if largest > limit(parties):
-        raise PlanError(
-            "a sum could wrap modulo 2^64",
-            expected=f"values up to {limit(parties)} from each of {parties} parties",
-            got=largest,
-            do="Use a coarser grid, or less noise per party",
-        )
-
-
 def limit(parties: int) -> int:
     """Return the largest magnitude that each of `parties` values may have without their sum wrapping around."""
     return _LARGEST // parties

@@ -36,13 +36,6 @@ _MOST = (2**53 - 1) // (PRIME - 1) ** 2
 Name = TypeVar("Name", bound=Hashable)
 
 
-def split(
-    secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
-) -> dict[int, bytes]:
-    """Return a share for each point; `threshold` shares recover the secret, fewer reveal nothing. See `split_many`."""
-    return split_many([secret], threshold, points, entropy, label=label)[0]
-
-
 def split_many(
     secrets: Sequence[bytes], threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
 ) -> list[dict[int, bytes]]:
@@ -72,11 +65,6 @@ def split_many(
     return [
         {point: values[row, column].tobytes() for row, point in enumerate(points)} for column in range(len(secrets))
     ]
-
-
-def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """Return the secret recovered from these shares, which are keyed by point. See `combine_many`."""
-    return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
 def combine_many(

@@ -18,6 +18,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
 
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError
 
@@ -25,6 +27,8 @@ FAILURE, WRONG_INPUT, INTERRUPTED, CLOSED, TERMINATED = 1, 2, 130, 141, 143
 _WRONG = (ConfigError, DataError, PlanError, CheckpointError)
 VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 it has no public name
+"""The commands of a program's parser, to which `add_command` adds one."""
 
 
 def parser(
@@ -53,7 +57,7 @@ def parser(
 
 
 def register(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    commands: Commands,
     modules: Mapping[str, Sequence[str]],
     arguments: Sequence[str] | None,
 ) -> None:
@@ -74,7 +78,7 @@ def register(
 
 
 def add_command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    commands: Commands,
     name: str,
     lines: Lines,
     *,
@@ -86,6 +90,11 @@ def add_command(
     parser = commands.add_parser(name, help=summary, description=description, epilog=f"example: {example}")
     parser.set_defaults(lines=lines)
     return parser
+
+
+def add_folder(parser: argparse.ArgumentParser, program: str) -> None:
+    """Add the argument for a folder that the `init` command of this program has made."""
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help=f"made by {program} init")
 
 
 def run(
@@ -121,6 +130,18 @@ def run(
         print(f"{parser.prog}: {stop.args[0] if stop.args else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def as_json(value: object) -> str:
+    """Return the text that a command prints for `--json`: strict JSON, with unprintable characters escaped.
+
+    A coordinator's or a model's text could otherwise control the reader's terminal.
+
+    Raises:
+        ValueError: A number is infinite or not a number.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
 
 
 def escape_unknown_letters() -> None:

@@ -101,7 +101,7 @@ def _owner(name: str, folder: int) -> tuple[int, int] | None:
     return status.st_uid, status.st_gid
 
 
-def new_folder(path: Path, *, mode: int = 0o700) -> None:
+def new_folder(path: Path) -> None:
     """Make a folder that only this account, its owner, can enter.
 
     Raises:
@@ -114,7 +114,7 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
     try:
         if os.geteuid() == 0:  # an empty one may be another account's, which could take it away again
             os.fchown(folder, os.geteuid(), os.getegid())
-        os.fchmod(folder, mode)
+        os.fchmod(folder, 0o700)
     finally:
         os.close(folder)
 

@@ -1,8 +1,9 @@
-"""Locks that a process holds for its lifetime, and that show its process ID to other processes.
+"""Locks on folders: those that a process holds for its lifetime, and `alone`, which is held for one change.
 
-The kernel releases such a lock when its process ends, for whatever reason, and can report which process holds it. So
-`stop` needs no file with a process ID, which could be missing or out of date. Record locks (fcntl(2)) are not inherited
-by children. A lock of a process in another container is visible, but that process has no ID here.
+The first kind shows the process's ID to other processes: the kernel releases such a lock when its process ends, for
+whatever reason, and can report which process holds it. So `stop` needs no file with a process ID, which could be
+missing or out of date. Record locks (fcntl(2)) are not inherited by children. A lock of a process in another container
+is visible, but that process has no ID here.
 """
 
 import fcntl
@@ -63,6 +64,21 @@ def holder(folder: Path, name: str) -> int | None:
         return _holder(file)
     finally:
         os.close(file)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other thread or process is in such a block for this folder, and keep others out meanwhile.
+
+    Raises:
+        OSError: The folder does not exist, or this account may not read it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # and with it goes the lock
 
 
 def _described(process: int | None) -> str:

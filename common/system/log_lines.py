@@ -1,10 +1,12 @@
-"""Log lines for display: each is one printable line, without terminal colours."""
+"""Log lines: how processes write them, and how they are shown, each as one printable line without terminal colours."""
 
 import re
 from pathlib import Path
 
 from common.system.files import content_of
 
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""Format of the lines in all logs."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 

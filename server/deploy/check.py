@@ -6,7 +6,6 @@ configuration and tokenizer are loaded, and the weights are read to compute thei
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
@@ -58,7 +57,7 @@ class Finding:
     detail: str = ""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `check` command."""
     parser = add_command(
         commands,
@@ -77,7 +76,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     with progress("checking"):
         findings = preflight(settings)
     if chosen.json:
-        yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
+        yield as_json(for_json(findings))
     else:
         yield from table(findings)
     missing = [finding for finding in findings if not finding.ok]

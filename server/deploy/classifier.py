@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
 from server.documents.classifier import TrainedClassifier
@@ -47,7 +47,7 @@ no others: a text of another subject gets one of them too. Nobody has tested the
 """
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `classifier` command."""
     parser = add_command(
         commands,

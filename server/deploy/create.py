@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from common.rng import secure_bytes
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
 from server.deploy.authority import make_authority, make_certificate
@@ -15,7 +15,7 @@ from server.deploy.settings import YAML, CoordinatorSettings
 from server.flower.commands import write_bundle, write_connection
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `init`, `renew` and `invite` commands."""
     init = add_command(
         commands,

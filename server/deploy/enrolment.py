@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common.errors import ConfigError
 from common.secagg.identity import Roster
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
 from server.deploy.settings import CoordinatorSettings
@@ -51,7 +51,7 @@ class Attending:
         return f"{self.name} is {'online' if self.online else 'offline'}{since}"
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `enrol` and `remove` commands."""
     enrol = add_command(
         commands,
@@ -70,7 +70,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example='caucus-coordinator remove coordinator "St. Mary"',
     )
     for parser in (enrol, remove):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+        add_folder(parser, "caucus-coordinator")
     enrol.add_argument("file", metavar="FILE", type=Path, help="the hospital's party.json")
     remove.add_argument("name", metavar="NAME", help="the hospital's name")
 

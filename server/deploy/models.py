@@ -1,11 +1,10 @@
 """`caucus-coordinator models`: fetch language models and encoders."""
 
-import argparse
-
 from common.models.catalogue import PURPOSES
 from common.models.command import add_models
+from common.system.commands import Commands
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `models` command."""
     add_models(commands, program="caucus-coordinator", purposes=PURPOSES)

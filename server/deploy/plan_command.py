@@ -5,7 +5,6 @@ records for an epsilon. In that case no rehearsal is run, and no language model 
 """
 
 import argparse
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
@@ -31,7 +30,7 @@ _COUNTED = 0.05
 """Fraction of ε that `plan` assumes when it states how much noise a count of correct answers would have."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `plan` command."""
     parser = add_command(
         commands,
@@ -71,7 +70,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
         else:
             privacy, facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     if chosen.json:
-        yield as_json(facts)
+        yield plan_json(facts)
     else:
         yield from plan_lines(privacy, facts) if target is None else solved_lines(privacy, facts)
 
@@ -92,11 +91,11 @@ def _target(chosen: argparse.Namespace) -> float:
     return target
 
 
-def as_json(facts: Mapping[str, Any]) -> str:
+def plan_json(facts: Mapping[str, Any]) -> str:
     """Return the text that `plan --json` prints."""
     from server.documents.codec import strict
 
-    return json.dumps(strict(facts), indent=2, ensure_ascii=False)
+    return as_json(strict(facts))
 
 
 def at_a_glance(settings: Settings) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import ConfigError
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 from common.system.extras import needs
 from common.system.files import new_folder, text_of, write_atomic
 from server.deploy.results import add_run, run_folder
@@ -35,7 +35,7 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `publish` command."""
     parser = add_command(
         commands,

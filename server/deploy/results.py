@@ -1,29 +1,27 @@
 """`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
+from server.documents.codec import strict
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.evaluation import (
     figures,
+    groups,
     label_sets,
     nearest_texts,
-    nearness,
     of_texts,
-    released_classifier,
     sections,
     small_model,
     spans,
     text_classifier,
-    zero_shot,
 )
 from server.evaluation.small_model import Evaluation
 from server.report import write_report
@@ -37,7 +35,7 @@ from server.tasks import span_files
 from server.tasks.sources import check_sections
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `evaluate` and `report` commands."""
     later = add_command(
         commands,
@@ -94,7 +92,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     with progress("evaluating"):
         metrics = _measured(run, chosen.test, chosen.metrics)
     if chosen.json:
-        yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
+        yield as_json(strict(metrics.to_json()))
     else:
         yield from ending(run)
 
@@ -131,21 +129,21 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     before_answers = read_candidates(run, ZERO_SHOT)
-    without = task.classifier_inputs(before_answers)
     with named_by("--test"):
         spanned = span_files.read_examples(test, task.spans)
     document = text_classifier.of_run(run)
     trained = text_classifier.trained_of(document) if document else None
     made = (
-        of_texts.of_texts(measured)
-        | zero_shot.compared(measured, without)
-        | label_sets.compared(measured, without)
-        | nearness.nearness(measured, without)
-        | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
+        groups.of_run(
+            measured,
+            without=task.classifier_inputs(before_answers),
+            classifier=trained,
+            transfer=task.classifier_inputs(read_candidates(run, TRANSFER)),
+        )
         | sections.of_run(texts, held_out, task)
         | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
-    groups = {name: group | {"test": test.name} for name, group in made.items()}
+    made = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     small |= nearest_texts.nearest_texts(measured)
     tested = setting(settings, "task.test")
@@ -155,7 +153,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         small |= {"utility_real": None, label_sets.REAL: None}  # as `real_private`, it was measured on other texts
     before = Metrics.load_if_there(run) or Metrics()
     missing = of_texts.without_records(evaluation.metrics, before.content)
-    metrics = before.adding(small | {"test": test.name} | groups | missing)
+    metrics = before.adding(small | {"test": test.name} | made | missing)
     summary = RunSummary.load(run)
     if not summary.complete:
         metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})

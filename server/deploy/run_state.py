@@ -11,13 +11,14 @@ import json
 import shlex
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError
+from common.phrases import series
 from common.system import processes
 from common.system.files import text_of, write_atomic
 from server.deploy.serve import LOCKS
@@ -81,7 +82,7 @@ class Progress:
         """Return the progress in plain words."""
         words = {
             Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
-            Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",
+            Status.AWAITING: f"awaiting approval of {series(self.hospitals, 'and')}",
             Status.FAILED: f"failed: {self.reason}",
             Status.CANCELLED: f"cancelled at {self.reason}",
         }
@@ -217,11 +218,6 @@ def log_start(folder: Path) -> int:
 def ended(run: dict[str, Any]) -> bool:
     """Return whether Flower considers a run finished."""
     return str(run["status"]).startswith(("finished", "stopped"))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names with commas and a final "and"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:

@@ -7,7 +7,6 @@ coordinator's page uses `start`, `resume` and `cancel` for the same purposes, an
 
 import argparse
 import contextlib
-import fcntl
 import os
 import secrets
 import shlex
@@ -20,10 +19,11 @@ from typing import Any
 
 from common.domain import is_one_population
 from common.errors import CaucusError, CheckpointError, ConfigError
-from common.phrases import Phrase
-from common.system.commands import add_command
+from common.phrases import Phrase, series
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
+from common.system.locks import alone
 from server.deploy.enrolment import attendance, enrolled
 from server.deploy.run_state import (
     FLOWER,
@@ -33,7 +33,6 @@ from server.deploy.run_state import (
     ended,
     followed,
     last,
-    listed,
     progress,
     submit,
 )
@@ -53,7 +52,7 @@ LONGEST_FILE_NAME = 255
 """Maximum number of bytes in a file name."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `run`, `resume`, `follow` and `cancel` commands."""
     run = add_command(
         commands,
@@ -90,7 +89,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator cancel coordinator first",
     )
     for parser in (run, resume, follow, cancel):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+        add_folder(parser, "caucus-coordinator")
         parser.add_argument("name", metavar="NAME", help="name of the run")
     for parser in (run, resume):
         parser.add_argument(
@@ -128,7 +127,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
         "federation.max_records": max(entry.party.max_records for entry in parties),
         "federation.hospitals": tuple(Hospital(name=entry.party.name, node=int(entry.node)) for entry in parties),
     }
-    if typed.secagg.mode == "malicious" and not typed.secagg.roster:
+    if typed.secagg.malicious and not typed.secagg.roster:
         known["secagg.roster"] = str(settings.folder / "identities.json")
     return changed(typed, known)
 
@@ -321,10 +320,10 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
         raise CaucusError(
             "hospitals online",
             expected=f"at least {needed}",
-            got=Phrase(online, "; ", listed(offline)),
+            got=Phrase(online, "; ", series(offline, "and")),
             do=f"Ask them to start, or add --wait: the run then {waits}",
         )
-    yield f"{listed(offline)}; the run {waits}" + (" and goes on without them" if online >= needed else "")
+    yield f"{series(offline, 'and')}; the run {waits}" + (" and goes on without them" if online >= needed else "")
 
 
 def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
@@ -335,17 +334,6 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
             flwr(settings.folder, "stop", before["run-id"])
         before = last(settings, folder)
     return bool(before and ended(before))
-
-
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Wait for other commands that start, resume, cancel or send this folder's run, and block new ones meanwhile."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _ended(folder: Path) -> bool:

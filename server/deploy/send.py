@@ -14,9 +14,10 @@ from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import LARGEST_RELEASE
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
+from common.system.locks import alone
 from server.deploy.run_state import GOES_ON, Progress, Status, checked, command, progress, submit, watched
-from server.deploy.runs import alone, begun, steered
+from server.deploy.runs import begun, steered
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
 from server.documents.privacy import Privacy
@@ -42,7 +43,7 @@ class Sending:
     missing: Mapping[str, str]
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `send` command."""
     parser = add_command(
         commands,
@@ -53,7 +54,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "compare it with its own records. It can be repeated: what a hospital has stays as it is.",
         example="caucus-coordinator send coordinator first",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+    add_folder(parser, "caucus-coordinator")
     parser.add_argument("name", metavar="NAME", help="name of the run")
 
 

@@ -14,12 +14,11 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from common.errors import ConfigError
 from common.models import catalogue
 from common.system import locks, processes
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.files import check_secret
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
@@ -32,7 +31,7 @@ executor receives these variables and passes them on to the ServerApp."""
 LOCKS = ("coordinator",)
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `serve` and `stop` commands."""
     serve = add_command(
         commands,
@@ -51,7 +50,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator stop coordinator",
     )
     for parser in (serve, stop):
-        parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+        add_folder(parser, "caucus-coordinator")
 
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:

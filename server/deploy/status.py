@@ -1,20 +1,18 @@
 """`caucus-coordinator status`: the hospitals, nodes and runs, from Flower and the run folders."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 from common.system.certificates import days_left, in_words
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder, as_json
 from server.deploy.authority import ending_soon
 from server.deploy.enrolment import attendance, versions
 from server.deploy.run_state import checked
 from server.deploy.settings import CoordinatorSettings
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `status` command."""
     parser = add_command(
         commands,
@@ -26,7 +24,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator status coordinator --json",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+    add_folder(parser, "caucus-coordinator")
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
@@ -50,7 +48,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
             ],
             "runs": [asdict(run) for run in runs],
         }
-        yield json.dumps(facts, indent=2, ensure_ascii=False)
+        yield as_json(facts)
         return
     yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
     yield from ending_soon(settings.folder)

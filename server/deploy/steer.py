@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from common.domain import PartyId
 from common.errors import CheckpointError, ConfigError, InternalError
 from common.messages import Parcel
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command
 from common.system.files import new_folder
 from common.system.progress import progress
 from server.documents.census import Released
@@ -28,7 +28,7 @@ ASKED = ("method", "method.census", "method.directions", "method.count", "method
 """Settings, and groups of settings, that determined the query to the parties and so can no longer change."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `steer` command."""
     parser = add_command(
         commands,

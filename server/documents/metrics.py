@@ -61,6 +61,11 @@ class Classifier(Document):
     reason: str | None = None
     simulation_only: bool = False
 
+    @property
+    def recalled(self) -> dict[str, tuple[int, int]]:
+        """For each label of the test texts, the number that were predicted with that label, and the number of all."""
+        return {label: (row.get(label, 0), sum(row.values())) for label, row in self.confusion.items()}
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,22 +229,18 @@ class Metrics(Document):
     @property
     def as_many_as_zero_shot(self) -> Classifier | None:
         """Metrics for the small model, trained on the same number of synthetic texts as `zero_shot`."""
-        group = self.content.get("zero_shot")
-        return _classifier(group.get("as_many")) if isinstance(group, Mapping) else None
+        return _classifier(self._group("zero_shot").get("as_many"))
 
     @property
     def gain(self) -> Gain | None:
         """The difference between `as_many_as_zero_shot` and `zero_shot`; None if it was not measured."""
-        group = self.content.get("zero_shot")
-        if not isinstance(group, Mapping):
-            return None
+        group = self._group("zero_shot")
         return _gain(group.get("difference"), _whole(group.get("trained_on")))
 
     @property
     def nearness(self) -> Nearness | None:
         """Distances from held-out texts, in a task without labels."""
-        group = self.content.get("nearness")
-        if not isinstance(group, Mapping):
+        if not (group := self._group("nearness")):
             return None
         texts = _whole(group.get("texts"))
         return Nearness(
@@ -253,19 +254,17 @@ class Metrics(Document):
     @property
     def label_sets(self) -> LabelSets | None:
         """Micro F1, in place of accuracies, in a task in which texts may have several labels."""
-        group, real = self.content.get("label_sets"), self.content.get("label_sets_real")
-        if not isinstance(group, Mapping):
+        if not (group := self._group("label_sets")):
             return None
-        references = {name: group.get(name) for name in ("zero_shot", "constant", "as_many")} | {"real": real}
-        measured = {name: of if isinstance(of, Mapping) else {} for name, of in references.items()}
+        without, constant, as_many = (_mapping(group.get(name)) for name in ("zero_shot", "constant", "as_many"))
         return LabelSets(
             synthetic=_estimate(group.get("micro_f1")),
             trained_on=_whole(group.get("trained_on")),
-            without=_estimate(measured["zero_shot"].get("micro_f1")),
-            real=_estimate(measured["real"].get("micro_f1")),
-            constant_answer=_estimate(measured["constant"].get("micro_f1")),
-            gain=_gain(group.get("difference"), _whole(measured["zero_shot"].get("trained_on"))),
-            equally_many=_estimate(measured["as_many"].get("micro_f1")),
+            without=_estimate(without.get("micro_f1")),
+            real=_estimate(self._group("label_sets_real").get("micro_f1")),
+            constant_answer=_estimate(constant.get("micro_f1")),
+            gain=_gain(group.get("difference"), _whole(without.get("trained_on"))),
+            equally_many=_estimate(as_many.get("micro_f1")),
             pairs_apart=_estimate(group.get("pair_distance")).value,
             independent_apart=_estimate(group.get("independent")).value,
         )
@@ -288,8 +287,8 @@ class Metrics(Document):
     @property
     def generation_gap(self) -> Gain | None:
         """Accuracy of `released_classifier` minus that of a linear classifier trained on the synthetic texts."""
-        group = self.content.get("released_classifier")
-        if not isinstance(group, Mapping) or self.released_classifier is None:
+        group = self._group("released_classifier")
+        if self.released_classifier is None:
             return None
         return _gain(group.get("gap"), _whole(group.get("learned_from")))
 
@@ -326,16 +325,16 @@ class Metrics(Document):
     @property
     def disclosed(self) -> str | None:
         """Names of features through which the texts disclose records; empty if there are none, None if not tested."""
-        group = self.content.get("disclosures")
-        if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
+        group = self._group("disclosures")
+        if not isinstance(found := group.get("found"), Mapping):
             return None
         return _text(group.get("features")) or "a feature" if found.get("value") else ""
 
     @property
     def label_shares(self) -> LabelShares | None:
         """Proportions of the labels among the private records; only in a simulation."""
-        shares = self.content.get("label_shares")
-        return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
+        shares = self._group("label_shares")
+        return from_json(LabelShares, shares) if shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
         """Return the classifier of a group; None if it was not tested on the texts used in the last evaluation."""
@@ -345,6 +344,10 @@ class Metrics(Document):
     def _classifier(self, name: str) -> Classifier | None:
         return _classifier(self.content.get(name))
 
+    def _group(self, name: str) -> Mapping[str, Any]:
+        """Return the group of this name; empty if there is none."""
+        return _mapping(self.content.get(name))
+
 
 def _gain(figure: object, texts: int | None) -> Gain | None:
     difference = _estimate(figure)
@@ -353,11 +356,16 @@ def _gain(figure: object, texts: int | None) -> Gain | None:
     return Gain(value=difference.value, interval=difference.interval, texts=texts)
 
 
-def _classifier(group: object) -> Classifier | None:
-    if not isinstance(group, Mapping) or not group:
+def _mapping(value: object) -> Mapping[str, Any]:
+    """Return the value if it is a mapping; otherwise an empty mapping."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _classifier(value: object) -> Classifier | None:
+    if not (group := _mapping(value)):
         return None
     accuracy = group.get("accuracy")
-    detailed = accuracy if isinstance(accuracy, Mapping) else {}
+    detailed = _mapping(accuracy)
     return Classifier(
         accuracy=_estimate(accuracy),
         macro_f1=_estimate(group.get("macro_f1")),

@@ -29,8 +29,6 @@ Group = dict[str, Any]
 SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
 """Reason given in place of accuracies."""
-DETERMINISTIC = ("tfidf", "encoder")
-"""Small models that learn the same from the same texts each time."""
 _OVER_TEXTS = "over the test texts alone: of accuracy exact (Clopper and Pearson), of macro_f1 by a jackknife"
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
@@ -162,7 +160,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
     if not measured.labelled or measured.several:
         return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
-    seeds = 1 if evaluation.model in DETERMINISTIC else evaluation.seeds
+    seeds = 1 if evaluation.deterministic else evaluation.seeds
     right = [record.label for record in measured.test]
     note = None
     answers: list[list[str]] = []
@@ -180,8 +178,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
-        "accuracy": scored(accuracy.accuracy, answers, right),
-        "macro_f1": scored(accuracy.macro_f1, answers, right),
+        **scores(answers, right),
         **subgroups.worst(hits, groups),
     } | ({"note": "; ".join(notes)} if notes else {})
 
@@ -210,33 +207,41 @@ def difference(
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
 
-def scored(
-    score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
-) -> Figure:
-    """Average a score over several trainings, with an interval over them or, for one training, over the test texts."""
+def scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> dict[str, Figure]:
+    """Return accuracy and macro-F1, each the mean over several trainings with an interval over them.
+
+    For one training the interval is over the test texts: exact for accuracy, by a jackknife for macro-F1.
+
+    Args:
+        answers: For each training, the predicted labels of the test texts.
+        right: The labels of the test texts.
+    """
     first, true = np.array(answers[0]), np.array(right)
-    values = [score(np.array(predicted), true) for predicted in answers]
 
-    def over_test_texts() -> intervals.Interval:
-        if score is accuracy.accuracy:
-            return intervals.of_share(int((first == true).sum()), len(true))
-        return intervals.over_rows(lambda at: score(first[at], true[at]), len(true))
+    def mean(
+        score: Callable[[NDArray[np.str_], NDArray[np.str_]], float],
+        over_test_texts: Callable[[], intervals.Interval],
+    ) -> Figure:
+        values = [score(np.array(predicted), true) for predicted in answers]
+        return figure(
+            lambda: float(np.mean(values)),
+            rows=len(true),
+            interval=lambda: intervals.over_seeds(values) or over_test_texts(),
+        )
 
-    return figure(
-        lambda: float(np.mean(values)),
-        rows=len(right),
-        interval=lambda: intervals.over_seeds(values) or over_test_texts(),
-    )
+    return {
+        "accuracy": mean(accuracy.accuracy, lambda: intervals.of_share(int((first == true).sum()), len(true))),
+        "macro_f1": mean(
+            accuracy.macro_f1,
+            lambda: intervals.over_rows(lambda at: accuracy.macro_f1(first[at], true[at]), len(true)),
+        ),
+    }
 
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
     """Measure the perplexity and next-token accuracy on the test texts of a language model trained on `train`."""
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
-    scores: dict[str, Callable[[NDArray[np.float64]], float]] = {
-        "perplexity": lambda sums: float(np.exp(sums[0].sum() / sums[1].sum())),
-        "next_token_accuracy": lambda sums: float(sums[2].sum() / sums[1].sum()),
-    }
     start = settings.start or "a transformer trained from scratch"
     about = f"{DEFINITION} From {start}; trained on {len(train)} texts, {seeds} times."
     try:
@@ -247,21 +252,22 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
         )
         totals = [np.stack(model.totals(test)) for model in models]
     except CaucusError as error:
-        return {"definition": about} | missing(scores, error, rows=len(test))
-    return {"definition": about} | {
-        name: figure(
-            lambda score=score: float(np.mean([score(sums) for sums in totals])),  # type: ignore[misc]
+        return {"definition": about} | missing(("perplexity", "next_token_accuracy"), error, rows=len(test))
+
+    def mean(score: Callable[[NDArray[np.float64]], float], *, most: float) -> Figure:
+        return figure(
+            lambda: float(np.mean([score(sums) for sums in totals])),
             rows=len(test),
-            interval=lambda name=name, score=score: (
-                intervals.over_seeds([score(sums) for sums in totals])  # type: ignore[misc]
-                or intervals.over_rows(
-                    lambda at: score(totals[0][:, at]),
-                    len(test),
-                    within=(0.0, math.inf if name == "perplexity" else 1.0),
-                )
+            interval=lambda: (
+                intervals.over_seeds([score(sums) for sums in totals])
+                or intervals.over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, most))
             ),
         )
-        for name, score in scores.items()
+
+    return {
+        "definition": about,
+        "perplexity": mean(lambda sums: float(np.exp(sums[0].sum() / sums[1].sum())), most=math.inf),
+        "next_token_accuracy": mean(lambda sums: float(sums[2].sum() / sums[1].sum()), most=1.0),
     }
 
 

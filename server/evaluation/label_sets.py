@@ -115,7 +115,7 @@ def _variance(measured: Measured, part: Sequence[Candidate], whole: Marks, right
 
 def _answers(measured: Measured, train: _TEXTS) -> Marks:
     evaluation = measured.evaluation
-    if evaluation.model not in {"tfidf", "encoder"}:
+    if not evaluation.deterministic:
         do = "Set evaluation.model=tfidf or encoder"
         raise ConfigError("evaluation.model", expected="one that learns several labels", got=evaluation.model, do=do)
     return multilabel.predict(

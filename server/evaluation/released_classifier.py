@@ -15,9 +15,8 @@ from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation import training_choice
-from server.evaluation.figures import Group, Measured, classification, difference, missing, scored
+from server.evaluation.figures import Group, Measured, classification, difference, missing, scores
 from server.evaluation.small_model import linear_classifier
-from server.metrics import accuracy
 from server.metrics.linear import LinearClassifier, by_label
 
 _DEFINITION = (
@@ -60,8 +59,7 @@ def measured_with(
         answers, labels = classifier.predict(measured.test_vectors), [record.label for record in measured.test]
         groups["released_classifier"] = {
             "definition": _DEFINITION,
-            "accuracy": scored(accuracy.accuracy, [answers], labels),
-            "macro_f1": scored(accuracy.macro_f1, [answers], labels),
+            **scores([answers], labels),
         } | _gap(measured, answers, np.array(labels))
     if transfer and measured.candidates:
         texts = [*measured.candidates, *transfer]

@@ -63,7 +63,7 @@ class Evaluation(EvaluationSettings):
                 got=f"model {self.model}, target {self.target}",
                 do="Set evaluation.model=network evaluation.target=PATH",
             )
-        if self.model in {"network", "finetuned"}:
+        if not self.deterministic:
             needs("evaluation.model", "torch", "transformers", extra="transformers")
         device_here(self.device, "evaluation.device")
         device_here(self.language_model.device, "evaluation.language_model.device")
@@ -87,7 +87,7 @@ class Evaluation(EvaluationSettings):
     @property
     def uses_endpoint(self) -> bool:
         """Whether the small model's texts are sent to an endpoint, to which no private records may be sent."""
-        return self.model in {"encoder", "network"} and self.embedding is not None and not self.embedding.runs_here
+        return self.on_vectors and self.embedding is not None and not self.embedding.runs_here
 
     @property
     def definition(self) -> str:
@@ -180,10 +180,10 @@ def predictions(
             for records in (test, target)
         )
     used_encoder = settings.embedding or encoder
-    if settings.model in {"encoder", "network"} and used_encoder is None:
+    if settings.on_vectors and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
     texts, weights, given = [text.text for text in train], weights_of(train), labels_of(train)
-    if settings.model in {"network", "finetuned"}:
+    if not settings.deterministic:
         names, labels = _targets(given)
         text_weights = None if weights is None else np.array(weights)
         if settings.model == "network" and used_encoder is not None:

@@ -18,7 +18,7 @@ from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation import training_choice
-from server.evaluation.figures import DETERMINISTIC, Group, Measured, difference, figure, missing, predicted_by
+from server.evaluation.figures import Group, Measured, difference, figure, missing, predicted_by
 from server.metrics import accuracy, intervals
 from server.vector_cache import RememberingEncoder
 
@@ -74,7 +74,7 @@ def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> li
     """Predict the test texts' labels by several small models, each trained on a different draw of `texts` members."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
-    if evaluation.model in DETERMINISTIC:
+    if evaluation.deterministic:
         trainings = _DRAWS if len(members) > texts else 1
     return [
         np.array(predicted_by(measured, _part(measured, members, texts, number), evaluation, number)[0])
@@ -97,7 +97,7 @@ def _variances(
         right: (K, test texts) whether the model of each training was right.
     """
     trainings, evaluation = len(right), measured.evaluation
-    if evaluation.model not in DETERMINISTIC:
+    if not evaluation.deterministic:
         return [(float(right.mean(axis=1).var(ddof=1)) / trainings, trainings - 1)] if trainings > 1 else []
     part = _part(measured, members, texts, 0)
 
@@ -113,7 +113,7 @@ def _variances(
 
 def _interval(measured: Measured) -> str:
     """Return the definition of the difference's interval."""
-    if measured.evaluation.model in DETERMINISTIC:
+    if measured.evaluation.deterministic:
         return training_choice.DEFINITION
     seeds = measured.evaluation.seeds
     return _TEST_TEXTS.format(trainings=f" and {seeds} trainings (Student's t)" if seeds > 1 else " alone")

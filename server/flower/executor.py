@@ -20,6 +20,7 @@ from flwr.supercore.constant import TaskType
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
+from common.system.log_lines import LOG_FORMAT
 from common.system.processes import program
 
 log = logging.getLogger("caucus.executor")
@@ -80,7 +81,7 @@ def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[byte
 
 def main() -> int:
     """Serve until a signal to stop arrives."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     superlink, authority, secret = sys.argv[1:]
     serve(superlink, Path(authority), Path(secret).read_bytes())

@@ -19,6 +19,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+from common.system.log_lines import LOG_FORMAT
+
 log = logging.getLogger("caucus.front_door")
 
 CALLS = frozenset(
@@ -165,7 +167,7 @@ def server(
 
 def main() -> int:
     """Serve until the process is told to stop."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]
     token = Path(token_file).read_text(encoding="ascii")

@@ -14,6 +14,7 @@ persona for each form, and the hospitals' answers decide which persona writes mo
 import re
 from dataclasses import dataclass
 
+from common.phrases import capital
 from server.domain import Task
 from server.llm.base import Request
 
@@ -53,10 +54,10 @@ class Form:
         kind, kinds = ("subtopic", "subtopics") if request.phrases else (request.task_kind, plural_of(request))
         named = topic.replace('"', "'")
         return (self.heading if topic else self.untitled).format(
-            kind=_capitalised(kind),
-            kinds=_capitalised(kinds),
+            kind=capital(kind),
+            kinds=capital(kinds),
             about=f'{"about" if term == "label" else term} "{named}"',
-            term="Topic" if term == "label" else _capitalised(term),
+            term="Topic" if term == "label" else capital(term),
             topic=topic,
         )
 
@@ -95,8 +96,3 @@ def plural(kind: str) -> str:
     if noun.endswith("y") and not _VOWEL_Y.search(noun):
         return f"{noun[:-1]}ies{rest}"
     return f"{noun}{'es' if _SIBILANT.search(noun) else 's'}{rest}"
-
-
-def _capitalised(words: str) -> str:
-    """Return the words with a capital first letter and all other letters unchanged."""
-    return words[:1].upper() + words[1:]

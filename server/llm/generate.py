@@ -50,14 +50,16 @@ class Use:
 
     def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
         """Add one reply of this model to the totals."""
-        self.calls += 1
-        self.input_tokens += reply.input_tokens
-        self.cached_tokens += reply.cached_tokens
-        self.output_tokens += reply.output_tokens
-        if reply.loss:
-            self.losses.setdefault(model, Counter())[reply.loss] += 1
-        if cleaned:
-            self.cleaned.setdefault(model, Counter()).update(cleaned)
+        self.merge(
+            Use(
+                calls=1,
+                input_tokens=reply.input_tokens,
+                cached_tokens=reply.cached_tokens,
+                output_tokens=reply.output_tokens,
+                losses={model: Counter([reply.loss])} if reply.loss else {},
+                cleaned={model: cleaned} if cleaned else {},
+            )
+        )
 
     def merge(self, more: "Use") -> None:
         """Add other totals to these totals."""

@@ -155,26 +155,26 @@ def with_keyphrases(
     *,
     texts: int,
     rng: np.random.Generator,
-    label: str | None = None,
     examples: Sequence[tuple[str, Sequence[str]]] = (),
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Make a request for a text that contains the phrases (DP-KPS, section 2, step 5).
+    """Make a request for a text that contains the phrases, without a label (DP-KPS, section 2, step 5).
+
+    Only the phrases determine the class, as in the paper.
 
     Args:
         task: Public description of the data; the prompt contains only its kind of text.
         phrases: The keyphrases, at least one.
         texts: Number of texts to request.
         rng: Draws the request's seed.
-        label: Label of the text. If None, only the phrases determine the class, as in the paper.
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
     """
     not_empty(phrases=phrases)
     return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words),
+        _plain(task, None, texts, rng, temperature=temperature, words=words),
         must=tuple(phrases),
         good=tuple(text for text, _ in examples),
         good_must=tuple(tuple(keyphrases) for _, keyphrases in examples),

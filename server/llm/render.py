@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.phrases import capital
 from server.llm.base import Request
 from server.spans import words as words_of
 
@@ -74,7 +75,7 @@ def _task(request: Request) -> str:
         lines.append(f"Manner of writing: {wording.style}.")
     if request.label is not None:
         labels = "; ".join(_label_text(*label) for label in request.labels)
-        lines.append(f"{_capitalised(wording.label)} of each is {'several' if request.more else 'one'} of: {labels}.")
+        lines.append(f"{capital(wording.label)} of each is {'several' if request.more else 'one'} of: {labels}.")
     if structure := request.structure:
         lines.append(f"Each is one JSON object that follows this JSON Schema: {structure.schema}")
         lines.append(
@@ -95,10 +96,10 @@ def _exemplars(request: Request) -> list[str]:
         return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
     if request.good_must:
         pairs = zip(request.good_must, request.good, strict=True)
-        examples = [f"Keyphrases: {'; '.join(phrases)}\n{_capitalised(kind)}:\n{text}" for phrases, text in pairs]
+        examples = [f"Keyphrases: {'; '.join(phrases)}\n{capital(kind)}:\n{text}" for phrases, text in pairs]
         return [_numbered("Example", tuple(examples))]
     if request.good:
-        return [_numbered(_capitalised(kind), request.good)]
+        return [_numbered(capital(kind), request.good)]
     if len(request.source) == 1:
         if request.abstract:
             return [f"Abstracted {kind}:\n{request.source[0]}"]
@@ -164,9 +165,7 @@ def _conditions(request: Request) -> str:
     lines = []
     if request.label is not None:
         term = request.wording.label
-        lines.append(
-            f"{_capitalised(term)} of each: {' and '.join(_label_text(*label) for label in request.requested)}."
-        )
+        lines.append(f"{capital(term)} of each: {' and '.join(_label_text(*label) for label in request.requested)}.")
         if request.more:
             lines.append(f"It shows all {len(request.requested)} together, and no other {term}. Do not write them out.")
         elif len(request.labels) > 1:
@@ -200,11 +199,6 @@ def _subtopics(request: Request) -> str:
 def _label_text(label: str, description: str) -> str:
     """Return a label with its description, unless the description only repeats the label."""
     return label if normal(label.replace("_", " ")) == normal(description) else f"{label} ({description})"
-
-
-def _capitalised(words: str) -> str:
-    """Return the words with a capital first letter and all other letters unchanged, as in "ECG report"."""
-    return words[:1].upper() + words[1:]
 
 
 def _format(n: int, item: str) -> str:

@@ -17,9 +17,9 @@ label that no prompt ever mentions. A record votes only among the candidates of 
 gives the labels their meaning.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, even_orders
-from server.method import State, Tools
+from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
@@ -47,7 +47,7 @@ VOCABULARY = "vocabulary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AugPeMemory:
+class AugPeMemory(PlainMemory):
     """Aug-PE's memory from round to round.
 
     Attributes:
@@ -55,15 +55,6 @@ class AugPeMemory:
     """
 
     ahead: Ahead = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "AugPeMemory":
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
-        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

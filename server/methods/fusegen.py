@@ -12,20 +12,19 @@ adjustment). Selection and weights are functions of synthetic texts alone: no pa
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
-from server.method import State, Tools
+from server.method import PlainMemory, State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from server.operators import selection
 from server.operators.round_report import make_report
@@ -33,7 +32,7 @@ from server.settings.methods import FuseGenSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FuseGenMemory:
+class FuseGenMemory(PlainMemory):
     """FuseGen's memory from round to round.
 
     Attributes:
@@ -41,15 +40,6 @@ class FuseGenMemory:
     """
 
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "FuseGenMemory":
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
-        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +57,7 @@ class FuseGen(FuseGenSettings):
         """Return an empty plan, since the method asks no queries about private records."""
         del target, membership
         task.check_labelled("method fusegen", "which its small models learn", "Choose method=census, wasp or aug_pe")
-        if self.samples // self.rounds < len(task.labels):
-            raise ConfigError(
-                "method.samples",
-                expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
-                got=self.samples,
-            )
+        task.check_samples(self.samples, self.rounds)
         return ()
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:

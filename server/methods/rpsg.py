@@ -154,7 +154,7 @@ class Rpsg(RpsgSettings):
         positions = self.refinement.select(
             rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
         )
-        candidates = redacted([rephrased[at] for at in positions])
+        candidates = redacted([rephrased[at] for at in positions], tools.task.language)
         label_counts = Counter(candidate.label for candidate in candidates)
         report = make_report(
             state.round,

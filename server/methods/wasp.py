@@ -18,13 +18,12 @@ labels, and can be in each label's pool.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
@@ -32,7 +31,7 @@ from server.llm import prompts
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
-from server.method import State, Tools
+from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
@@ -43,7 +42,7 @@ VOTES = "nearest and furthest votes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaspMemory:
+class WaspMemory(PlainMemory):
     """WASP's memory from round to round.
 
     Attributes:
@@ -59,15 +58,6 @@ class WaspMemory:
     bad: Mapping[str, Sequence[int]] = field(default_factory=dict)
     ahead: Ahead = field(default_factory=dict)
     sets: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "WaspMemory":
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
-        return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +75,7 @@ class Wasp(WaspSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan T - 1 queries; the last round's texts are released without a vote."""
         del membership
-        if self.samples // self.rounds < len(task.labels):
-            raise ConfigError(
-                "method.samples",
-                expected=f"one text for each of {len(task.labels)} labels in each of {self.rounds} rounds",
-                got=self.samples,
-            )
+        task.check_samples(self.samples, self.rounds)
         # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
         fine = max(1, 128 >> (self.top - 1))
         # Furthest votes serve the bad exemplars alone; without them the same ε has less noise.

@@ -88,60 +88,6 @@ class TextEncoder(Hashable, Protocol):
         """Return the embeddings of texts, (texts, dimensions)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """Performance of a classifier on the test texts.
-
-    Attributes:
-        accuracy: Fraction of test texts that are labelled correctly, 0 to 1.
-        macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
-        train_records: Number of training texts.
-        test_records: Number of test texts.
-        note: Reason why there was nothing to fit, in which case the classifier gives every text the same label;
-            otherwise None.
-    """
-
-    accuracy: float
-    macro_f1: float
-    train_records: int
-    test_records: int
-    note: str | None = None
-
-
-def train_and_test(
-    train_texts: Sequence[str],
-    train_labels: Sequence[str],
-    test_texts: Sequence[str],
-    test_labels: Sequence[str],
-    *,
-    train_weights: Sequence[float] | None = None,
-    encoder: TextEncoder | None = None,
-) -> Score:
-    """Train and score the classifier of `DEFINITION`. The result is deterministic.
-
-    Args:
-        train_texts: At least one text.
-        train_labels: One label for each text. If all are the same, this label is predicted for every text, and the note
-            says so.
-        test_texts: At least one text.
-        test_labels: One label for each text.
-        train_weights: Weight of each training text, at least 0; None weights all texts equally.
-        encoder: Encoder whose vectors replace TF-IDF.
-
-    Raises:
-        DataError: A set is empty, or texts and labels (or weights) differ in number.
-    """
-    predicted, note = predict(train_texts, train_labels, test_texts, train_weights=train_weights, encoder=encoder)
-    _check("test set", test_texts, test_labels)
-    return Score(
-        accuracy=accuracy(predicted, test_labels),
-        macro_f1=macro_f1(predicted, test_labels),
-        train_records=len(train_texts),
-        test_records=len(test_texts),
-        note=note,
-    )
-
-
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
     """Return the fraction of predictions that are correct, 0 to 1."""
     return float((np.asarray(predicted) == np.asarray(right)).mean())
@@ -208,8 +154,18 @@ def predict(
 ) -> tuple[list[str], str | None]:
     """Return the labels that the pipeline of `DEFINITION` predicts, and the reason if there was nothing to fit.
 
+    The result is deterministic.
+
+    Args:
+        train_texts: At least one text.
+        train_labels: One label, or the probabilities of all labels, for each text. If all texts have one label, it is
+            predicted for every text.
+        test_texts: At least one text.
+        train_weights: Weight of each training text, at least 0; None weights all texts equally.
+        encoder: Encoder whose vectors replace TF-IDF.
+
     Raises:
-        DataError: As in `train_and_test`.
+        DataError: A set is empty, or texts and labels (or weights) differ in number.
     """
     _check("training set", train_texts, range(len(train_labels)))
     _check("test set", test_texts, test_texts)

@@ -103,21 +103,11 @@ class LanguageModel:
         losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
-    def perplexity(self, texts: Sequence[str]) -> float:
-        """Return the exponential of the mean negative log likelihood over all tokens in the texts."""
-        losses, tokens, _ = self.totals(texts)
-        return float(np.exp(losses.sum() / tokens.sum()))
-
-    def accuracy(self, texts: Sequence[str]) -> float:
-        """Return the fraction of tokens in the texts that are the model's first guess, 0 to 1."""
-        _, tokens, right = self.totals(texts)
-        return float(right.sum() / tokens.sum())
-
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return (texts,) arrays of negative log likelihoods in nats, token counts, and counts of correct guesses.
 
         Raises:
-            DataError: There are no texts. `nll`, `perplexity` and `accuracy` raise it too.
+            DataError: There are no texts. `nll` raises it too.
         """
         if not texts:
             raise DataError("texts to ask a language model about", expected="at least one", got="none")

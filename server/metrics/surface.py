@@ -39,20 +39,6 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
     return 1 + (scores >= 0.05).astype(np.intp) - (scores <= -0.05)
 
 
-def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """Return the fraction of texts whose rewritten version has the same sentiment.
-
-    The figure is for methods that rewrite texts (RPSG, 4.3.1).
-
-    Raises:
-        DataError: There are no texts, or the numbers of texts differ.
-    """
-    _check_not_empty(texts, rewritten)
-    if len(texts) != len(rewritten):
-        raise DataError("rewritten texts", expected="one for each text", got="another number of them")
-    return float((sentiments(texts) == sentiments(rewritten)).mean())
-
-
 def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
     """Return how well the two sets' sentiments agree within each label, 0 to 1.
 

@@ -75,17 +75,16 @@ class Tagger:
         return _spans(tokens, [self._names[at] for at in reversed(path)])
 
 
-def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = None) -> NDArray[np.int64]:
+def matches(found: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]:
     """Return the numbers of correct spans found, of spans found, and of true spans in each text, (texts, 3).
 
     Args:
         found: Spans that a classifier found in each text.
         right: The true spans of each text.
-        kind: The type of span to count; None counts all.
     """
     counts = []
     for ours, theirs in zip(found, right, strict=True):
-        first, second = ({span for span in spans if kind in (None, span.type)} for spans in (ours, theirs))
+        first, second = set(ours), set(theirs)
         counts.append((len(first & second), len(first), len(second)))
     return np.array(counts, dtype=np.int64).reshape(-1, 3)
 

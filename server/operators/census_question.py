@@ -49,12 +49,7 @@ def check(settings: CensusSettings, task: Task) -> None:
     if settings.questionnaire != "none":
         do = "Set method.questionnaire=none"
         task.check_single("method.questionnaire", "so that a record's form counts once", do)
-    if settings.samples // settings.rounds < len(task.labels):
-        raise ConfigError(
-            "method.samples",
-            expected=f"one text for each of {len(task.labels)} labels in each of {settings.rounds} rounds",
-            got=settings.samples,
-        )
+    task.check_samples(settings.samples, settings.rounds)
     if settings.census is not None:
         _check_finished(settings, settings.census, task)
 

@@ -13,7 +13,7 @@ written, `section_texts.py` before.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,14 @@ from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, make_orders
-from server.method import State, Tools
+from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, section_texts, selection
 from server.operators.questionnaire import Aims, length
 from server.settings.methods import CensusSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusMemory:
+class CensusMemory(PlainMemory):
     """The method's memory from round to round.
 
     Attributes:
@@ -48,15 +48,6 @@ class CensusMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
     reliable: Sequence[str] = ()
     sets: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the memory as plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
-        return cls(**saved)
 
 
 def texts_of_round(settings: CensusSettings, number: int) -> int:

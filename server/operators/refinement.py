@@ -92,9 +92,14 @@ class Rehearsed(Refinement):
         return []
 
 
-def redacted(texts: Sequence[Candidate]) -> list[Candidate]:
-    """Return the texts with everything masked that looks like personal information (the paper's last step)."""
-    return [replace(text, text=redact(text.text)) for text in texts]
+def redacted(texts: Sequence[Candidate], language: str) -> list[Candidate]:
+    """Return the texts with everything masked that looks like personal information (the paper's last step).
+
+    Args:
+        texts: The texts.
+        language: Their language, by which dates, numbers and forms of address are recognised.
+    """
+    return [replace(text, text=redact(text.text, language)) for text in texts]
 
 
 def _lowest(

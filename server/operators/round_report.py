@@ -6,7 +6,7 @@ from typing import Any
 
 from server.documents.rounds import RoundReport, Tokens
 from server.domain import Candidate
-from server.llm.generate import Generated, Written
+from server.llm.generate import Generated, Use, Written
 
 
 def make_report(
@@ -33,7 +33,9 @@ def make_report(
         figures: Figures that only this method reports.
     """
     written = Counter(candidate.model for candidate in generated)
-    uses = [output.use for output in work]
+    total = Use()
+    for output in work:
+        total.merge(output.use)
     return RoundReport(
         round=number,
         requested={model: requested.get(model, 0) for model in models},
@@ -41,22 +43,18 @@ def make_report(
         lost={model: requested.get(model, 0) - written[model] for model in models},
         candidates=candidates,
         tokens=Tokens(
-            input=sum(use.input_tokens for use in uses),
-            cached=sum(use.cached_tokens for use in uses),
-            output=sum(use.output_tokens for use in uses),
+            input=total.input_tokens,
+            cached=total.cached_tokens,
+            output=total.output_tokens,
         ),
-        calls=sum(use.calls for use in uses),
-        losses=_merged(use.losses for use in uses),
-        cleaned=_merged(use.cleaned for use in uses),
+        calls=total.calls,
+        losses=_in_order(total.losses),
+        cleaned=_in_order(total.cleaned),
         notes=tuple(notes),
         figures=figures or {},
     )
 
 
-def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
-    """Return the sums of counts by model and kind, omitting kinds that did not occur."""
-    merged: dict[str, Counter[str]] = {}
-    for by_model in counts:
-        for model, kinds in by_model.items():
-            merged.setdefault(model, Counter()).update(kinds)
-    return {model: dict(sorted(kinds.items())) for model, kinds in sorted(merged.items())}
+def _in_order(counts: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
+    """Return the counts by model and kind, both in alphabetical order."""
+    return {model: dict(sorted(kinds.items())) for model, kinds in sorted(counts.items())}

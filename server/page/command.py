@@ -8,10 +8,9 @@ closed.
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from common.page.address import add_options, address_of
-from common.system.commands import add_command
+from common.system.commands import Commands, add_command, add_folder
 from common.system.extras import needs
 from common.validate import integers_in
 from server.deploy.settings import CoordinatorSettings
@@ -20,7 +19,7 @@ PORT = 8471
 """Default port, which differs from that of a hospital's page, so that both can be open on one machine."""
 
 
-def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(commands: Commands) -> None:
     """Add the `page` command."""
     parser = add_command(
         commands,
@@ -33,7 +32,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "ssh -o ExitOnForwardFailure=yes -L 8471:127.0.0.1:8471 MACHINE.",
         example="caucus-coordinator page coordinator",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+    add_folder(parser, "caucus-coordinator")
     parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
     add_options(parser)
 

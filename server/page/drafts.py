@@ -10,7 +10,7 @@ from typing import Any
 from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
 from common.system.files import text_of
-from server.deploy.plan_command import as_json, at_a_glance, forwards
+from server.deploy.plan_command import at_a_glance, forwards, plan_json
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
 from server.settings.compose import load
@@ -136,7 +136,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     return Planned(
         facts=facts,
         warnings=tuple(_warnings(composed)),
-        text=as_json(facts),
+        text=plan_json(facts),
         commands=(plan, start_command(settings, draft.name or "NAME", overrides)),
     )
 

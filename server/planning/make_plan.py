@@ -28,7 +28,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
     If the coordinator is not trusted, it is the number of colluders against which the masks are secure, as hospitals
     assume. Otherwise the coordinator is assumed to follow the protocol and to act alone.
     """
-    return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
+    return coalition(secagg.corrupt, parties) if secagg.malicious else 0
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
@@ -80,7 +80,7 @@ def make_plan(
     parties, delta = membership.parties, target.delta
     if delta > _LARGE_DELTA:
         log.warning("delta %g: each record may be given away with that probability; well below 1/M is usual", delta)
-    if membership.max_attempts > 1 and secagg.mode != "malicious":
+    if membership.max_attempts > 1 and not secagg.malicious:
         log.warning(
             "federation.max_attempts=%d pays for attempts that only secagg=malicious can make: where nobody signs the "
             "survivors, they are named when their sum is opened, and no other may be",
@@ -137,7 +137,7 @@ def _graph(secagg: Secagg, membership: Membership) -> _Graph:
     parties, max_dropouts = membership.parties, membership.max_dropouts
     corrupt = max(membership.colluders, rounded_up(secagg.corrupt, parties))
     if parties <= secagg.full_graph_up_to:
-        lowest = threshold_of_full_graph(parties, corrupt, malicious=secagg.mode == "malicious")
+        lowest = threshold_of_full_graph(parties, corrupt, malicious=secagg.malicious)
         threshold = secagg.threshold or max(parties // 2 + 1, lowest)
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
     degree, threshold = graph_parameters(
@@ -147,7 +147,7 @@ def _graph(secagg: Secagg, membership: Membership) -> _Graph:
         dropped=max(secagg.dropped, max_dropouts / parties),
         security_bits=secagg.security_bits,
         correctness_bits=secagg.correctness_bits,
-        malicious=secagg.mode == "malicious",
+        malicious=secagg.malicious,
     )
     if degree == parties - 1:
         threshold = max(threshold, parties // 2 + 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scipy.special import ndtr
 
 from common.errors import PlanError
+from common.phrases import series
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
@@ -170,5 +171,5 @@ def _sentence(signal: Signal) -> str:
         takes += ["fewer candidates", "method=census"]
     return (
         f"{signal.query} will be {what}: {expected:.2g} {unit} against {noise:.2g} of noise if there are "
-        f"{signal.records:,} records; it takes {' or '.join(filter(None, [', '.join(takes[:-1]), takes[-1]]))}"
+        f"{signal.records:,} records; it takes {series(takes, 'or')}"
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from common.phrases import capital
 from server.documents.figure_groups import GENERAL, FigureGroup
 from server.documents.metrics import CLASSIFIERS
 
@@ -128,7 +129,7 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
         for at, figure in enumerate(first.figures)
     ]
     return {
-        "title": _capital(first.title),
+        "title": capital(first.title),
         "private": first.simulation_only,
         "columns": ["synthetic texts" if references else "value", *headings],
         "marked": [heading for heading, group in zip(headings, references, strict=True) if group.simulation_only],
@@ -146,8 +147,4 @@ def _notes(headings: Sequence[str], stack: Sequence[FigureGroup]) -> Iterable[di
         for text in (group.note and f"{group.note}.", group.definition):
             if text and text not in said:
                 said.add(text)
-                yield {"of": _capital(heading), "text": text}
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+                yield {"of": capital(heading), "text": text}

@@ -68,7 +68,7 @@ def by_label(
     weights, words = weights_of(texts), _words(texts)
     total = sum(weights.values())
     named = (run and run.labels) or {}
-    tested = metrics.synthetic.confusion if metrics.synthetic else {}
+    recalled = metrics.synthetic.recalled if metrics.synthetic else {}
     rows = tuple(
         LabelRow(
             label=label,
@@ -77,7 +77,7 @@ def by_label(
             words=statistics.median(words[label]) if label in words else None,
             records=None if number is None else round(number * shares.get(label, 0.0)),
             record_share=shares.get(label, 0.0) if shares else None,
-            recall=tested[label].get(label, 0) / sum(tested[label].values()) if label in tested else None,
+            recall=recalled[label][0] / recalled[label][1] if label in recalled else None,
         )
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )

@@ -12,6 +12,7 @@ If a run has no guarantee, the sentences are preceded by the advice to treat its
 
 from dataclasses import dataclass
 
+from common.phrases import series
 from server.documents.files import Document
 from server.documents.metrics import Gain, Metrics, Nearness
 from server.guarantee.case import Kind
@@ -102,7 +103,7 @@ def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
     """Return a list of accuracies in words: those in `first`, then those with real records and by guessing."""
     shown = (*first, ("with real records", measured.real), ("by guessing", measured.majority))
     parts = [f"{_percent(value)} {what}" for what, value in shown if value is not None]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    return series(parts, "and")
 
 
 def _doubt(measured: Accuracies, synthetic: float) -> str | None:

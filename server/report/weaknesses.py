@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.phrases import series
 from server.documents.files import Document
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
@@ -149,15 +150,14 @@ def _accuracy(
     yield Weakness(
         what=f"{measured.measure} {accuracy:.2f} on {tested} test texts is {what} {guess}, {majority:.2f}: the texts "
         f"{teach} than guessing",
-        do=_either(steps),
+        do=series(steps, "or"),
     )
 
 
 def _poor_labels(metrics: Metrics) -> Iterator[Weakness]:
     """Yield a weakness for labels whose recall is below `POOR` times the mean, by intervals for all labels at once."""
-    confusion = metrics.synthetic.confusion if metrics.synthetic else {}
-    tested = {label: (row.get(label, 0), sum(row.values())) for label, row in confusion.items()}
-    tested = {label: (hits, rows) for label, (hits, rows) in tested.items() if rows >= FEWEST}
+    recalled = metrics.synthetic.recalled if metrics.synthetic else {}
+    tested = {label: (hits, rows) for label, (hits, rows) in recalled.items() if rows >= FEWEST}
     if not tested:
         return
     recalls = {label: hits / rows for label, (hits, rows) in tested.items()}
@@ -188,7 +188,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     yield Weakness(
         what=(nearer(gain) if near else gained(gain, measured.trained_on))
         + (f" {'than' if near else 'against'} {WITHOUT}" if gain.loss else ""),
-        do=f"it takes {_either(steps or ['other language models (llm)'])}",
+        do=f"it takes {series(steps or ['other language models (llm)'], 'or')}",
     )
 
 
@@ -204,7 +204,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=_either([*steps, _write_more(texts)]),
+        do=series([*steps, _write_more(texts)], "or"),
     )
 
 
@@ -227,7 +227,7 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
     yield Weakness(
         what=f"FID rises: {fid:.3g} after round {last.round}, {best_fid:.3g} after round {best.round}, and lower is "
         "nearer to real texts",
-        do=_either(steps or ["take another encoder (embedding)", "other language models (llm)"]),
+        do=series(steps or ["take another encoder (embedding)", "other language models (llm)"], "or"),
     )
 
 
@@ -248,7 +248,7 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
         yield Weakness(
             what=f"{name} were noise: {numbers:,} noised numbers spread by {math.sqrt(spread):.2g} votes, and noise "
             f"alone by {math.sqrt(noise):.2g}",
-            do=advice or f"it takes {_either([*_more_signal(run, privacy), 'fewer candidates (method.samples)'])}",
+            do=advice or f"it takes {series([*_more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
         )
     for name, warning in warnings.items():
         if name not in answers:
@@ -291,7 +291,7 @@ def _labels(
         steps.append(f"try method=census or dpga (now {run.method}), which ask how many records have each label")
     yield Weakness(
         what=f"labels of texts and records differ by {apart:.0%}{by}: {named}",
-        do=_either(steps),
+        do=series(steps, "or"),
         simulation_only=exact,
     )
 
@@ -305,7 +305,7 @@ def _pairs(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterat
         yield Weakness(
             what=f"pairs of labels in the texts are further from those of the test texts, {sets.pairs_apart:.2f}, "
             f"than pairs of independent labels are, {sets.independent_apart:.2f}",
-            do=f"it takes {_either(steps)}",
+            do=f"it takes {series(steps, 'or')}",
         )
 
 
@@ -364,13 +364,8 @@ def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
     if len(texts) >= _FEWEST and 2 * different < len(texts):
         yield Weakness(
             what=f"only {different:,} of {len(texts):,} texts are different",
-            do=_either(
-                [
-                    "give the models more public texts (task.public_text)",
-                    "ask for fewer texts (method.samples)",
-                    "take other language models (llm)",
-                ]
-            ),
+            do="give the models more public texts (task.public_text), ask for fewer texts (method.samples) or take "
+            "other language models (llm)",
         )
 
 
@@ -394,7 +389,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _write_more(texts: Sequence[Candidate]) -> str:
     return f"write more than these {len(texts):,} texts (method.samples)"
-
-
-def _either(steps: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(steps[:-1]), steps[-1]]))

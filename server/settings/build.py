@@ -133,7 +133,7 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
                 max_attempts=federation.max_attempts,
             ),
             secagg=secagg,
-            roster=digest if secagg.mode == "malicious" else "",
+            roster=digest if secagg.malicious else "",
             evaluation_share=settings.evaluation.federated,
             max_records_per_party=federation.max_records or MOST_RECORDS,
             purpose=settings.purpose,

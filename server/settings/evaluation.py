@@ -115,3 +115,13 @@ class EvaluationSettings:
         validate.at_least(0, section="evaluation", weight=self.weight)
         if self.epochs is not None:
             validate.integers(1, section="evaluation", epochs=self.epochs)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the small model learns the same from the same texts each time."""
+        return self.model in {"tfidf", "encoder"}
+
+    @property
+    def on_vectors(self) -> bool:
+        """Whether the small model learns from the encoder's vectors."""
+        return self.model in {"encoder", "network"}

@@ -27,9 +27,10 @@ PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
-    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_headings", "smollm2_fields")),
 )
-"""Settings that name a model: its name in the catalogue, a file, a folder, or a model hosted elsewhere."""
+"""Settings that name a model: its name in the catalogue, a file, a folder, or a model hosted elsewhere. The `model` of
+each language model that runs on this machine is such a setting too."""
+_LOCAL = "server.llm.local.Local"
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -41,9 +42,11 @@ def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str,
 
 def with_absolute_paths(settings: Settings) -> Settings:
     """Return the settings with absolute paths, since a run executes, and is resumed, in a different folder."""
-    for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
+    local = [f"{part.place}.model" for part in settings.llm.models.values() if part.settings.get("_target_") == _LOCAL]
+    paths_or_names = (*PATHS_OR_NAMES, *local)
+    for name, value in [*given_paths(settings, PATHS), *given_paths(settings, paths_or_names)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
-        listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()
+        listed = name in paths_or_names and value in catalogue.catalogue()
         if not listed and (Path(value).exists() or (name in PATHS and not in_the_run_folder)):
             settings = changed(settings, {name: str(Path(value).resolve())})
     return settings

@@ -192,6 +192,11 @@ class Secagg:
         """Whether secure aggregation is used."""
         return self.mode != "none"
 
+    @property
+    def malicious(self) -> bool:
+        """Whether secure aggregation protects against a coordinator that does not follow the protocol."""
+        return self.mode == "malicious"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:

@@ -36,6 +36,7 @@ TASK = ENGLISH.task
 LABELS = ENGLISH.labels
 
 _MOST_FINDINGS = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # maximum number of findings in each section of a note
+_HOSPITALS = 3  # whose styles the notes for testing have
 _SIZES = (0.4, 0.4, 0.15, 0.05)  # shares of patients with one to four diagnoses, where they may have several
 _TOGETHER = (
     (0, 1, 6, 1),
@@ -72,12 +73,11 @@ def private_notes(
 def test_notes(
     count: int,
     experiment_seed: int,
-    hospitals: int = 3,  # noqa: PT028 — no test
-    language: str = "english",  # noqa: PT028
+    language: str = "english",  # noqa: PT028 — no test
     diagnoses: int = 1,  # noqa: PT028
 ) -> list[Record]:
-    """Return `count` notes for testing, each in the style of a random one of the first `hospitals` hospitals."""
-    notes = _test_notes(count, experiment_seed, hospitals, language, diagnoses)
+    """Return `count` notes for testing, each in the style of a random one of the first `_HOSPITALS` hospitals."""
+    notes = _test_notes(count, experiment_seed, language, diagnoses)
     return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
@@ -88,15 +88,13 @@ def test_spans(
     diagnoses: int = 1,  # noqa: PT028
 ) -> list[Example]:
     """Return the notes from `test_notes` with their spans."""
-    return [note for note, _ in _test_notes(count, experiment_seed, 3, language, diagnoses)]
+    return [note for note, _ in _test_notes(count, experiment_seed, language, diagnoses)]
 
 
-def _test_notes(
-    count: int, experiment_seed: int, hospitals: int, language: str, diagnoses: int
-) -> Iterator[tuple[Example, list[str]]]:
+def _test_notes(count: int, experiment_seed: int, language: str, diagnoses: int) -> Iterator[tuple[Example, list[str]]]:
     rng = experiment(experiment_seed, "test notes")
     for _ in range(count):
-        yield _marked_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language], diagnoses)
+        yield _marked_record(rng, _style(int(rng.integers(_HOSPITALS))), GRAMMARS[language], diagnoses)
 
 
 def public_text(count: int, experiment_seed: int, language: str = "english") -> list[str]:

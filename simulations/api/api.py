@@ -31,6 +31,7 @@ from hydra.core.global_hydra import GlobalHydra
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
+from common.system.log_lines import LOG_FORMAT
 from common.system.progress import Console
 from common.system.warned_once import warned_once
 from server.deploy.plan_command import forwards
@@ -291,7 +292,7 @@ def _logging_to(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.setFormatter(logging.Formatter(LOG_FORMAT))
     handlers: list[logging.Handler] = [file]
     if logging.lastResort and not logger.hasHandlers():
         handlers.append(Console())

@@ -84,7 +84,7 @@ def measured(settings: SimulationSettings, private: Sequence[Record], held_out: 
 def _score(
     settings: SimulationSettings, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
 ) -> dict[str, Any]:
-    encoder = build(settings.embedding) if evaluation.model in {"encoder", "network"} else None
+    encoder = build(settings.embedding) if evaluation.on_vectors else None
     started = time.monotonic()
     scores = real_private(private, held_out, evaluation, encoder)
     seconds = round(time.monotonic() - started, 3)

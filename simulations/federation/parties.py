@@ -60,7 +60,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
     """Return the settings with a roster; if `secagg=malicious` lacks one, write a roster and identities to `folder`."""
-    if settings.secagg.mode != "malicious" or settings.secagg.roster:
+    if not settings.secagg.malicious or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     keys = {party: rng.secure_bytes(32) for party in range(settings.federation.parties)}
@@ -90,7 +90,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     hospital = party_settings(settings.client)
     writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
-    roster = roster_of(settings) if settings.secagg.mode == "malicious" else None
+    roster = roster_of(settings) if settings.secagg.malicious else None
     shared = Shared()
     return {
         party: PartyService(

@@ -15,7 +15,9 @@ from statistics import fmean
 import pandas as pd
 
 from common.errors import CheckpointError
+from common.system.commands import escape_unknown_letters
 from server.metrics.intervals import over_seeds
+from simulations.sweeps.render import markdown_row
 from simulations.sweeps.runs import BY_ROUND, rounds_of, runs_of
 
 
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--of", default="self_similarity", choices=BY_ROUND)
     options = parser.parse_args(arguments)
+    escape_unknown_letters()
     sys.stdout.write(as_markdown(curves(options.folder, options.of), options.of))
 
 
@@ -45,7 +48,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
     rounds = sorted(values.index.unique("round"))
     lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
     lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return "".join(map(markdown_row, lines))
 
 
 def _cell(values: Sequence[float]) -> str:

@@ -41,10 +41,15 @@ def write_table(folder: Path) -> Table:
 def as_markdown(table: Table) -> str:
     """Return the table in Markdown, with an explanation of its figures and a list of the failed runs."""
     head, *rows = _cells(table)
-    lines = [head, ["---"] * len(head), *rows]
-    body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    body = "".join(map(markdown_row, [head, ["---"] * len(head), *rows]))
     failures = "".join(f"- run {folder} failed: {reason}\n" for folder, reason in table.failures.items())
     return f"# {table.title}\n\n{body}\n{_notes(table)}\n" + (f"\n{failures}" if failures else "")
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return a line of a Markdown table; line breaks in a cell become spaces, and its vertical bars are escaped."""
+    escaped = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |\n"
 
 
 def as_text(table: Table) -> str:

@@ -19,6 +19,7 @@ from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError
+from common.system.locks import alone
 from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan, service
 
@@ -149,7 +150,7 @@ def test_a_decision_waits_while_the_service_writes(tmp_path, records):
     refused(m.Reason.AWAITING, wanted)
     (entry,) = approvals(tmp_path / "private")
     with ThreadPoolExecutor(1) as person:
-        with module._locked(tmp_path / "private"):
+        with alone(tmp_path / "private" / "runs"):
             deciding = person.submit(decide, tmp_path / "private", entry, approve=False, by="anna")
             with pytest.raises(TimeoutError):
                 deciding.result(timeout=0.05)

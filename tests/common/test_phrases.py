@@ -7,7 +7,7 @@ import pytest
 
 from common import errors
 from common.errors import AwaitingError, CaucusError, ConfigError
-from common.phrases import Party, Phrase, joined, listed, rendered
+from common.phrases import Party, Phrase, capital, joined, listed, rendered, series
 
 NAMES = ("St. Mary", "party 0", "St. Luke")  # a hospital may have such a name
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, CaucusError)]
@@ -51,3 +51,18 @@ def test_a_place_is_added_behind_the_places_that_are_there():
     error = ConfigError("seeds.most", got=0)
     assert str(error.placed("client.yaml:3")) == "seeds.most; got 0; at client.yaml:3"
     assert str(error.placed("page 2")) == "seeds.most; got 0; at client.yaml:3; at page 2"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [((), ""), (("a",), "a"), (("a", "b"), "a or b"), (["a", "b", "c"], "a, b or c")]
+)
+def test_a_series_is_read_as_in_a_sentence(words, text):
+    assert series(words, "or") == text
+
+
+def test_a_capital_leaves_all_other_letters_alone():
+    assert [capital(words) for words in ("ECG report", "übelkeit und MRT", "")] == [
+        "ECG report",
+        "Übelkeit und MRT",
+        "",
+    ]

@@ -275,7 +275,7 @@ class TestRpsg(MethodContract):
 
     @pytest.fixture
     def build(self, monkeypatch):
-        monkeypatch.setattr(refinement, "redact", lambda text: text)
+        monkeypatch.setattr(refinement, "redact", lambda text, _: text)
         small = {"samples": 13, "pool": 20, "candidates": self.candidates, "refinement": Refinement(nll=1.0)}
         return lambda **changes: Rpsg(**small | changes)
 

@@ -18,6 +18,7 @@ from common.secagg.identity import Roster, verify
 from common.secagg.keys import KeyPair, Secret, check_public, open_sealed, seal
 from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 from tests.support.secagg_rounds import Run, identity, roster, setup
+from tests.support.shares import combine, split
 
 FEW, MANY = 30, 5_000
 ASKED = setup(3, malicious=True, rounds=(0, 1))
@@ -140,10 +141,10 @@ def fuzz_sealed(data):
 
 
 def fuzz_shares(data):
-    good = shamir.split(b"s" * 32, 2, [1, 2, 3], b"e" * 32, label=b"label")
+    good = split(b"s" * 32, 2, [1, 2, 3], b"e" * 32, label=b"label")
     points = st.one_of(st.integers(1, 3), st.integers(-1, 2**32), st.just(shamir.PRIME))
     shares = data.draw(by_party(good) | st.dictionaries(points, damaged(good[1]), max_size=4))
-    secret = refused(lambda: shamir.combine(shares, 2, label=b"label"))
+    secret = refused(lambda: combine(shares, 2, label=b"label"))
     assert secret in (None, b"s" * 32)
 
 

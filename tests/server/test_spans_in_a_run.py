@@ -6,8 +6,9 @@ import pytest
 
 from server.command import main
 from server.llm.builtin.model import BuiltinModel
-from server.spans import Span, fit
+from server.spans import Span
 from server.tasks import demo_notes
+from tests.support.marks import fit
 from tests.support.runs import lines, read, resume, tiny
 
 EXACT = ("privacy.epsilon=inf", "method.rounds=2")  # without noise two runs are equal

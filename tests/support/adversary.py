@@ -30,11 +30,12 @@ from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries.closed_set import Query, digest
 from common.rng import secure_bytes
-from common.secagg import ring, rules, shamir
+from common.secagg import ring, rules
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
 from common.secagg.masks import add_masks
 from simulations.federation.shared import Shared
 from tests.support.federations import IDENTITIES, roster, service
+from tests.support.shares import combine
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class Attack:
         for holders in itertools.combinations(sorted(shares[owner]), threshold):
             parts = {rules.point_of(holder): shares[owner][holder] for holder in holders}
             try:
-                return shamir.combine(parts, threshold, label=self.binding(owner))
+                return combine(parts, threshold, label=self.binding(owner))
             except CaucusError:
                 continue
         return None

@@ -24,6 +24,7 @@ from common.secagg.masks import keystream
 from common.secagg.messages import AggregationSetup
 from common.secagg.rules import advert_statement, check_adverts, of_round, survivors_statement
 from server.federation.secagg import collect_adverts
+from tests.support.shares import split
 
 PATH = Path(__file__).with_name("secagg.json")
 PARTIES = (0, 1, 2, 3, 4, 7)
@@ -165,7 +166,7 @@ def primitives():
     key = bytes(range(32))
     binding = of_round(set_up().binding, 2)
     one, other = (KeyPair(Secret(bytes([number]) * 32)) for number in (1, 2))
-    shares = shamir.split(key, 3, [1, 2, 3, 8], entropy("shamir"), label=binding)
+    shares = split(key, 3, [1, 2, 3, 8], entropy("shamir"), label=binding)
     purposes = ("mask", "seal", "own mask key", "own seal key", "own self-mask seed", "own share coefficients")
     return {
         "roster": ROSTER.digest.hex(),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from common.errors import ProviderError
+from common.system.files import write_atomic
 from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion, MalformedError
@@ -203,6 +204,4 @@ class _Notes:
 
     def _write(self) -> None:
         if self._path is not None:
-            part = self._path.with_name(self._path.name + ".part")
-            part.write_text(json.dumps(self._kept), encoding="utf-8")
-            part.replace(self._path)
+            write_atomic(self._path, json.dumps(self._kept).encode())

@@ -1,9 +1,10 @@
 """Findings of the audit, each printed as one line, and the false-alarm rate of a statistical check."""
 
-import sys
 from dataclasses import dataclass
 
 from scipy import stats
+
+from simulations.laboratory.output import show
 
 Z = 5.0
 """Largest accepted deviation of a statistic from its planned value, in standard deviations."""
@@ -32,16 +33,11 @@ class Finding:
 
 def head() -> None:
     """Print the header row of a table of findings."""
-    _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
+    show(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
 
 
 def printed(finding: Finding) -> bool:
     """Print a finding's line; return whether it passed."""
     verdict = "passed" if finding.passed else "FAILED"
-    _say(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
+    show(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")
     return finding.passed
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()

@@ -23,6 +23,7 @@ from server.settings.compose import composed
 from simulations import run
 from simulations.laboratory.results.data_sets import whole_set, write_csv
 from simulations.private_evaluation import phantoms
+from simulations.sweeps.render import markdown_row
 
 SETS = ("banking10", "mts_notes8", "cfpb8", "medquad10")
 TUNED = ["method=dp_sgd", "privacy.epsilon=.inf", "federation.parties=1", "client.fine_tuning.micro_batch=16"]
@@ -47,14 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=2400, help="steps of fine-tuning, of 30 records each")
     chosen = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
-    sys.stdout.write(f"| records | method | {' | '.join(phantoms.NAMES)} | found |\n".replace("_", " "))
+    sys.stdout.write(markdown_row(["records", "method", *phantoms.NAMES, "found"]).replace("_", " "))
     for name in chosen.sets:
         for method in chosen.methods:
             for seed in range(chosen.seeds):
                 group = audited(name, METHODS[method], chosen, seed)
-                cells = " | ".join(_cell(group, feature) for feature in phantoms.NAMES)
+                cells = [_cell(group, feature) for feature in phantoms.NAMES]
                 found = "yes" if group["found"]["value"] else "no"
-                sys.stdout.write(f"| {name} | {method} | {cells} | {found} |\n")
+                sys.stdout.write(markdown_row([name, method, *cells, found]))
                 sys.stdout.flush()
     return 0
 

@@ -42,6 +42,7 @@ from server.settings.schema import SimulationSettings
 from simulations import run
 from simulations.federation import parties
 from simulations.laboratory.audit.federation import plan_of
+from simulations.laboratory.output import show
 
 HOSPITALS = 10
 TIMES = (1, 10)
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
-    _say("method   records  accuracy  points lost, 1 x  10 x\n")
+    show("method   records  accuracy  points lost, 1 x  10 x\n")
     for method in METHODS:
         for records in options.records:
             honest, *lied = (
@@ -76,15 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for times in (0, *TIMES)
             )
             lost = "".join(f"{100 * (honest - accuracy_of_lie):10.1f}" for accuracy_of_lie in lied)
-            _say(f"{method:9}{records:7}{100 * honest:9.1f} %{lost}\n")
-    _say("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
+            show(f"{method:9}{records:7}{100 * honest:9.1f} %{lost}\n")
+    show("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
     for records in options.records:
         for times in TIMES:
             share = exemplars(records, options.epsilon, times)
-            _say(f"votes      {records:9}{times:5} x  {share:.2f} of {EXEMPLARS}\n")
+            show(f"votes      {records:9}{times:5} x  {share:.2f} of {EXEMPLARS}\n")
         for times in TIMES:
             moved, share = mean(records, options.epsilon, times)
-            _say(f"class sums {records:9}{times:5} x  {moved:.2f} radii, {share:.2f}\n")
+            show(f"class sums {records:9}{times:5} x  {moved:.2f} radii, {share:.2f}\n")
     return 0
 
 
@@ -183,11 +184,6 @@ def _noise(query: PlannedQuery, epsilon: float) -> float:
 def _directions(generator: np.random.Generator, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     rows = generator.normal(size=(count, DIRECTIONS))
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

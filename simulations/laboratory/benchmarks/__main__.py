@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from simulations.laboratory.benchmarks.ratios import OPTION, Ratio
+from simulations.sweeps.render import markdown_row
 
 NAMES = (
     "startup",
@@ -104,9 +105,9 @@ def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
 def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> str:
     """Return a table of ratios in Markdown, with a column of recorded ratios if `recorded` is given."""
     before = _values(recorded or {})
-    beside = "" if recorded is None else " recorded |"
-    lines = [f"| benchmark | figure | to | ratio | goal |{beside} machine, date, load |"]
-    lines.append("|---|---|---|---|---|" + ("" if recorded is None else "---|") + "---|")
+    recorded_column = [] if recorded is None else ["recorded"]
+    head = ["benchmark", "figure", "to", "ratio", "goal", *recorded_column, "machine, date, load"]
+    lines = [head, ["---"] * len(head)]
     for benchmark, run in entries.items():
         where = f"{run['machine']}; {run['date']}; load {run['load']}"
         for ratio in run["ratios"]:
@@ -115,9 +116,9 @@ def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> st
             if recorded is not None:
                 old = before.get((benchmark, ratio["name"]))
                 cells.append("" if old is None else f"{old:.3g}")
-            lines.append(f"| {' | '.join([*cells, where])} |")
+            lines.append([*cells, where])
             where = ""
-    return "\n".join(lines) + "\n"
+    return "".join(map(markdown_row, lines))
 
 
 def _values(entries: dict[str, Any]) -> dict[tuple[str, str], float]:

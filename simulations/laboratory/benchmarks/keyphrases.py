@@ -10,7 +10,6 @@ below it change one size at a time.
 
 import argparse
 import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,6 +22,7 @@ from common.queries.terms import Extractor
 from server.operators import keyphrases
 from server.operators.keyphrases import Density
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.output import show
 
 Result = TypeVar("Result")
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     def sized(number: int) -> int:
         return max(2, round(number * scale))
 
-    _say(f"{'what':24}{'terms':>9}{'features':>10}{'sequences':>11}{'phrases':>9}{'documents':>11}{'seconds':>10}\n")
+    show(f"{'what':24}{'terms':>9}{'features':>10}{'sequences':>11}{'phrases':>9}{'documents':>11}{'seconds':>10}\n")
     for terms, documents, bound in ((400_000, 10_000, 60), (400_000, 1_000, 0), (40_000, 10_000, 0)):
         _extraction(sized(terms), sized(documents), bound)
     densities = []
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
         (10_000, 1_000, 5, 0),
     ):
         sequences.append(_sequences(sized(terms), sized(features), sized(1_000), phrases, bound))
-    _say(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB (bound: 4)\n")
+    show(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB (bound: 4)\n")
     grown = [
         ("densities, features", densities[1] / densities[0]),
         ("densities, terms", densities[2] / densities[0]),
@@ -130,12 +130,7 @@ def _timed(action: Callable[[], Result]) -> tuple[Result, float]:
 def _line(what: str, sizes: tuple[int | None, ...], seconds: float, bound: float) -> None:
     columns = zip(sizes, (9, 10, 11, 9, 11), strict=True)
     cells = "".join(f"{'' if size is None else size:>{width}}" for size, width in columns)
-    _say(f"{what:24}{cells}{seconds:10.2f}{f'  (bound: {bound:g})' if bound else ''}\n")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    show(f"{what:24}{cells}{seconds:10.2f}{f'  (bound: {bound:g})' if bound else ''}\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ noise, and is compared with our draw of one of U shares.
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +24,7 @@ from common.privacy.samplers import discrete_gaussian, discrete_laplace, gaussia
 from common.rng import secure_bytes
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.benchmarks.timing import fastest, timed
+from simulations.laboratory.output import show
 
 _RUNS = 5
 _SHARES = (1, 10)
@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--size", type=int, default=10**6, help="draws from a table")
     options = parser.parse_args(arguments)
     dp.enable_features("contrib")
-    _say(f"{'noise at scale ' + format(options.scale, 'g'):32}{'sampler':12}{'draws':>9}{'a second':>12}  table is\n")
+    show(f"{'noise at scale ' + format(options.scale, 'g'):32}{'sampler':12}{'draws':>9}{'a second':>12}  table is\n")
     ratios = [bench("discrete Gaussian", gaussians(options.scale), options.size)]
     ratios += [
         bench(f"discrete Laplace, share of {shares}", laplaces(options.scale, shares), options.size)
         for shares in _SHARES
     ]
-    _say(f"total variation of a draw from a table: Gaussian {gaussian_tv(options.scale):.1e}, ")
-    _say(f"Laplace {max(laplace_tv(options.scale, shares) for shares in _SHARES):.1e}\n")
+    show(f"total variation of a draw from a table: Gaussian {gaussian_tv(options.scale):.1e}, ")
+    show(f"Laplace {max(laplace_tv(options.scale, shares) for shares in _SHARES):.1e}\n")
     return ratios
 
 
@@ -103,7 +103,7 @@ def bench(noise: str, samplers: Iterable[Sampler], size: int) -> Ratio:
         rate = 1000 * draws / milliseconds
         table = table or rate
         beside = f"made in {first:.0f} ms" if sampler.name == "table" else f"{table / rate:.0f} times as fast"
-        _say(f"{noise:32}{sampler.name:12}{draws:9}{rate:12.2e}  {beside}\n")
+        show(f"{noise:32}{sampler.name:12}{draws:9}{rate:12.2e}  {beside}\n")
     return Ratio(name=noise, to=sampler.name, value=rate / table)
 
 
@@ -113,11 +113,6 @@ def _integers(metric: dp.Metric) -> tuple[dp.Domain, dp.Metric]:
 
 def _stream() -> Keystream:
     return Keystream(secure_bytes(KEY_BYTES))
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

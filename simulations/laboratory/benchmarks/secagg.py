@@ -13,7 +13,6 @@ neighbour, the splitting of two secrets, and the masks.
 
 import argparse
 import gc
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +30,7 @@ from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation,
 from simulations.laboratory.benchmarks.flower_secagg import FlowerCost, FlowerParties
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.benchmarks.timing import fastest
+from simulations.laboratory.output import show
 
 _CHUNK = 2**15
 _SAMPLE = 5
@@ -55,17 +55,17 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     # Garbage collection would walk the states of all parties, which no real process has in memory.
     gc.disable()
     limits = Limits()
-    _say(limits.lines(options.lengths))
+    show(limits.lines(options.lengths))
     ratios: list[Ratio] = []
-    _say(
+    show(
         "\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask. F: Flower's SecAgg+.\n"
     )
-    _say(_HEADER)
+    show(_HEADER)
     for count in options.parties:
         for group in groups(count):
             ratios += bench(group, options.lengths, limits)
     gc.enable()
-    _say("\n" + "".join(f"{ratio}\n" for ratio in ratios))
+    show("\n" + "".join(f"{ratio}\n" for ratio in ratios))
     return ratios
 
 
@@ -107,9 +107,9 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]
             predicted=limits.predicted(group, length),
             flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
         )
-        _say(timed_round.line())
+        show(timed_round.line())
         ratios += timed_round.targets()
-    _say(
+    show(
         f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
         f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}"
         + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
@@ -241,11 +241,6 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
 def _fastest_call(action: Callable[[], object]) -> float:
     """Return the CPU time per call, in milliseconds, averaged over 200 calls, for the fastest of 5 repetitions."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from client.deploy import metrics, start
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
-from common.privacy.accountant import epsilon
 from common.system import processes
 from tests.support.hospital import change, charge, note, operated
 from tests.support.ledgers import RELEASE
@@ -61,7 +60,7 @@ def test_the_metrics_say_what_a_hospital_watches(hospital, ask):
     assert values["caucus_ledger_events_total",] == 1
     assert values["caucus_ledger_accepted",] == 1
     assert values["caucus_certificate_days",] in {3649, 3650}
-    spent = epsilon([RELEASE], 1e-4)
+    spent = HospitalSettings.load(hospital).party.limits.spent([RELEASE])
     assert values["caucus_epsilon_spent",] == pytest.approx(spent)
     assert values["caucus_epsilon_left",] == pytest.approx(10.0 - spent)
     assert values["caucus_epsilon_limit",] == 10

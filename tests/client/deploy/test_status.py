@@ -9,8 +9,11 @@ import pytest
 
 from client.audit_log import AuditLog
 from client.command import main
+from client.guard import Limits
+from client.session import RefusalError
 from common.ledger.ledger import Ledger
-from common.privacy.accountant import epsilon
+from common.privacy.accountant import Release
+from common.privacy.sensitivity import Sensitivity
 from server.deploy.authority import AUTHORITY_VALID, make_authority
 from tests.support.hospital import LIMITS, change, charge, operated
 from tests.support.ledgers import RELEASE, reservation
@@ -55,7 +58,7 @@ def test_what_a_coordinator_sent_writes_over_no_line(hospital, capsys):
 
 
 def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
-    spent = epsilon([RELEASE], LIMITS["lifetime_delta"])
+    spent = Limits(**LIMITS).spent([RELEASE])
     facts = as_json(capsys, hospital)
     assert 0 <= facts["epsilon"] - spent < 1.01e-4
     assert 0 <= 10 - spent - facts["epsilon_left"] < 1.01e-4
@@ -66,6 +69,19 @@ def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
     facts = as_json(capsys, hospital)
     assert (facts["epsilon_left"], facts["limits"]["max_epsilon"]) == (None, "inf")
     assert "epsilon left: no limit over all runs" in output_of(capsys, hospital)
+
+
+def test_no_budget_is_promised_that_the_limit_refuses(hospital, capsys):
+    laplace = replace(RELEASE, mechanism="laplace", sensitivity=Sensitivity(l1=2, l2_squared=4, touched=2), scale=2.0)
+    ledger = Ledger(hospital / "private" / "ledger.db")
+    ledger.reserve(**reservation(index=1) | {"release": laplace})
+    left, limits = as_json(capsys, hospital)["epsilon_left"], Limits(**LIMITS)
+    assert left == math.floor(limits.left(limits.spent([RELEASE, laplace])) * 1e4) / 1e4
+    once = Sensitivity(l1=1, l2_squared=1, touched=1)
+    promised = Release(mechanism="pure", sensitivity=once, scale=1 / left)
+    limits.allow([RELEASE, laplace, promised])  # is not refused
+    with pytest.raises(RefusalError):
+        limits.allow([RELEASE, laplace, replace(promised, scale=1 / (left + 1e-3))])
 
 
 def test_an_answer_without_noise_is_infinite(hospital, capsys):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.models.hashed_ngrams import HashedNgrams
-from common.models.ngram_table import CHARACTER_RUNS, hashed_rows, signs
+from common.models.ngram_table import CHARACTER_RUNS, _numbers, _table, hashed_rows
 
 BITS = 40
 """So many that two of a test's few hundred n-grams share a hash with probability below 1e-7."""
@@ -43,6 +43,11 @@ def plain_ngrams(text):
     framed = [f" {word} " for word in words]
     ngrams += [("run", word[i : i + n]) for word in framed for n in CHARACTER_RUNS for i in range(len(word) - n + 1)]
     return ngrams
+
+
+def signs(dimensions, bits, public_seed):
+    """The whole table as (2^bits, dimensions) numbers +1 and -1."""
+    return _numbers(_table(dimensions, bits, public_seed), dimensions)
 
 
 def test_the_table_holds_signs_in_equal_share():

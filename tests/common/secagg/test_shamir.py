@@ -7,6 +7,7 @@ from scipy import stats
 
 from common.errors import InternalError, ProtocolError
 from common.secagg import shamir
+from tests.support.shares import combine, split
 
 SECRET = bytes(range(100, 132))
 ENTROPY = bytes(range(32))
@@ -33,26 +34,26 @@ def test_the_modulus_is_prime():
 
 @pytest.mark.parametrize(("count", "threshold"), [(1, 1), (2, 2), (5, 1), (5, 3), (5, 5)])
 def test_any_threshold_shares_give_the_secret(count, threshold):
-    shares = shamir.split(SECRET, threshold, range(1, count + 1), ENTROPY)
+    shares = split(SECRET, threshold, range(1, count + 1), ENTROPY)
     for size in range(threshold, count + 1):
         for points in itertools.combinations(shares, size):
-            assert shamir.combine({point: shares[point] for point in points}, threshold) == SECRET
+            assert combine({point: shares[point] for point in points}, threshold) == SECRET
 
 
 @pytest.mark.parametrize("secret", [bytes(32), b"\xff" * 32, SECRET])
 def test_an_independent_interpolation_agrees(secret):
     points = [1, 7, 99, 1000, shamir.PRIME - 1]
-    shares = shamir.split(secret, 4, points, ENTROPY)
+    shares = split(secret, 4, points, ENTROPY)
     assert interpolate({point: shares[point] for point in points[1:]}) == secret
-    assert shamir.combine({point: shares[point] for point in points[1:]}, 4) == secret
+    assert combine({point: shares[point] for point in points[1:]}, 4) == secret
 
 
 def test_large_groups_stay_exact():
     """Full-size coefficients and 700 terms: a product that lost one bit would not pass the checksum."""
     points = range(shamir.PRIME - 1000, shamir.PRIME)
-    shares = shamir.split(SECRET, 700, points, ENTROPY)
+    shares = split(SECRET, 700, points, ENTROPY)
     kept = dict(itertools.islice(shares.items(), 250, 950))
-    assert shamir.combine(kept, 700) == SECRET == interpolate(kept)
+    assert combine(kept, 700) == SECRET == interpolate(kept)
 
 
 def test_many_secrets_at_once():
@@ -75,7 +76,7 @@ def test_fewer_than_threshold_shares_are_uniform_whatever_the_secret():
     """
     edges = np.linspace(0, shamir.PRIME, 65)
     for secret in (bytes(32), b"\xff" * 32):
-        shares = [shamir.split(secret, 2, [3, 5], hashlib.sha256(bytes([i])).digest())[3] for i in range(250)]
+        shares = [split(secret, 2, [3, 5], hashlib.sha256(bytes([i])).digest())[3] for i in range(250)]
         counts, _ = np.histogram(np.frombuffer(b"".join(shares), "<u4"), edges)
         assert stats.chisquare(counts, np.diff(edges) / shamir.PRIME * counts.sum()).pvalue > 1e-6 / 2
 
@@ -96,56 +97,56 @@ def test_coefficients_are_drawn_by_rejection(monkeypatch):
 
 
 def test_one_share_less_than_needed_is_refused():
-    shares = shamir.split(SECRET, 3, [1, 2, 3], ENTROPY)
+    shares = split(SECRET, 3, [1, 2, 3], ENTROPY)
     del shares[2]
     with pytest.raises(ProtocolError, match="at least 3"):
-        shamir.combine(shares, 3)
+        combine(shares, 3)
 
 
 def test_a_lower_threshold_than_at_splitting_gives_an_error_not_a_secret():
-    shares = shamir.split(SECRET, 3, [1, 2, 3], ENTROPY)
+    shares = split(SECRET, 3, [1, 2, 3], ENTROPY)
     with pytest.raises(ProtocolError, match="do not fit"):
-        shamir.combine(shares, 2)
+        combine(shares, 2)
 
 
 def test_shares_under_another_label_do_not_fit():
-    shares = shamir.split(SECRET, 2, [1, 2], ENTROPY, label=b"round 1")
-    assert shamir.combine(shares, 2, label=b"round 1") == SECRET
+    shares = split(SECRET, 2, [1, 2], ENTROPY, label=b"round 1")
+    assert combine(shares, 2, label=b"round 1") == SECRET
     with pytest.raises(ProtocolError, match="do not fit"):
-        shamir.combine(shares, 2, label=b"round 2")
+        combine(shares, 2, label=b"round 2")
 
 
 def test_each_single_bit_matters():
     """Every bit that leaves a residue a residue: the flipped share must be noticed. 1 miss in 2^64 by chance."""
-    shares = shamir.split(SECRET, 2, [1, 2], ENTROPY)
+    shares = split(SECRET, 2, [1, 2], ENTROPY)
     for bit in range(8 * shamir.SHARE_BYTES):
         altered = (int.from_bytes(shares[2], "little") ^ (1 << bit)).to_bytes(shamir.SHARE_BYTES, "little")
         with pytest.raises(ProtocolError):
-            shamir.combine({1: shares[1], 2: altered}, 2)
+            combine({1: shares[1], 2: altered}, 2)
 
 
 def test_shares_at_the_wrong_points_do_not_fit():
-    shares = shamir.split(SECRET, 2, [1, 2], ENTROPY)
+    shares = split(SECRET, 2, [1, 2], ENTROPY)
     with pytest.raises(ProtocolError, match="do not fit"):
-        shamir.combine({1: shares[2], 2: shares[1]}, 2)
+        combine({1: shares[2], 2: shares[1]}, 2)
 
 
 def test_shares_of_two_secrets_do_not_fit():
     first, second = shamir.split_many([SECRET, bytes(32)], 2, [1, 2], ENTROPY)
     with pytest.raises(ProtocolError, match="do not fit"):
-        shamir.combine({1: first[1], 2: second[2]}, 2)
+        combine({1: first[1], 2: second[2]}, 2)
 
 
 def test_limbs_beyond_20_bits_do_not_fit():
     """The modulus is above 2^20, so a false share can ask for a limb that no secret has."""
     limb = (2**20).to_bytes(4, "little")
     with pytest.raises(ProtocolError, match="do not fit"):
-        shamir.combine({1: limb * 16}, 1)
+        combine({1: limb * 16}, 1)
 
 
 @pytest.mark.parametrize("share", [b"", bytes(63), bytes(65), b"\xff" * 64, "x" * 64, None], ids=repr)
 def test_malformed_shares_are_refused(share):
-    shares = shamir.split(SECRET, 2, [1, 2], ENTROPY)
+    shares = split(SECRET, 2, [1, 2], ENTROPY)
     with pytest.raises(ProtocolError, match="share") as caught:
         shamir.combine_many({"party 7": {1: shares[1], 2: share}}, 2)
     assert "party 7" in str(caught.value)
@@ -161,22 +162,22 @@ def test_secrets_combined_together_need_the_same_points():
 @pytest.mark.parametrize("points", [[0, 1], [1, 1], [1], [1, shamir.PRIME], [-1, 1], [1, 2.0]])
 def test_bad_points_are_refused_when_splitting(points):
     with pytest.raises(ProtocolError):
-        shamir.split(SECRET, 2, points, ENTROPY)
+        split(SECRET, 2, points, ENTROPY)
 
 
 @pytest.mark.parametrize("point", [0, -1, shamir.PRIME, shamir.PRIME + 1])
 def test_bad_points_are_refused_when_combining(point):
-    shares = shamir.split(SECRET, 2, [1, 2], ENTROPY)
+    shares = split(SECRET, 2, [1, 2], ENTROPY)
     with pytest.raises(ProtocolError, match="points"):
-        shamir.combine({1: shares[1], point: shares[2]}, 2)
+        combine({1: shares[1], point: shares[2]}, 2)
 
 
 @pytest.mark.parametrize("threshold", [0, -1, 8192])
 def test_thresholds_out_of_range_are_refused(threshold):
     with pytest.raises(ProtocolError, match="threshold"):
-        shamir.split(SECRET, threshold, range(1, 9000), ENTROPY)
+        split(SECRET, threshold, range(1, 9000), ENTROPY)
 
 
 def test_secrets_of_other_sizes_are_our_bug():
     with pytest.raises(InternalError, match="31 bytes"):
-        shamir.split(bytes(31), 1, [1], ENTROPY)
+        split(bytes(31), 1, [1], ENTROPY)

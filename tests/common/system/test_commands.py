@@ -3,10 +3,13 @@
 import argparse
 import io
 import json
+import math
 import subprocess
 import sys
 
-from common.system.commands import add_command, run
+import pytest
+
+from common.system.commands import add_command, as_json, run
 
 MANY_LINES = """
 import argparse
@@ -48,3 +51,13 @@ def test_a_letter_that_the_terminal_lacks_is_escaped_as_in_json(monkeypatch) -> 
     add_command(parser.add_subparsers(), "plan", lambda _: ['"ε 𝛿"'], summary="", description="", example="")
     assert run(parser, ["plan"]) == 0
     assert json.loads(sys.stdout.buffer.getvalue()) == "ε 𝛿"
+
+
+def test_json_for_a_terminal_has_letters_as_they_are_and_nothing_that_controls_it() -> None:
+    hostile = "\x1b[2J\x9b8m \u202eright to left\u2028 \ud800"
+    printed = as_json({"Zürich": [hostile, 1]})
+    assert json.loads(printed) == {"Zürich": [hostile, 1]}
+    assert "Zürich" in printed
+    assert all(line.isprintable() for line in printed.split("\n"))
+    with pytest.raises(ValueError, match="JSON compliant"):
+        as_json({"epsilon": math.inf})

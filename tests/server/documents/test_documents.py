@@ -230,6 +230,11 @@ def test_shares_that_are_none_are_left_out(figures):
     assert report_of(1, **figures).label_shares == {}
 
 
+def test_what_is_recalled_is_counted_by_the_label_of_the_test_texts():
+    metrics = Metrics({"synthetic": {"accuracy": 0.5, "confusion": {"a": {"a": 3, "b": 1}, "b": {"a": 2}}}})
+    assert metrics.synthetic.recalled == {"a": (3, 4), "b": (0, 2)}
+
+
 def test_a_document_is_saved_and_loaded_whole(tmp_path):
     summary = RunSummary.from_json(summary_json())
     summary.save(tmp_path)

@@ -56,7 +56,6 @@ def test_a_span_is_right_with_its_type_and_both_borders():
     counts = matches([found, ()], [right, right])
     assert counts.tolist() == [[1, 2, 2], [0, 0, 2]]
     assert scores(counts) == {"f1": pytest.approx(1 / 3), "precision": 0.5, "recall": 0.25}
-    assert matches([found], [right], "dose").tolist() == [[0, 0, 1]]
     assert np.isnan(scores(matches([()], [()]))["f1"])
 
 

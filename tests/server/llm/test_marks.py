@@ -16,8 +16,9 @@ from server.llm.completion import Completion, opening_words
 from server.llm.marks import Marks, RunMarks, marks_of, unmarked
 from server.llm.render import render
 from server.settings.schema import Rules
-from server.spans import REASONS, Marked, Span, fit, marked, read, without_tags, words
+from server.spans import REASONS, Marked, Span, marked, read, without_tags, words
 from server.tasks import demo_notes
+from tests.support.marks import fit
 
 TASK = Task(
     name="t", kind="note", labels={"a": "A", "b": "B"}, spans={"drug": "name of a medicine", "dose": "an amount"}

@@ -23,7 +23,7 @@ KINDS = tuple(MECHANISMS)
 @pytest.fixture(autouse=True)
 def unread(monkeypatch):
     """Patterns for personal information take seconds to load, and find none here."""
-    monkeypatch.setattr(refinement, "redact", lambda text: text)
+    monkeypatch.setattr(refinement, "redact", lambda text, _: text)
 
 
 def method(**changes):

@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import DataError
-from server.metrics.surface import agreement, length_distance, pairwise_agreement, sentiments
+from server.metrics.surface import agreement, length_distance, sentiments
 
 GOOD, BAD, PLAIN = "I love this great place", "a horrible, awful day", "the table is here"
 
@@ -16,12 +16,6 @@ def test_sentiments_are_vaders():
     assert sentiments([BAD, PLAIN, GOOD]).tolist() == [0, 1, 2]
 
 
-def test_agreement_of_pairs():
-    assert pairwise_agreement([GOOD, BAD, PLAIN, GOOD], [GOOD, BAD, GOOD, BAD]) == 0.5
-    with pytest.raises(DataError, match="one for each"):
-        pairwise_agreement([GOOD], [GOOD, BAD])
-
-
 def test_agreement_within_labels():
     real, labels = [GOOD, GOOD, BAD, BAD, PLAIN], ["x", "x", "x", "x", "y"]
     assert agreement(real, labels, real, labels) == 1
@@ -32,7 +26,7 @@ def test_agreement_within_labels():
 
 @pytest.mark.parametrize(
     "ask",
-    [lambda: length_distance([], ["a"]), lambda: agreement([], [], ["a"], ["b"]), lambda: pairwise_agreement([], [])],
+    [lambda: length_distance([], ["a"]), lambda: agreement([], [], ["a"], ["b"])],
 )
 def test_no_texts_are_refused(ask):
     with pytest.raises(DataError, match="at least one"):

@@ -93,9 +93,14 @@ def test_what_the_surrogate_has_learnt_goes_first():
 
 
 def test_personal_information_is_masked():
-    (text,) = redacted(candidates("Write to jane.doe@example.org."))
+    (text,) = redacted(candidates("Write to jane.doe@example.org."), "english")
     assert "jane.doe@example.org" not in text.text
     assert (text.label, text.model, text.round) == ("a", "m", 1)
+
+
+def test_personal_information_is_masked_in_the_language_of_the_texts():
+    (text,) = redacted(candidates("Mme Le Goff, née le 3 avril 2021"), "french")
+    assert text.text == "[PERSON], née le [DATE]"
 
 
 @pytest.mark.parametrize(

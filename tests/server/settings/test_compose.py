@@ -56,6 +56,11 @@ def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypat
     for path, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
         named = composed(["embedding=pretrained", f"embedding.name_or_path={path}"])
         assert named.embedding.settings["name_or_path"] == kept
+    (tmp_path / "copied-model").mkdir()
+    entry = "+llm.models.mine={_target_: server.llm.local.Local, model: copied-model}"
+    models = composed(["llm=local", "llm.models.local.model=Qwen/Qwen2.5-1.5B-Instruct", entry]).llm.models
+    assert models["local"].settings["model"] == "Qwen/Qwen2.5-1.5B-Instruct"
+    assert models["mine"].settings["model"] == str(tmp_path / "copied-model")
     assert composed(["embedding_cache=run"]).embedding_cache == "run"
     assert composed(["reply_cache=own.db"]).reply_cache == str(tmp_path / "own.db")
 

@@ -6,10 +6,11 @@ import re
 import pytest
 
 from common.errors import ConfigError, DataError
-from server.spans import Span, fit
+from server.spans import Span
 from server.tasks import demo_notes
 from server.tasks.description import task_from
 from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, unmarked_types
+from tests.support.marks import fit
 from tests.support.structures import SETTINGS
 
 DRUG = Span(start=5, end=12, type="drug")

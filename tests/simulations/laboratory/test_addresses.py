@@ -1,8 +1,9 @@
 import pytest
 
 from common.errors import DataError
-from server.spans import Span, fit, marked
+from server.spans import Span, marked
 from simulations.laboratory.addresses import rows, write
+from tests.support.marks import fit
 
 XML = """<AddressCollection>
   <AddressString><AddressNumber>12</AddressNumber> <StreetName>Old</StreetName> <StreetName>Mill</StreetName>

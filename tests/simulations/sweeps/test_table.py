@@ -12,7 +12,7 @@ from server.settings.compose import composed, load
 from server.settings.sections import setting
 from simulations import launch
 from simulations.sweeps.combinations import SweepCallback, again, failed, in_row
-from simulations.sweeps.render import as_markdown, as_text, write_table
+from simulations.sweeps.render import as_markdown, as_text, markdown_row, write_table
 from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
 from tests.support.documents import privacy_json, round_json, summary_json
@@ -300,3 +300,7 @@ def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
     assert page.count('<path class="stroke thin"') == page.count('<path class="dots s0"') == 1
     assert "0 to 1</span>" in page  # two seeds that differ by 0.1 say little
     assert "0.5829 to 0.8371</span>" in page
+
+
+def test_a_name_breaks_neither_a_cell_nor_a_line():
+    assert markdown_row(["a|b", "c\nd", ""]) == "| a\\|b | c d |  |\n"
