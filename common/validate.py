@@ -32,11 +32,12 @@ def of_type(name: str, value: object, annotation: object) -> None:
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
 
 
-def positive(*, section: str = "", **values: float) -> None:
-    """Check that each value is a finite number above 0."""
+def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:
+    """Check that each value is a number above 0; finite, unless it may be `infinite`."""
+    expected = "a number > 0, or inf" if infinite else "a finite number > 0"
     for name, value in values.items():
-        if not (_is_number(value) and math.isfinite(value) and value > 0):
-            raise ConfigError(_full(section, name), expected="a finite number > 0", got=_representation(value))
+        if not (_is_number(value) and value > 0 and (infinite or math.isfinite(value))):
+            raise ConfigError(_full(section, name), expected=expected, got=_representation(value))
 
 
 def at_least(low: float, *, section: str = "", **values: float) -> None:

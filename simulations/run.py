@@ -65,7 +65,7 @@ def simulate(settings: Settings, folder: Path) -> None:
     parties.party_settings(simulated(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepared(simulated(settings), folder)
     store(run, folder)
-    inputs.check(run)
+    inputs.check(run, folder)
     if baseline := WITHOUT_PRIVACY.get(run.method.name):
         baseline(run, folder)
     else:

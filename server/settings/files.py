@@ -47,9 +47,21 @@ def with_absolute_paths(settings: Settings) -> Settings:
     for name, value in [*given_paths(settings, PATHS), *given_paths(settings, paths_or_names)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in paths_or_names and value in catalogue.catalogue()
-        if not listed and (Path(value).exists() or (name in PATHS and not in_the_run_folder)):
+        if not listed and (_exists(name, value) or (name in PATHS and not in_the_run_folder)):
             settings = changed(settings, {name: str(Path(value).resolve())})
     return settings
+
+
+def _exists(name: str, value: str) -> bool:
+    """Return whether a file or folder has this path; a text that no path can be may be private, and is not shown."""
+    try:
+        return Path(value).exists()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a character that no path has"
+        got = f"{len(value):,} characters ({reason})"
+        raise ConfigError(
+            name, expected="the path of a file", got=got, do="Name a file, or pass a list of texts in Python"
+        ) from None
 
 
 def check_files(settings: Settings) -> None:

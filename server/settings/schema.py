@@ -7,7 +7,6 @@ Types and names are checked when settings are read (`reading.py`), bounds in `__
 here: `compose.py` passes them to Hydra, and a file in `configs/` contains only deviations from them.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -45,8 +44,7 @@ class Privacy:
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        if self.epsilon != math.inf:
-            validate.positive(epsilon=self.epsilon)
+        validate.positive(epsilon=self.epsilon, infinite=True)
         validate.probability(delta=self.delta)
         validate.one_of("calibration", self.calibration, among=("tight", "paper"))
         validate.one_of("unit", self.unit, among=("sample", "user"))

@@ -41,13 +41,14 @@ class DemoSettings(TaskSettings):
     records_per_party: int = 300
     test_records: int = 400
     corpus_seed: int = 0
-    labels: str | None = None
+    labels: Any = None
 
     def __post_init__(self) -> None:
         validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
         validate.integers(0, corpus_seed=self.corpus_seed)
-        if self.labels is not None:
-            validate.one_of("task.labels", self.labels, among=(NO_LABELS,))
+        if self.labels not in (None, NO_LABELS):
+            do = "Labels of your own are those of task=csv or task=structured"
+            raise ConfigError("task.labels", expected=f"null or {NO_LABELS} with a demo's task", got="others", do=do)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from common.domain import UNLABELLED
 from common.errors import ConfigError
 from common.sections import check_headings
 from common.structure import Structure
+from common.validate import one_of
 from server.domain import NO_LABELS, Task, Wording
 from server.spans import NAME
 
@@ -62,6 +63,8 @@ def task_from(settings: Mapping[str, Any]) -> Task:
 
 
 def _labels(given: object) -> dict[str, str]:
+    if isinstance(given, str):
+        one_of("task.labels", given, among=(NO_LABELS,))
     pairs = list(given.items()) if isinstance(given, Mapping) else [(label, None) for label in _list(given)]
     names = [_text(label, "task.labels") for label, _ in pairs]
     if len(names) < 2:

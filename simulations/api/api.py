@@ -20,8 +20,9 @@ Hydra's state and the process's logging unchanged: the log is written to `run.lo
 import contextlib
 import json
 import logging
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_fil
 
 __all__ = ["Result", "plan", "resume", "simulate"]
 
-Labels = Mapping[str, str | None] | Sequence[str]
+Labels = Mapping[str, str | None] | Iterable[str]
 """Labels with their public descriptions, or the labels alone; or "unlabelled" if the texts have no labels."""
 
 _IN_MEMORY = "caucus-in-memory-"
@@ -86,7 +87,8 @@ def simulate(
         epsilon: Total privacy loss, above 0; `math.inf` adds no noise.
         delta: A public constant, well below 1 / (number of records).
         folder: The run folder, new or empty; None for `runs/DATE/TIME-METHOD`, as with the command.
-        overrides: Further settings, as on the command line; they take precedence over the arguments.
+        overrides: Further settings, as on the command line; they take precedence over the arguments, but cannot repeat
+            `labels`.
         config_dir: Folder of your own configurations, as with the command's `--config-dir`.
 
     Returns:
@@ -95,8 +97,9 @@ def simulate(
     Raises:
         CaucusError: ConfigError or DataError before any private data is queried; other errors if the run fails.
     """
-    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+    with temporary_folder(_IN_MEMORY) as private, _errors_of_ours(private):
         named = {"train": train, "test": test, "public_text": public_text}
+        labels = _checked(labels)
         tables = _files(named, private, labelled=labels != NO_LABELS)
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
@@ -116,7 +119,8 @@ def resume(
 
     Args:
         folder: The run folder.
-        train: The table that the run was started with, if it was in memory. Other records would break the guarantee.
+        train: The table that the run was started with, if it was in memory. Others would break the guarantee, and are
+            refused.
         test: The test table that the run was started with, if it was in memory.
         public_text: The public texts that the run was started with, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
@@ -124,7 +128,7 @@ def resume(
     Raises:
         CaucusError: As in `simulate`; it is a CheckpointError if the run cannot be resumed.
     """
-    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+    with temporary_folder(_IN_MEMORY) as private, _errors_of_ours(private):
         with _hydra_of_ours():
             settings = reloaded(Path(folder), overrides)
         named = {"train": train, "test": test, "public_text": public_text}
@@ -173,8 +177,9 @@ def plan(
     Raises:
         CaucusError: A setting is invalid, or no plan can be made.
     """
-    with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
+    with temporary_folder(_IN_MEMORY) as private, _errors_of_ours(private):
         named = {"train": train, "test": test, "public_text": public_text}
+        labels = _checked(labels)
         tables = _files(named, private, unread=("train", "test"))
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
@@ -197,9 +202,21 @@ def _files(
     }
 
 
+def _checked(labels: Labels | None) -> Mapping[str, str | None] | str | None:
+    """Return the labels with their descriptions, or "unlabelled"; None if there are none.
+
+    Raises:
+        ConfigError: The labels are another text, which is no list.
+    """
+    if isinstance(labels, str):
+        validate.one_of("labels", labels, among=(NO_LABELS,))
+        return labels
+    return labels if labels is None or isinstance(labels, Mapping) else dict.fromkeys(labels)
+
+
 def _settings(
     tables: Mapping[str, Path],
-    labels: Labels | None,
+    labels: Mapping[str, str | None] | str | None,
     overrides: Sequence[str],
     config_dir: str | Path | None,
     *,
@@ -209,30 +226,40 @@ def _settings(
     delta: float,
 ) -> Settings:
     """Check the arguments, and return the settings made from them and from the overrides, which take precedence."""
+    with contextlib.suppress(TypeError):
+        parties = operator.index(parties)  # of any library's integer
     validate.integers(1, parties=parties)
-    if epsilon != float("inf"):
-        validate.positive(epsilon=epsilon)
+    validate.positive(epsilon=epsilon, infinite=True)
     validate.probability(delta=delta)
-    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
-        raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
+    _check_overrides(overrides, labels)
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise ConfigError("config_dir", expected="a folder of configurations", got="none", where=config_dir)
     given = [
         *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),
         f"method={method}",
         f"federation.parties={parties}",
         f"privacy.epsilon={float(epsilon)}",
         f"privacy.delta={float(delta)}",
-        *(["task=csv"] if tables else []),
+        *(["task=csv"] if tables or isinstance(labels, Mapping) else []),
         *(f"task.{name}={_quoted(str(path))}" for name, path in tables.items()),
         *overrides,
     ]
     with _hydra_of_ours():
         settings = composed(given)
-    if labels is not None:
-        named: object = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
-        if labels == NO_LABELS:
-            named = labels
-        settings = changed(settings, {"task.labels": named})
-    return settings
+    if labels is None:
+        return settings
+    return changed(settings, {"task.labels": dict(labels) if isinstance(labels, Mapping) else labels})
+
+
+def _check_overrides(overrides: Sequence[str], labels: object) -> None:
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+        raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
+    names = {override.partition("=")[0].lstrip("+~").partition("@")[0] for override in overrides}
+    if labels is not None and any(name == "task.labels" or name.startswith("task.labels.") for name in names):
+        raise ConfigError("labels", expected="them once", got="labels=... and an override of task.labels")
+    if of_hydra := [name for name in sorted(names) if name.startswith("hydra")]:
+        do = "The run folder is folder=..., your own configurations are config_dir=..."
+        raise ConfigError("overrides", expected="settings of a run", got=of_hydra[0], do=do)
 
 
 def _quoted(text: str) -> str:
@@ -245,7 +272,7 @@ def _run(settings: Settings, folder: Path) -> Result:
         try:
             run.simulate(settings, folder)
         except (KeyboardInterrupt, *EXPECTED) as stopped:
-            if (folder / RunSummary.FILE).exists():
+            if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
             raise
@@ -263,8 +290,11 @@ def _new_folder(method: str) -> Path:
 
 
 @contextlib.contextmanager
-def _errors_of_ours() -> Iterator[None]:
-    """Convert an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
+def _errors_of_ours(private: Path) -> Iterator[None]:
+    """Convert an error of Hydra into one of our errors, without Hydra's fifty lines of traceback.
+
+    Errors name a row of a table in memory by its place in the table, not in the file that the call wrote to `private`.
+    """
     try:
         yield
     except WRONG_SETTINGS as error:
@@ -272,6 +302,8 @@ def _errors_of_ours() -> Iterator[None]:
         ours = cause.with_traceback(None) if isinstance(cause, CaucusError) else ConfigError(summary(error))
         raise ours from None
     except CaucusError as error:
+        if match := re.fullmatch(rf"{re.escape(str(private))}/(\w+)\.jsonl(?::(\d+))?", str(error.where)):
+            error.where = match[1] if match[2] is None else f"{match[1]}.iloc[{int(match[2]) - 1}]"
         raise error from (None if isinstance(error.__cause__, WRONG_SETTINGS) else error.__cause__)
 
 
@@ -289,7 +321,10 @@ def _hydra_of_ours() -> Iterator[None]:
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
     """Write the log to `run.log` in the folder; warnings are also shown if the program has no handler for them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ConfigError("folder", expected="a folder that can be made", got="a file", where=folder) from error
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")
     file.setFormatter(logging.Formatter(LOG_FORMAT))

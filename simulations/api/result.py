@@ -25,6 +25,7 @@ from server.report.dataset_card import MARKED
 from server.run_folder import from_round_1, read_candidates
 from server.settings.build import build
 from server.settings.compose import load
+from simulations.sweeps.runs import TABLE
 
 _TEXTS = ("text", "label", "model", "round", "weight")
 _HEIGHT = 800
@@ -42,6 +43,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return the page in a separate frame, so that its script cannot access the notebook."""
+        if not self.path.is_file():
+            return "<p>No report yet: the run is not complete.</p>"
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -81,7 +84,8 @@ class Result:
         """
         path = Path(folder).resolve()
         if not (path / RunSummary.FILE).is_file():
-            raise CheckpointError("run folder", expected=f"one with a {RunSummary.FILE}", got="none", where=path)
+            do = f"Of a sweep, load one of its runs or {TABLE}" if (path / TABLE).is_file() else None
+            raise CheckpointError("run folder", expected=f"one with a {RunSummary.FILE}", got="none", where=path, do=do)
         lines = split(text_of(path / RoundReport.FILE))
         reports, texts = from_round_1([RoundReport.parse(line) for line in lines], read_candidates(path))
         rounds = pd.json_normalize([report.to_json() for report in reports], max_level=1)

@@ -140,7 +140,7 @@ def _check(column: str, value: object, where: str) -> None:
         return
     if pd.Series([value], dtype=object).hasnans:
         raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
-    do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
+    do = f"Make them text: table[{column!r}].astype(str)" if column in {"label", "user"} else None
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
 
 

@@ -4,23 +4,32 @@ A simulation has all records in one place and may count them; the warnings are o
 coordinator sees no records and cannot give such warnings.
 """
 
+import hashlib
+import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from itertools import chain
+from pathlib import Path
 
 from common.domain import Record, is_one_population
-from common.errors import ConfigError
+from common.errors import CheckpointError, ConfigError
 from common.labelled_files import duplicates
+from common.system.files import SECRET, write_atomic
 from server.planning.make_plan import check_delta, large_delta
 from server.report.utility import ACCURACY, MICRO_F1
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
+from server.settings.sections import setting
 from server.tasks.sources import LabelledFiles, Source
 from simulations.federation import parties
 
 log = logging.getLogger("caucus.simulation")
 
+INPUTS = "inputs.json"
+"""File in `parties` with digests of the private records and of the other texts. Like the ledgers beside it, it tells of
+records without noise, and only its owner can read it: a simulation hides nothing from its operator."""
 _ALONE = "(simulation only)"
 """Suffix of a warning that reveals something about the private records without noise."""
 _MOST_SHARED = 0.1
@@ -29,10 +38,15 @@ _SHOWN = 5
 """Maximum number of labels that are named in a warning."""
 
 
-def check(settings: SimulationSettings) -> None:
+def check(settings: SimulationSettings, folder: Path) -> None:
     """Warn about data that make a result worse or misleading; raise an error if public text contains private records.
 
+    Args:
+        settings: The complete settings.
+        folder: The run folder, which keeps digests of records and texts: a run goes on with those that it began with.
+
     Raises:
+        CheckpointError: The run was begun with other records or texts.
         ConfigError: δ is one over a party's number of records, or above, so that the party would refuse each plan; more
             than a tenth of the private texts are in the public text (models learn from public text, and
             prompts show it word for word), or the records cannot be dealt out as configured.
@@ -49,6 +63,33 @@ def check(settings: SimulationSettings) -> None:
         _other_files(source, private),
     ):
         log.warning("%s", line)
+    _check_unchanged(settings, source, dealt, folder / "parties" / INPUTS)
+
+
+def _check_unchanged(
+    settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]], path: Path
+) -> None:
+    public = list(source.public_texts()) if isinstance(source, LabelledFiles) and source.public_text else []
+    content = {
+        "task.train": [[astuple(record) for record in share] for share in dealt],
+        "task.test": [astuple(record) for record in source.held_out()],
+        "task.public_text": public,
+    }
+    digests = {name: hashlib.sha256(json.dumps(rows).encode()).hexdigest() for name, rows in content.items()}
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, json.dumps(digests).encode(), mode=SECRET)
+        return
+    known = json.loads(path.read_text())
+    for name, digest in digests.items():
+        if digest != known[name]:
+            raise CheckpointError(
+                name,
+                expected="what the run was begun with",
+                got="other records" if name == "task.train" else "other texts",
+                where=setting(settings, name),
+                do="Restore it, or start a new run: noise for some records does not protect others",
+            )
 
 
 def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[str]:
@@ -104,6 +145,9 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
         of_test = f"{shared} of {len(held_out)} texts of task.test"
         yield f"{of_test} are private records too: the {measure} will be too high {_ALONE}"
     public = {_normal(text) for text in source.public_texts()} if source.public_text else set()
+    if shared := sum(_normal(record.text) in public for record in held_out):
+        of_test = f"{shared} of {len(held_out)} texts of task.test"
+        yield f"{of_test} are in task.public_text too, from which models learn: the {measure} will be too high"
     if shared := len(texts & public):
         if shared > _MOST_SHARED * len(texts):
             raise ConfigError(

@@ -13,6 +13,7 @@ from server.guarantee.case import NO_GUARANTEE
 from server.metrics.intervals import over_seeds
 from server.report import plots
 from server.report.write import render, replace
+from simulations.sweeps.runs import TABLE
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
@@ -32,7 +33,7 @@ def write_table(folder: Path) -> Table:
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
-    write_json(folder / "table.json", table.to_dict())
+    write_json(folder / TABLE, table.to_dict())
     replace(folder / "report.html", as_page(folder, table))
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
@@ -97,6 +98,8 @@ def _notes(table: Table) -> str:
             f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
             "in points of a hundred, ± half its 95 % interval (Student's t)."
         )
+    for name, advice in table.unknown_columns.items():
+        notes += f" No run has the figure {name!r}. {advice or ''}".rstrip()
     notes += " Traffic: mean for each answer, all of the protocol's messages." * table.traffic
     differ = " The paper's language models, small model and data sets differ from ours: compare orders only."
     return notes + differ * bool(table.data_sets)

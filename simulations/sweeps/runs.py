@@ -22,6 +22,8 @@ from server.guarantee.case import effective_epsilon, unprotected
 from server.report import read_weaknesses
 from server.settings.compose import values
 
+TABLE = "table.json"
+"""File with the table of a sweep, in the sweep's folder."""
 FACTS = {
     "row": "object",
     "seed": "Int64",

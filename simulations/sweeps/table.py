@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from common.validate import meant
 from server.metrics.intervals import Interval, over_seeds
 from server.settings.compose import FILE, values
 from simulations.sweeps import experiments
@@ -116,6 +117,12 @@ class Table:
     def data_sets(self) -> tuple[str, ...]:
         """Data sets for which the paper has figures."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
+
+    @property
+    def unknown_columns(self) -> dict[str, str | None]:
+        """Advice on each column whose figure no run has, such as a misspelt one; keyed by column."""
+        figures = {name for row in self.rows for name in row.figures}
+        return {name: meant(name, figures) for name in self.columns if figures and name not in figures}
 
     def to_dict(self) -> dict[str, object]:
         """Return the title, the rows, the number of runs and the failures as a dictionary for `write_json`."""

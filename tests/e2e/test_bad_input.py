@@ -137,10 +137,10 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("setting", "kind", "message"),
     [
-        ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=0", ConfigError, "epsilon; expected a number > 0, or inf"),
         ("privacy.epsilon=nan", ConfigError, "privacy.epsilon; expected a number, or inf; got nan"),
-        ("privacy.epsilon=-1", ConfigError, "epsilon; expected a finite number > 0"),
-        ("privacy.epsilon=-.inf", ConfigError, "epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=-1", ConfigError, "epsilon; expected a number > 0, or inf"),
+        ("privacy.epsilon=-.inf", ConfigError, "epsilon; expected a number > 0, or inf"),
         ("privacy.delta=0", ConfigError, "delta; expected a number strictly between 0 and 1"),
         ("privacy.delta=nan", ConfigError, "privacy.delta; expected a number, or inf; got nan"),
         ("privacy.calibration=guess", ConfigError, "calibration; expected one of tight, paper; got 'guess'"),
@@ -294,7 +294,7 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a finite number > 0; got 0.0"),
+        (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a number > 0, or inf; got 0.0"),
         (
             ["task=csv", "task.train=/no/such.csv"],
             "caucus-simulate: task.train: the file cannot be read; expected a readable file; got No such file",

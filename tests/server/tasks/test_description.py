@@ -51,7 +51,7 @@ def test_wording_is_optional_in_all_its_parts():
         ({"labels": ["a", ""]}, "task.labels"),
         ({"labels": {"a": "x", True: "y"}}, "task.labels"),
         ({"labels": {"a": 3, "b": "y"}}, "task.labels.a"),
-        ({"labels": "ab"}, "a list"),
+        ({"labels": "ab"}, "expected one of unlabelled"),
         ({"attributes": "short"}, "a list"),
         ({"attributes": ["short", ""]}, "task.attributes"),
         ({"label": ["a", "b"]}, "'label'"),

@@ -167,10 +167,15 @@ def test_what_was_interrupted_goes_on_with_the_same_tables_and_says_so(tmp_path,
     monkeypatch.setattr(BuiltinModel, "generate", generate)
     with pytest.raises(CheckpointError, match=r"^train; expected the table .*in memory.*resume\(folder, train="):
         resume(tmp_path / "run")
-    result = resume(tmp_path / "run", TRAIN, TEST, public_text=OPEN)
+    given = {"train": TRAIN, "test": TEST, "public_text": OPEN}
+    for name, less in (("train", TRAIN[1:]), ("test", TEST[1:]), ("public_text", OPEN[1:])):
+        with pytest.raises(CheckpointError, match=rf"^task\.{name}; expected what the run was begun with; got other"):
+            resume(tmp_path / "run", **given | {name: less})
+    result = resume(tmp_path / "run", **given)
     assert (result.status, texts(result.folder)) == ("complete", texts(whole.folder))
-    with pytest.raises(CheckpointError, match="another run"):
+    with pytest.raises(CheckpointError, match="another run") as other:
         small(tmp_path / "run")
+    assert not hasattr(other.value, "__notes__")
 
 
 def test_a_program_with_settings_of_its_own_by_hydra_keeps_them(tmp_path):
@@ -191,10 +196,10 @@ def test_a_method_of_a_folder_of_configurations_is_found(tmp_path):
 
 
 WRONG = [
-    ({"epsilon": math.nan}, "epsilon; expected a finite number > 0; got nan"),
-    ({"epsilon": 0}, "epsilon; expected a finite number > 0; got 0"),
-    ({"epsilon": "4"}, "epsilon; expected a finite number > 0; got '4'"),
-    ({"epsilon": -math.inf}, "epsilon; expected a finite number > 0; got -inf"),
+    ({"epsilon": math.nan}, "epsilon; expected a number > 0, or inf; got nan"),
+    ({"epsilon": 0}, "epsilon; expected a number > 0, or inf; got 0"),
+    ({"epsilon": "4"}, "epsilon; expected a number > 0, or inf; got '4'"),
+    ({"epsilon": -math.inf}, "epsilon; expected a number > 0, or inf; got -inf"),
     ({"delta": math.inf}, "between 0 and 1; got inf"),
     ({"delta": math.nan}, "between 0 and 1; got nan"),
     ({"parties": 0}, "parties; expected an integer >= 1; got 0"),
@@ -205,7 +210,21 @@ WRONG = [
     ({"overrides": ["method.samples=[3"]}, "[3"),
     ({"overrides": ["method.samples=many"]}, "method.samples; expected a whole number; got 'many'"),
     ({"overrides": ["evaluation.model=none"]}, "evaluation.model; expected one of tfidf"),
+    (
+        {"overrides": ["hydra.run.dir=here"]},
+        "overrides; expected settings of a run; got hydra.run.dir. The run folder is",
+    ),
     ({"labels": ["a"]}, "task.labels; expected at least two labels; got 1"),
+    ({"labels": pd.Series(["a"])}, "task.labels; expected at least two labels; got 1"),
+    ({"labels": "unlabeled"}, "labels; expected one of unlabelled; got 'unlabeled'. Did you mean unlabelled?"),
+    ({"labels": ["a", "b"], "overrides": ["task.labels={c: d, e: f}"]}, "labels; expected them once"),
+    (
+        {"overrides": ["task.labels=unlabeled"]},
+        "task.labels; expected one of unlabelled; got 'unlabeled'. Did you mean",
+    ),
+    ({"config_dir": "no/folder"}, "config_dir; expected a folder of configurations; got none; at no/folder"),
+    ({"public_text": "A z~q sentence. " * 50}, "task.public_text; expected the path of a file; got "),
+    ({"folder": Path(__file__)}, "folder; expected a folder that can be made; got a file"),
     ({"public_text": TRAIN}, "public_text; expected texts that are public; got the private records"),
 ]
 
@@ -216,6 +235,7 @@ def test_a_wrong_setting_is_one_short_error_of_ours(arguments, message, tmp_path
         simulate(**{"train": TRAIN, "test": TEST, "public_text": OPEN, "folder": tmp_path / "run"} | arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert "z~q" not in str(caught.value)
     text = "".join(traceback.format_exception(caught.value))
     assert "/hydra/" not in text
     assert len(text.splitlines()) < 45
@@ -245,6 +265,22 @@ TABLES = [
     ({"text": ["z~q"], "label": ["a"]}, "train; expected a data frame, a list of rows or a path; got dict"),
     (5, "train; expected a data frame, a list of rows or a path; got int"),
 ]
+
+
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_a_label_that_the_task_lacks_is_named_by_its_place_in_the_table(name, tmp_path):
+    tables = {"train": TRAIN, "test": TEST}
+    tables[name] = pd.DataFrame(tables[name])
+    tables[name].loc[3, "label"] = "c"
+    with pytest.raises(DataError, match=rf"unknown label; .*; at {name}\.iloc\[3\]"):
+        simulate(**tables, public_text=OPEN, labels=["a", "b"], folder=tmp_path / "run", overrides=SMALL)
+
+
+def test_labels_alone_choose_files_as_the_task_and_any_library_s_integer_is_one(tmp_path):
+    planned = plan(labels=np.array(["a", "b"]), public_text=OPEN, parties=np.int64(4), overrides=SMALL)
+    assert planned["parties"] == 4
+    with pytest.raises(ConfigError, match=r"^(?!task\.labels).*public"):
+        plan(labels=["a", "b"], overrides=SMALL)
 
 
 @pytest.mark.parametrize(("table", "message"), TABLES)
@@ -293,6 +329,10 @@ def test_the_page_is_shown_in_a_frame_of_its_own(tmp_path):
 def test_a_folder_of_anything_else_is_no_result(tmp_path):
     with pytest.raises(CheckpointError, match=r"run folder; expected one with a run\.json; got none"):
         Result.load(tmp_path)
+    (tmp_path / "table.json").touch()
+    with pytest.raises(CheckpointError, match=r"Of a sweep, load one of its runs or table\.json"):
+        Result.load(tmp_path)
+    assert Report(tmp_path / "report.html")._repr_html_() == "<p>No report yet: the run is not complete.</p>"
 
 
 PAGES = ("README.md", "simulations/README.md")

@@ -1,10 +1,13 @@
 """What is odd about a simulation's data is said once, before its parties are built."""
 
 import logging
+import shutil
+import stat
+from pathlib import Path
 
 import pytest
 
-from common.errors import ConfigError
+from common.errors import CheckpointError, ConfigError
 from server.settings.compose import composed
 from simulations.federation import inputs, parties
 from tests.support.runs import labelled, tiny
@@ -12,10 +15,18 @@ from tests.support.runs import labelled, tiny
 IID = "federation.partition=iid"
 
 
+@pytest.fixture(autouse=True)
+def _run_folder(tmp_path, monkeypatch):
+    """An empty run folder, in which nothing is known of a run."""
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+
+
 def warned(caplog, task, *overrides):
     """The warnings about these settings."""
     caplog.clear()
-    inputs.check(composed([*task, "federation.parties=2", *overrides]))
+    shutil.rmtree("parties", ignore_errors=True)
+    inputs.check(composed([*task, "federation.parties=2", *overrides]), Path())
     return [record.message for record in caplog.records if record.levelno == logging.WARNING]
 
 
@@ -85,7 +96,7 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
 )
 def test_a_delta_of_one_over_the_records_of_a_party_is_refused_before_the_parties_are_built(overrides, bound, tmp_path):
     with pytest.raises(ConfigError, match=f"privacy.delta; expected below 1/{bound}, one over the number of records"):
-        inputs.check(composed([*labelled(tmp_path), IID, "federation.parties=2", *overrides]))
+        inputs.check(composed([*labelled(tmp_path), IID, "federation.parties=2", *overrides]), Path())
 
 
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
@@ -97,6 +108,25 @@ def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     assert line == f"{message} (simulation only)"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv", "task.labels_per_text=2")
     assert line.endswith("private records too: the micro F1 will be too high (simulation only)")
+
+
+def test_public_text_with_texts_of_the_test_set(tmp_path, caplog):
+    held = [(f"Held out {i}.", "ab"[i % 2]) for i in range(10)]
+    task = labelled(tmp_path, test=held, public=["another text", *(text.upper() for text, _ in held[:4])])
+    (line,) = warned(caplog, task, IID)
+    assert line.startswith("4 of 10 texts of task.test are in task.public_text too")
+
+
+def test_a_run_goes_on_with_the_records_and_texts_that_it_began_with(tmp_path, caplog):
+    for name in ("train", "test", "public_text"):
+        task = labelled(tmp_path)
+        warned(caplog, task, IID)
+        assert stat.S_IMODE((Path("parties") / inputs.INPUTS).stat().st_mode) == 0o600
+        inputs.check(composed([*task, IID, "federation.parties=2"]), Path())
+        path = tmp_path / ("public.txt" if name == "public_text" else f"{name}.csv")
+        path.write_text("\n".join(path.read_text().splitlines()[:-1]))
+        with pytest.raises(CheckpointError, match=rf"^task\.{name}; expected what the run was begun with"):
+            inputs.check(composed([*task, IID, "federation.parties=2"]), Path())
 
 
 def test_public_text_with_private_texts(tmp_path, caplog):
