@@ -20,7 +20,8 @@ class LabelRow(Document):
     Attributes:
         label: The label's name.
         texts: Number of its texts.
-        share: The label's fraction of the texts' weights; None if there are no texts.
+        share: The label's fraction of the texts' weights, a text counting under each of its labels; None if there are
+            no texts.
         words: Median number of words of its texts; None if the label has no texts.
         records: Number of its records; None unless the records are counted.
         record_share: The label's proportion among the records; None if it is not known.
