@@ -392,7 +392,7 @@ def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
 
 def _counted_in(texts: Sequence[Candidate]) -> tuple[str, str]:
     """Return what labels are counted in, of texts and of records: themselves, unless they have several labels."""
-    if all(len(text.labels) == 1 for text in texts):
+    if not any(len(text.labels) > 1 for text in texts):
         return "texts", "records"
     several = "sections" if any(text.sections for text in texts) else "labels"
     return f"{several} of texts", f"{several} of records"

@@ -163,6 +163,14 @@ def test_sections_are_not_counted_as_texts(tmp_path):
     assert "gain with 30 sections each" in [*ending(run)][1]
 
 
+@pytest.mark.parametrize(("labels", "heading"), [(["a"], "texts (share)"), (["a", "b"], "texts (share of all labels)")])
+def test_a_share_in_the_table_of_labels_is_of_what_its_heading_says(tmp_path, labels, heading):
+    run = written(tmp_path, {})
+    (run / "synthetic.jsonl").write_text(json.dumps({"text": "t", "labels": labels, "model": "m", "round": 1}) + "\n")
+    assert heading in Page(write_report(run).read_text("utf-8")).text
+    assert gather(run).labels.rows[0].share == 1 / len(labels)
+
+
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
 NOT_ASKED = {"queries": [], "planned_epsilon": 0.0, "spent": {"epsilon": 0, "queries_asked": 0, "queries_planned": 0}}
 STOPPED = {"spent": {"epsilon": 0, "queries_asked": 0, "queries_planned": 4}}
