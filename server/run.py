@@ -112,7 +112,8 @@ def run(
         track(tracking, folder.path, state.round, report.for_readers())
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
-    if count := _federated_count(federation, tools, state):
+    count, state = _federated_count(federation, tools, state, folder)
+    if count:
         folder.save(state, PARTIAL)  # what the count has cost
     if plan.queries:
         federation.close()
@@ -190,14 +191,23 @@ def _knowledge(
     return classifier, transfer
 
 
-def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:
-    """Return the accuracy on the parties' own records, from a private count; empty if the plan has no such count."""
+def _federated_count(
+    federation: Federation, tools: RunTools, state: State[Any], folder: RunFolder
+) -> tuple[dict[str, Any], State[Any]]:
+    """Return the accuracy on the parties' own records, from a private count, and the state with the count noted.
+
+    The first value is empty if the plan has no such count.
+    """
     plan = tools.plan
     if not federated_count.planned(plan):
-        return {}
+        return {}, state
     vectors = tools.embed([candidate.text for candidate in state.candidates])
-    question = federated_count.question(vectors, state.candidates, plan)
-    return {"federated": federated_count.measured(plan, federation.ask(federated_count.NAME, 0, question))}
+    answered = federation.ask(federated_count.NAME, 0, federated_count.question(vectors, state.candidates, plan))
+    tools.meter.count(plan, answered)
+    *earlier, last = state.rounds
+    queries = {query.index: query for query in (*last.queries, *tools.meter.queries())}  # once after a crash, too
+    noted = replace(last, queries=tuple(queries.values()), epsilon=folder.epsilon())
+    return {"federated": federated_count.measured(plan, answered)}, replace(state, rounds=(*earlier, noted))
 
 
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:

@@ -14,7 +14,7 @@ from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, in_fours
+from common.plan.words import differences, in_fours, subsampled
 from common.system.log_lines import utc
 
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -223,12 +223,10 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
     yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
     yield Fact("", f"asks: {query.spec.asks}", folded=True)
     if query.rate < 1:
-        whose = "record" if plan.unit == "sample" else "user"
-        drawn = "once for all answers"
-        if query.redraw:
-            drawn = f"anew for each {'training step' if query.mechanism == 'dp-sgd' else 'answer'}"
+        by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
+        clause = subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps)
         # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
-        yield Fact("", f"each {whose} takes part with probability {query.rate:g}, drawn {drawn}")
+        yield Fact("", clause)
 
 
 def _lifetime(budget: Budget) -> Iterator[str]:

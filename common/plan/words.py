@@ -20,6 +20,19 @@ def differences(max_dropouts: int) -> str:
     )
 
 
+def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str:
+    """Return a clause that says who takes part in the answers to a query of a random subset of the records.
+
+    Args:
+        rate: Probability of taking part.
+        by_user: Whether the records of a user take part together.
+        redrawn: Whether a new subset is drawn for each answer or, if `steps`, for each training step.
+        steps: Whether the query trains a model.
+    """
+    drawn = f"anew for each {'training step' if steps else 'answer'}" if redrawn else "once for all answers"
+    return f"each {'user' if by_user else 'record'} takes part with probability {rate:g}, drawn {drawn}"
+
+
 def in_fours(digest: str) -> str:
     """Return hexadecimal digits in groups of four, to be read aloud."""
     return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))

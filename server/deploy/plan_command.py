@@ -222,7 +222,7 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[st
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":
     from server.planning.guarantee_facts import describe
-    from server.planning.signal import advice, signals, weakest
+    from server.planning.signal import advice, signals, weakest, with_parts, with_weakest_parts
     from server.planning.solve import least_epsilon, least_records
     from server.settings.automatic import expected_records, settled
     from server.settings.build import build, drafted
@@ -233,7 +233,7 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
         return changed(settings, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
-        return weakest(signals(*drafted(settled(at(epsilon), task), task), records)).ratio
+        return weakest(with_parts(*drafted(settled(at(epsilon), task), task), records)).ratio
 
     if for_epsilon:
         settings = at(least_epsilon(ratio, target))
@@ -248,12 +248,12 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
         "delta": plan.delta,
         "expected_records": records,
         "signal": target,
-        "decided_by": weakest(estimates).query,
+        "decided_by": weakest(with_parts(plan, choices, records)).query,
         "queries": [
             {"name": planned.name, "kind": planned.spec.kind, "times": planned.times, "signal": estimate.to_dict()}
             for planned, estimate in zip(plan.queries, estimates, strict=True)
         ],
-        "advice": advice(estimates),
+        "advice": advice(with_weakest_parts(plan, choices, records)),
         **_chosen(settings, chosen),
     }
 

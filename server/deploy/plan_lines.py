@@ -82,7 +82,7 @@ def _forecast(expected: Mapping[str, Any]) -> Iterator[str]:
     if not expected["texts"]:
         return
     tokens = expected["input_tokens"] + expected["output_tokens"]
-    cost = f", US$ {show_number(expected['cost'])}" if expected["cost"] else ""
+    cost = f", {show_number(expected['cost'])} in the currency of the prices" if expected["cost"] else ""
     unknown = [name for name, model in expected["models"].items() if model["cost"] is None]
     yield (
         f"{show_number(expected['texts'])} texts at most, if no text is dropped: "

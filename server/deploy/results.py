@@ -143,17 +143,22 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         | sections.of_run(texts, held_out, task)
         | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
-    made = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     small |= nearest_texts.nearest_texts(measured)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
-        small.pop("real_private", None)  # stays as a simulation has measured it on these texts
+        name = None
+        small.pop(
+            "real_private", None
+        )  # stays, as all other references, as a simulation has measured it on these texts
     else:
-        small |= {"utility_real": None, label_sets.REAL: None}  # as `real_private`, it was measured on other texts
+        name = test.name
+        made = {title: group | {"test": name} for title, group in made.items()}
+        # As `real_private`, these were measured on other texts.
+        small |= dict.fromkeys(("utility_real", "language_real", label_sets.REAL))
     before = Metrics.load_if_there(run) or Metrics()
     missing = of_texts.without_records(evaluation.metrics, before.content)
-    metrics = before.adding(small | {"test": test.name} | made | missing)
+    metrics = before.adding(small | {"test": name} | made | missing)
     summary = RunSummary.load(run)
     if not summary.complete:
         metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})

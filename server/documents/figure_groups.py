@@ -51,6 +51,7 @@ class FigureGroup(Document):
     Attributes:
         title: Title of the group.
         definition: Definition of its figures.
+        test: Name of the file of test texts, if the figures were computed in a later evaluation.
         note: Remarks, and other texts of the group.
         simulation_only: Whether all of its figures were computed from private records.
         figures: The figures in the file's order.
@@ -58,6 +59,7 @@ class FigureGroup(Document):
 
     title: str
     definition: str | None
+    test: str | None = None
     note: str | None
     simulation_only: bool
     figures: tuple[Figure, ...]
@@ -99,6 +101,7 @@ def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
     return FigureGroup(
         title=title.replace("_", " "),
         definition=content.get("definition"),
+        test=test if isinstance(test := content.get("test"), str) else None,
         note="; ".join(_notes(content)) or None,
         simulation_only=simulation_only(content),
         figures=tuple(_figures(content, "", marked=simulation_only(content))),

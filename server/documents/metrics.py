@@ -305,7 +305,7 @@ class Metrics(Document):
     @property
     def utility_encoder(self) -> Classifier | None:
         """Metrics for a second classifier, trained on the encoder's vectors of the synthetic texts."""
-        return self._classifier("utility_encoder")
+        return self._on_these_texts("utility_encoder")
 
     @property
     def real_private(self) -> Classifier | None:

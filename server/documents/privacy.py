@@ -273,6 +273,16 @@ class Privacy(Document):
         return self.adjacency.unit == "user"
 
     @property
+    def steering(self) -> tuple[StatedQuery, ...]:
+        """The queries whose answers the texts depend on: all but the count of correct answers, asked after them."""
+        return tuple(query for query in self.queries if query.kind != "correct count")
+
+    @property
+    def written_from_records(self) -> bool:
+        """Whether hospitals send texts of models that read records: a query for such texts has a `longest`."""
+        return any("longest" in query.parameters for query in self.queries)
+
+    @property
     def summed(self) -> bool:
         """Whether secure aggregation sums any answers together with the parties' noise shares."""
         return self.masked and any(query.summed for query in self.queries)

@@ -37,15 +37,15 @@ _NEVER = -1e6
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
     """Return a method's queries with less epsilon, then the count. If `share` is 0, return the queries unchanged.
 
-    The count has Laplace noise, which is the smallest possible for two counts queried once. Its epsilon is pure
-    (without delta) if the epsilon of all other queries is pure.
+    The count has Laplace noise, which is the smallest possible for two counts queried once. It is pure, so that it
+    costs no more than its fraction of epsilon, whatever the other queries are. Without other queries it is the whole
+    plan, to be calibrated at that fraction (`server.planning.make_plan`).
     """
     if share == 0:
         return tuple(queries)
-    pure = all(query.pure for query in queries)
     rest = 1 - math.fsum(query.share * (1 - share) for query in queries)
     spec = CorrectCountSpec(max_records=max_records)
-    counted = PlannedQuery(name=NAME, spec=spec, mechanism="laplace", share=rest, pure=pure)
+    counted = PlannedQuery(name=NAME, spec=spec, mechanism="laplace", share=rest, pure=True)
     return (*(replace(query, share=query.share * (1 - share)) for query in queries), counted)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.domain import Record, is_one_population
-from common.errors import CaucusError
+from common.errors import CaucusError, DataError
 from common.models.encoder import Encoder
 from server.domain import Candidate, has_label_sets
 from server.evaluation import subgroups
@@ -172,7 +172,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
         return {"definition": evaluation.definition} | missing(("accuracy", "macro_f1"), error, rows=len(right))
     unseen = sum(label not in {record.label for record in train} for label in right)
     notes = ([note] if note else []) + [f"{unseen} of {len(right)} test texts have labels never learned"] * bool(unseen)
-    spread = f"over {seeds} trainings (Student's t)" if seeds > 1 else _OVER_TEXTS
+    spread = f"over {seeds} {intervals.OVER_TRAININGS}" if seeds > 1 else _OVER_TEXTS
     hits = np.mean([np.array(predicted) == right for predicted in answers], axis=0)
     groups = {"label": right, "length": subgroups.lengths([record.text for record in measured.test])}
     return {
@@ -301,7 +301,11 @@ def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], N
         values = clusters.divergences(ours, theirs, seed=seed)
         return {name: getattr(values, name) for name in ("mauve", "kl", "total_variation")}
 
-    candidate_labels = [candidate.label for candidate in measured.candidates]
+    def agreement() -> float:
+        if measured.language != "english":
+            raise DataError("sentiments", expected="English texts, as the rules are of English", got=measured.language)
+        return surface.agreement(measured.texts, [candidate.label for candidate in measured.candidates], texts, labels)
+
     return {
         "definition": _FID + " ".join(module.DEFINITION for module in (clusters, manifolds, transport, surface)),
         "fid": figure(lambda: fid(ours, theirs), rows=rows),
@@ -310,7 +314,5 @@ def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], N
         "wasserstein": figure(lambda: transport.wasserstein(ours, theirs, seed=seed), rows=rows),
         "sinkhorn": figure(lambda: transport.sinkhorn(ours, theirs, seed=seed), rows=rows),
         "length_distance": figure(lambda: surface.length_distance(measured.texts, texts), rows=rows),
-        "sentiment_agreement": figure(
-            lambda: surface.agreement(measured.texts, candidate_labels, texts, labels), rows=rows
-        ),
+        "sentiment_agreement": figure(agreement, rows=rows),
     }

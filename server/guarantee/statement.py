@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from common.plan.words import right_guesses
+from common.plan.words import right_guesses, subsampled
 from server.documents.privacy import Privacy
-from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
+from server.guarantee.case import UNKNOWN, Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import at_most_times, counted, hospitals, one_in, show_delta, show_epsilon
 
@@ -25,18 +25,17 @@ def statement(privacy: Privacy) -> str:
     Returns:
         Paragraphs, separated by an empty line.
     """
-    if not privacy.queries:
-        paragraphs = [
+    kind = guarantee_kind(privacy)
+    if kind is Kind.NONE:
+        first, *others = _no_guarantee(privacy)
+        paragraphs = [first, *_reused(privacy), *others]
+    elif kind is Kind.NOT_ASKED:
+        nothing = (
             "No question about private records was put to any hospital, so the released texts do not depend on them."
-        ]
-    elif privacy.unproven:
-        paragraphs = _unproven(privacy)
-    elif unprotected(privacy):
-        paragraphs = _without_noise(privacy)
+        )
+        paragraphs = [*_reused(privacy), nothing]
     else:
-        paragraphs = [*_guarantee(privacy), _how(privacy), *_figures(privacy), *_spent(privacy)]
-    if privacy.earlier:
-        paragraphs.insert(0, _reused(privacy.earlier.run))
+        paragraphs = [*_reused(privacy), *_guarantee(privacy), _how(privacy), *_figures(privacy), *_spent(privacy)]
     if privacy.labels_from_records:
         paragraphs.append(
             "Not covered: the labels. They were taken from the private training file without noise, so the texts show "
@@ -49,6 +48,18 @@ def statement(privacy: Privacy) -> str:
             "hospital keeps its own records."
         )
     return "\n\n".join(paragraphs)
+
+
+def warning(privacy: Privacy | None) -> str | None:
+    """Return the warning about a run at the top of its page; None if its texts have a guarantee, or need none."""
+    if privacy is None:
+        return UNKNOWN
+    if not unprotected(privacy):
+        return None
+    # Baselines, which put no question, have statements of their own, each of which begins with such a warning.
+    return (
+        privacy.statement.split("\n\n")[0] if not privacy.queries and privacy.statement else _no_guarantee(privacy)[0]
+    )
 
 
 def of_numbers(privacy: Privacy, run: str) -> str:
@@ -87,6 +98,20 @@ def cost(privacy: Privacy | None) -> str:
     return f"ε = {planned} planned and {spent} spent, δ = {delta} planned and spent"
 
 
+def _no_guarantee(privacy: Privacy) -> list[str]:
+    """Return the paragraphs for a run without a guarantee, the first of which says so."""
+    if privacy.unproven:
+        return _unproven(privacy)
+    if privacy.queries:
+        return _without_noise(privacy)
+    return [
+        (
+            "No privacy: private records were used without a question to any hospital and without noise (ε is "
+            "infinite). The released texts can depend on single records without any bound."
+        )
+    ]
+
+
 def _unproven(privacy: Privacy) -> list[str]:
     """Return the paragraphs for a run with queries that lack a privacy proof.
 
@@ -120,12 +145,20 @@ def _unproven(privacy: Privacy) -> list[str]:
     return paragraphs
 
 
-def _reused(run: str) -> str:
-    """Return a paragraph about a run that asked no queries, with the run from which its numbers come."""
-    return (
+def _reused(privacy: Privacy) -> Iterator[str]:
+    """Yield a paragraph on the earlier run whose numbers this run uses, if it does."""
+    if not privacy.earlier:
+        return
+    run = privacy.earlier.run
+    cost = (
+        "released without a guarantee; what follows is said of that run."
+        if unprotected(privacy)
+        else "released, and using these again costs nothing more: what follows is the guarantee under which run "
+        f"{run} got them. It holds for everything that is made of these numbers, together."
+    )
+    yield (
         "No question was put to any hospital in this run. Its texts depend on the hospitals' records only through the "
-        f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
-        f"under which run {run} got them. It holds for everything that is made of these numbers, together."
+        f"numbers that run {run} {cost}"
     )
 
 
@@ -205,12 +238,17 @@ def _how(privacy: Privacy) -> str:
 
 
 def _subsampled(privacy: Privacy) -> str:
-    return "".join(
-        f" {query.name}: each record takes part with probability {query.subsampling.rate:g}, and only its "
-        "hospital knows whether it does; against anybody who learns that a record took part, the loss is larger than ε."
-        for query in privacy.queries
-        if query.subsampling
-    )
+    user, sentences = privacy.by_user, []
+    whose, who = ("the user's", "a user") if user else ("its", "a record")
+    for query in privacy.queries:
+        if subset := query.subsampling:
+            steps = query.mechanism == "dp-sgd"
+            clause = subsampled(subset.rate, by_user=user, redrawn=subset.redrawn, steps=steps)
+            sentences.append(
+                f" {query.name}: {clause}; only {whose} hospital knows who does. Against anybody who learns that {who} "
+                "took part, the loss is larger than ε."
+            )
+    return "".join(sentences)
 
 
 def _trained(privacy: Privacy) -> str:

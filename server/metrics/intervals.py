@@ -16,6 +16,8 @@ from common.errors import DataError
 LEVEL = 0.95
 _GROUPS = 500
 """Largest number of groups of rows that are left out in turn."""
+OVER_TRAININGS = "trainings (Student's t)"
+"""End of a definition's words for intervals by `over_seeds`; all others are over rows."""
 Interval = tuple[float, float]
 Variance = tuple[float, float]
 """An estimated variance and its degrees of freedom."""

@@ -121,7 +121,9 @@ def make_plan(
         purpose=purpose,
         recipient=recipient,
     )
-    return calibrate(draft, target.epsilon, calibration=target.calibration)
+    # A count beside no other query has the whole of the plan's epsilon, which is its fraction of the target's.
+    part = evaluation_share if evaluation_share and not queries else 1.0
+    return calibrate(draft, part * target.epsilon, calibration=target.calibration)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

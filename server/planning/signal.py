@@ -90,13 +90,23 @@ def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | N
     return estimates
 
 
+def with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
+    """Return `signals`, with each questionnaire's signal followed by those of all its parts."""
+    estimates = zip(plan.queries, signals(plan, compared, records), strict=True)
+    return [signal for planned, whole in estimates for signal in (whole, *of_parts(plan, planned, records))]
+
+
 def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
     """Return the expected signal of each question of a questionnaire, and of its terms; empty for any other query."""
+    return [_signal(plan, planned, 0, records, name) for name in parts_of(planned)]
+
+
+def parts_of(planned: PlannedQuery) -> list[str]:
+    """Return the names of the questions of a questionnaire, and of its terms; empty for any other query."""
     spec = planned.spec
     if not isinstance(spec, QuestionnaireSpec):
         return []
-    names = [*(question.name for question in spec.questions), *([TERMS] if spec.first else [])]
-    return [_signal(plan, planned, 0, records, name) for name in names]
+    return [*(question.name for question in spec.questions), *([TERMS] if spec.first else [])]
 
 
 def weakest(estimates: Sequence[Signal]) -> Signal:

@@ -10,7 +10,7 @@ from functools import cache
 
 from common.errors import PlanError
 from common.plan.plan import Plan
-from server.planning.signal import records_for, signals, weakest
+from server.planning.signal import parts_of, records_for, weakest, with_parts
 
 LARGEST = 2000
 """Largest epsilon that is searched, in hundredths. Above 20 the guarantee is meaningless: e^20 is half a billion."""
@@ -60,6 +60,8 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
 def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
     """Return the smallest number of records at which the weakest answer's signal is `target` times its noise.
 
+    The parts of a questionnaire count as answers of their own.
+
     Args:
         plan: The plan with its noise.
         compared: Number of candidates or similar items, keyed by query.
@@ -68,13 +70,15 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
     Raises:
         PlanError: No number of records is enough, or no query's signal can be estimated.
     """
+    estimated = {signal.query for signal in with_parts(plan, compared, 1) if signal.expected}
     needed = {
-        planned.name: records_for(target, plan, planned, compared.get(planned.name, 0))
-        for planned, estimate in zip(plan.queries, signals(plan, compared, 1), strict=True)
-        if estimate.expected
+        name: records_for(target, plan, planned, compared.get(planned.name, 0), part)
+        for planned in plan.queries
+        for part in ("", *parts_of(planned))
+        if (name := f"{planned.name}, {part}" if part else planned.name) in estimated
     }
     least = max((records for records in needed.values() if records), default=1)
-    decisive = weakest(signals(plan, compared, least))
+    decisive = weakest(with_parts(plan, compared, least))
     if decisive.ratio < target:
         falls = needed[decisive.query] is not None
         raise PlanError(

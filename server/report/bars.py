@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from server.documents.figure_groups import Interval
 from server.documents.files import Document
 from server.documents.metrics import Estimate, Metrics, Nearness
-from server.report.utility import ACCURACY, RELEASED, WITHOUT, accuracies
+from server.metrics.intervals import OVER_TRAININGS
+from server.report.utility import ACCURACY, NO_TEST_TEXTS, RELEASED, WITHOUT, accuracies, counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,48 +42,74 @@ class Bars(Document):
         caption: How the figures were obtained.
         shares: Whether the figures are fractions, to be written as percentages.
         top: The value at which a bar has its full length.
+        over: What the bars' intervals are over, in words.
+        missing: Why there are no bars; empty if there are any.
         rows: The bars; empty if nothing was measured.
     """
 
     title: str
     caption: str
+    over: str
+    missing: str = ""
     shares: bool
     top: float
     rows: tuple[Bar, ...]
 
 
-def bars(metrics: Metrics) -> Bars:
-    """Return the bars of all figures that a verdict names."""
+def bars(metrics: Metrics, missing: str = NO_TEST_TEXTS) -> Bars:
+    """Return the bars of all figures that a verdict names; `missing` says why if there are none."""
     if metrics.nearness:
         rows = tuple(_distances(metrics.nearness))
         ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
         caption = f"Between {_number(metrics.nearness.texts)}texts of each kind and real texts (FID): lower is better"
         top = max(ends, default=1.0) or 1.0
-        return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
-    measured = accuracies(metrics)
-    texts = f"{_number(measured.tested)}real texts" + (f" ({metrics.test})" if metrics.test else "")
+        return Bars(
+            title="Distance from real texts",
+            caption=caption,
+            over="over the texts of each kind, with the same real texts to compare them with (jackknife)",
+            missing="" if rows else missing,
+            shares=False,
+            top=top,
+            rows=rows,
+        )
+    measured, rows, share = accuracies(metrics), tuple(_shares(metrics)), counted(metrics)
+    if not rows and share.value is not None:
+        rows = (Bar(name="all synthetic texts", value=share.value, interval=share.interval, colour=0),)
+        caption = "How many of the hospitals' own records a classifier labels correctly, by a count with noise"
+        return Bars(title="Accuracy", caption=caption, over="over the noise alone", shares=True, top=1.0, rows=rows)
+    texts = f"{_number(measured.tested)}real {measured.unit}" + (f" ({metrics.test})" if metrics.test else "")
     what = f"How many of {texts} a classifier labels correctly"
     if measured.measure != ACCURACY:
         what = f"How well a classifier finds the labels of {texts} (micro F1)"
     return Bars(
         title="Accuracy" if measured.measure == ACCURACY else "Micro F1",
         caption=f"{what}, by what it was trained on. The coordinator kept these texts for the test. Higher is better",
+        over=_over(metrics),
+        missing="" if rows else missing,
         shares=True,
         top=1.0,
-        rows=tuple(_shares(metrics)),
+        rows=rows,
     )
+
+
+def _over(metrics: Metrics) -> str:
+    """Return what the intervals of accuracies are over: several trainings, for whole sets alone, or the test texts."""
+    if metrics.utility and OVER_TRAININGS in (metrics.utility.definition or ""):
+        return "over several trainings, where it is of all texts or records, and else over the test texts"
+    return "over the test texts"
 
 
 def _shares(metrics: Metrics) -> Iterator[Bar]:
     """Yield the bars of accuracies: first those that show what the hospitals add, then all texts and references."""
     measured, gain = accuracies(metrics), metrics.label_sets.gain if metrics.label_sets else metrics.gain
     alike, without, real, released = _intervals(metrics)
-    whole = f"all {_number(measured.trained_on)}synthetic texts"
+    unit = measured.unit
+    whole = f"all {_number(measured.trained_on)}synthetic {unit}"
     alone = gain is not None and gain.texts == measured.trained_on
     if gain is not None and measured.zero_shot is not None:
-        name = whole if alone else f"{gain.texts:,} of the synthetic texts"
+        name = whole if alone else f"{gain.texts:,} of the synthetic {unit}"
         yield Bar(name=name, value=measured.zero_shot + gain.value, interval=alike, colour=0)
-        name = f"{gain.texts:,} texts of {WITHOUT}"
+        name = f"{gain.texts:,} {unit} of {WITHOUT}"
         yield Bar(name=name, value=measured.zero_shot, interval=without, colour=3)
     elif measured.zero_shot is not None:
         yield Bar(name=WITHOUT, value=measured.zero_shot, interval=without, colour=3)

@@ -16,7 +16,8 @@ from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate, has_label_sets
-from server.guarantee.case import Kind
+from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.rounding import hospitals
 from server.guarantee.sides import Guarantee, guarantee
 from server.report.write import render
 
@@ -79,6 +80,7 @@ class Card:
     Attributes:
         terms: Statements of the person who publishes the texts.
         published: Day of the publication.
+        collection: Sentences that say how the texts were made.
         task: Name of the task.
         method: Name of the method.
         started: Day on which the run began; None in earlier versions.
@@ -105,6 +107,7 @@ class Card:
 
     terms: Terms
     published: dt.date
+    collection: str
     task: str
     method: str
     started: str | None
@@ -146,20 +149,6 @@ class Card:
         """Sentence that says who attests the guarantee."""
         return SIMULATED if self.simulation else ATTESTED
 
-    @property
-    def collection(self) -> str:
-        """Sentences that say how the texts were made."""
-        asked = {
-            Kind.BOUNDED: f"Noised answers of {self.parties} hospitals about their records steered them; no private "
-            "text is among these texts.",
-            Kind.NOT_ASKED: "No hospital was asked about its records.",
-        }
-        without = "They depend on private records without a guarantee: treat them as private data."
-        wrote = (
-            f"Language models ({', '.join(self.models) or 'not named'}) wrote the texts, by the method {self.method}."
-        )
-        return f"{wrote} {asked.get(self.guarantee.kind, without)}"
-
 
 def card(
     run: RunSummary,
@@ -191,6 +180,7 @@ def card(
     return Card(
         terms=terms,
         published=published,
+        collection=_collection(run, privacy),
         task=run.task,
         method=run.method,
         started=run.started,
@@ -213,6 +203,25 @@ def card(
         simulation=privacy.simulation,
         not_covered=privacy.not_covered,
     )
+
+
+def _collection(run: RunSummary, privacy: Privacy) -> str:
+    kind, asked = guarantee_kind(privacy), hospitals(privacy.parties)
+    if kind is Kind.BOUNDED and privacy.written_from_records:
+        return f"Noised models of {asked}, trained on records there, wrote the texts, by the method {run.method}."
+    if kind is Kind.NOT_ASKED:
+        how = "No hospital was asked about its records."
+    elif kind is not Kind.BOUNDED:
+        how = "They depend on private records without a guarantee: treat them as private data."
+    elif privacy.steering:
+        how = f"Noised answers of {asked} about their records steered them; no private text is among these texts."
+    else:
+        how = (
+            "No hospital's answer steered them: hospitals only counted, with noise, what a classifier of the texts "
+            "labels rightly."
+        )
+    models = ", ".join(run.models or ()) or "not named"
+    return f"Language models ({models}) wrote the texts, by the method {run.method}. {how}"
 
 
 def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from server.documents.metrics import Gain, Metrics, Nearness
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
-from server.report.utility import ACCURACY, RELEASED, WITHOUT, Accuracies, accuracies
+from server.report.utility import ACCURACY, RELEASED, WITHOUT, Accuracies, accuracies, counted, unmeasured
 from server.report.verdict import points
 from server.run_folder import TEXTS
 
@@ -30,43 +30,49 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         found = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
         yield f"refused:  {found} (refuse_disclosures); they may not be passed on"
     yield f"privacy:  {cost(Privacy.read(run, []))}"
-    near, measured = metrics.nearness, accuracies(metrics)
-    yield f"distance: {_distance(near)}" if near else f"{measured.measure}: {_accuracy(measured)}"
+    near, measured, count = metrics.nearness, accuracies(metrics), len(split(text_of(run / TEXTS)))
+    figures = _distance(near) if near else _accuracy(measured, counted(metrics).value)
+    missing = unmeasured(metrics, complete=summary is None or summary.complete, texts=count)
+    yield f"{'distance' if near else measured.measure}: {figures or f'not measured: {missing}'}"
     if spans := _spans(metrics):
         yield f"spans:    {spans}"
     if sections := _sections(metrics):
         yield f"sections: {sections}"
-    texts = run / TEXTS
-    count = len(split(text_of(texts)))
-    yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
+    yield f"texts:    {run / TEXTS} ({count:,})" if count else "texts:    none"
     yield f"report:   {run / 'report.html'}"
     yield f"as JSON:  {run / 'report.json'}"
     evaluation = ["caucus-coordinator", "evaluate", str(run), "--test", "FILE"]
     yield f"next:     {following or shlex.join(evaluation)}"
 
 
-def _accuracy(measured: Accuracies) -> str:
-    """Return the accuracies of models trained on the texts and on references, and of the most frequent label."""
+def _accuracy(measured: Accuracies, share: float | None) -> str:
+    """Return the accuracies of models trained on the texts and on references; empty if none was measured.
+
+    Args:
+        measured: The accuracies.
+        share: Fraction of the hospitals' records that a classifier labels correctly, by a noised count.
+    """
     constant = "the most frequent label" if measured.measure == ACCURACY else "the best constant answer"
     shown = [
         f"{words} {100 * share:.1f} %{more}"
         for words, share, more in (
             ("synthetic", measured.synthetic, ""),
-            (WITHOUT, measured.zero_shot, _gain(measured.gain)),
+            ("synthetic", share, " of the hospitals' records (a noised count)"),
+            (WITHOUT, measured.zero_shot, _gain(measured.gain, measured.unit)),
             (RELEASED, measured.released, ""),
             ("real records", measured.real, ""),
             (constant, measured.majority, ""),
         )
         if share is not None
     ]
-    return ", ".join(shown) or "not measured, for there are no test texts"
+    return ", ".join(shown)
 
 
 def _distance(near: Nearness) -> str:
-    """Return the distances from real texts, for a run without labels."""
+    """Return the distances from real texts, for a run without labels; empty if none was measured."""
     shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
     fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
-    return f"{fids} (FID from real texts)" if fids else "not measured: more test texts are needed"
+    return f"{fids} (FID from real texts)" if fids else ""
 
 
 def _spans(metrics: Metrics) -> str:
@@ -88,9 +94,9 @@ def _sections(metrics: Metrics) -> str:
     return f"{', '.join(apart)} (distance of their order from real texts); {words}"
 
 
-def _gain(gain: Gain | None) -> str:
-    """Return the gain and its interval, for the same number of texts."""
+def _gain(gain: Gain | None, unit: str) -> str:
+    """Return the gain and its interval, for the same number of texts or sections."""
     if gain is None:
         return ""
     low, high = (points(end) for end in gain.interval)
-    return f" (gain with {gain.texts:,} texts each: {points(gain.value)} points, {low} to {high})"
+    return f" (gain with {gain.texts:,} {unit} each: {points(gain.value)} points, {low} to {high})"

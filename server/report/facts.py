@@ -19,16 +19,16 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
-from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
+from server.guarantee.case import Kind
 from server.guarantee.rounding import counted, hospitals
 from server.guarantee.sides import Guarantee, guarantee
-from server.guarantee.statement import stated
+from server.guarantee.statement import stated, warning
 from server.operators.census_file import check_questionnaire
 from server.report.bars import bars
 from server.report.confusion import Confusion, confusion
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
-from server.report.utility import utility
+from server.report.utility import unmeasured, utility
 from server.report.verdict import verdict
 from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
 from server.report.weaknesses import Weakness, weaknesses
@@ -95,12 +95,15 @@ class Facts:
                 return f"{made}, made without asking any hospital"
             case Kind.NONE:
                 return f"{made}, made from records of {asked} without a guarantee"
+            case _ if not privacy.steering:
+                wrote = "language models without answers from hospitals"
             case _ if not (privacy.spent.queries_asked or privacy.earlier):
-                return f"{made}, written by language models before any hospital answered"
+                wrote = "language models before any hospital answered"
             case _ if self._written_from_records:
-                return f"{made}, written by noised models of {asked}"
+                wrote = f"noised models of {asked}"
             case _:
-                return f"{made}, written by language models with answers from {asked}"
+                wrote = f"language models with answers from {asked}"
+        return f"{made}, written by {wrote}"
 
     @property
     def lead(self) -> str:
@@ -120,13 +123,10 @@ class Facts:
 
     @property
     def _written_from_records(self) -> bool:
-        """Whether models that read records may have written texts.
-
-        A query with the parameter `longest` asks hospitals for such texts. A baseline has no queries and no guarantee.
-        """
+        """Whether models that read records may have written texts; a baseline has no queries and no guarantee."""
         if self.privacy is None or not self.privacy.queries:
             return self.guarantee.kind is Kind.NONE
-        return any("longest" in query.parameters for query in self.privacy.queries)
+        return self.privacy.written_from_records
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -178,6 +178,7 @@ class Facts:
     def to_json(self) -> dict[str, Any]:
         """Return `report.json`, which is also the input of the page's templates."""
         texts, run, privacy = self.texts, self.run, self.privacy
+        missing = unmeasured(self.metrics, complete=bool(run and run.complete), texts=len(texts))
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
             "title": self.title,
@@ -185,7 +186,7 @@ class Facts:
             "guarantee": self.guarantee,
             "partial": _why_partial(run, privacy),
             "problems": self.problems,
-            "warning": _warning(privacy),
+            "warning": warning(privacy),
             "privacy": privacy and {"earlier": None} | privacy.to_json(),
             "released": {
                 "texts": len(texts),
@@ -208,8 +209,10 @@ class Facts:
             "confusion": self._confusion,
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
-            "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),
-            "bars": bars(self.metrics),
+            "verdict": verdict(
+                self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses), missing=missing
+            ),
+            "bars": bars(self.metrics, missing),
         }
         plain: dict[str, Any] = strict(facts)
         return plain
@@ -293,13 +296,6 @@ def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
         spent = privacy.spent
         reason += f" {spent.queries_asked} of {spent.queries_planned} planned private queries were asked."
     return reason
-
-
-def _warning(privacy: Privacy | None) -> str | None:
-    """Return the warning at the top of the page; None if the texts have a guarantee, or need none."""
-    if privacy is None:
-        return UNKNOWN
-    return privacy.statement.split("\n\n")[0] if guarantee_kind(privacy) is Kind.NONE else None
 
 
 def _round(report: RoundReport) -> dict[str, Any]:

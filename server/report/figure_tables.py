@@ -1,7 +1,8 @@
 """Groups of figures as tables: each figure with the direction of improvement, and references in separate columns.
 
-A group serves as a reference for an earlier group if its title is the earlier title plus one word, and its figures have
-the same names: "fidelity" compares synthetic texts with real ones, and "fidelity real" compares two sets of real texts.
+A group serves as a reference for an earlier group if its title is the earlier title plus one word, its figures have the
+same names, and both were measured on the same test texts: "fidelity" compares synthetic texts with real ones, and
+"fidelity real" compares two sets of real texts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -107,7 +108,7 @@ def _without_others(group: FigureGroup) -> FigureGroup | None:
 
 def _refers(group: FigureGroup, to: FigureGroup) -> bool:
     before, _, last = group.title.rpartition(" ")
-    return bool(before == to.title and last and _names(group) == _names(to))
+    return bool(before == to.title and last and _names(group) == _names(to) and group.test == to.test)
 
 
 def _names(group: FigureGroup) -> list[str]:

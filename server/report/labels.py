@@ -20,7 +20,8 @@ class LabelRow(Document):
     Attributes:
         label: The label's name.
         texts: Number of its texts.
-        share: The label's fraction of the texts' weights; None if there are no texts.
+        share: The label's fraction of the texts' weights, a text counting under each of its labels; None if there are
+            no texts.
         words: Median number of words of its texts; None if the label has no texts.
         records: Number of its records; None unless the records are counted.
         record_share: The label's proportion among the records; None if it is not known.
@@ -46,12 +47,14 @@ class LabelTable(Document):
             proportions released in the method's answers; None if neither is known.
         simulation_only: Whether the records are counted.
         weighted: Whether the texts have different weights.
+        several: Whether a text has several labels; shares are then of all labels of texts or of records.
         rows: The labels.
     """
 
     records: str | None
     simulation_only: bool
     weighted: bool = False
+    several: bool = False
     rows: tuple[LabelRow, ...]
 
 
@@ -83,7 +86,11 @@ def by_label(
     )
     source = ("counted" if exact else "noised") if shares else None
     return LabelTable(
-        records=source, simulation_only=exact, weighted=len({text.weight for text in texts}) > 1, rows=rows
+        records=source,
+        simulation_only=exact,
+        weighted=len({text.weight for text in texts}) > 1,
+        several=any(len(text.labels) > 1 for text in texts),
+        rows=rows,
     )
 
 

@@ -7,9 +7,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from server.documents.figure_groups import GENERAL
 from server.report.facts import Facts
 
 FILE = "release.md"
+OF_SOME = {
+    "synthetic": "the accuracy of a classifier that learned from the texts, trained once, on real test texts",
+    "label sets": "how well classifiers that learned from the texts find the labels of real test texts",
+    "nearness": "how near the texts are to real test texts, beside texts of the same models without the hospitals",
+    "federated": "the accuracy of a classifier that learned from the texts on hospitals' records, by a noised count",
+    "spans": "how well a model that learned from the texts marks entities in real test texts",
+    "sections": "how the order and the lengths of sections differ from those of real test texts",
+    "fields": "which fields the texts have, and with which values",
+}
+"""Groups of figures that test the texts of some tasks or settings alone: they are named only where they were begun."""
 TESTS = {
     "utility": "the accuracy of a classifier that learned from the texts, on real test texts",
     "utility encoder": "the accuracy of a second classifier, of the encoder's vectors",
@@ -17,15 +28,15 @@ TESTS = {
     "fidelity": "how near the texts are to real test texts, as a whole",
     "fidelity private": "how near the texts are to the hospitals' records, as a whole",
     "diversity": "how much the texts repeat themselves and each other",
-    "privacy": "personal information in the texts, by rules for names, numbers and addresses",
-    "nearest": "how near each text is to its nearest record, and how many records it repeats",
+    "privacy": "of 1,000 texts, those with personal information, by rules for names, numbers and addresses",
+    "nearest": "how near each record is to its nearest text, in the median, beside test texts",
     "membership": "whether an attacker can tell which records took part",
     "canaries": "whether an attacker can tell which planted records took part",
     "disclosures": "whether the texts disclose more of the records than of records that no run saw",
     "subgroups": "the accuracy on the hospitals' records, and that of the worst label, length and hospital",
     "sites": "whether the texts tell one hospital from another",
 }
-"""Groups of figures that test the texts, by title, in words. All other groups of figures are references."""
+"""Groups of figures that test the texts, by title, in words. All other groups, but `OF_SOME`, are references."""
 UNSEEN = {
     "disclosures": "what none of its features shows, such as a style, a translation or the same in other words; "
     "records whose text occurs more than once; a few records among many; a person with several records. A hospital "
@@ -42,13 +53,28 @@ def view(facts: Facts, plain: Mapping[str, Any]) -> dict[str, Any]:
         facts: Facts of the run.
         plain: The content of `report.json`.
     """
-    titles = {group.title for group in facts.metrics.groups}
+    tests, reasons = OF_SOME | TESTS, _reasons(facts)
+    tested = [
+        group
+        for group in facts.metrics.groups
+        if group.title in tests and any(figure.value is not None for figure in group.figures)
+    ]
+    titles = {group.title for group in tested}
+    if "utility" in titles:  # has the same accuracy
+        tested = [group for group in tested if group.title != "synthetic"]
+    named = facts.metrics.named
     return {
         **plain,
-        "tests": {title: words for title, words in TESTS.items() if title in titles},
-        "untested": {title: words for title, words in TESTS.items() if title not in titles},
+        "tests": tests,
+        "tested": tested,
+        "untested": {
+            title: words
+            for title, words in tests.items()
+            if title not in titles and (title in TESTS or reasons.get(title))
+        },
+        "reasons": reasons,
         "unseen": {title: words for title, words in UNSEEN.items() if title in titles},
-        "worst": _worst(facts),
+        "worst": (worst := named.get("utility: worst label")) and worst.value is not None and worst,
     }
 
 
@@ -57,13 +83,8 @@ def escaped(value: object) -> str:
     return _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
 
 
-def _worst(facts: Facts) -> dict[str, Any] | None:
-    """Return the label with the lowest recall on test texts, and the mean recall of all labels.
-
-    The result is None if no recall was measured.
-    """
-    recalls = {row.label: row.recall for row in facts.labels.rows if row.recall is not None}
-    if not recalls:
-        return None
-    worst = min(recalls, key=lambda label: recalls[label])
-    return {"label": worst, "recall": recalls[worst], "mean": sum(recalls.values()) / len(recalls)}
+def _reasons(facts: Facts) -> dict[str, str]:
+    """Return why figures are missing, keyed by the title of their group; a whole group may be one missing figure."""
+    figures = [(group.title, figure) for group in facts.metrics.groups for figure in group.figures]
+    whole = {figure.name: figure.reason for title, figure in figures if title == GENERAL and figure.reason}
+    return {title: figure.reason for title, figure in reversed(figures) if figure.reason} | whole

@@ -15,8 +15,15 @@ RELEASED = "the released numbers alone, no texts"
 """Name of the classifier that consists of a census's numbers."""
 ACCURACY, MICRO_F1 = "accuracy", "micro F1"
 """What `Accuracies` has."""
+BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
+"""How texts compare with guessing, by a 95 % interval that is above it, below it, or neither."""
+NO_TEST_TEXTS = "that takes test texts (task.test)"
+"""Why a complete run with texts has neither an accuracy nor a distance."""
 WITHOUT = "the same models without the hospitals"
 """Name of what a run's language models write before any answer."""
+
+_MEASURES = ("nearness: fid", "label sets: micro f1")
+"""Figures that take the place of an accuracy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +42,7 @@ class Accuracies(Document):
         majority: Fraction of the test texts with the most frequent label; if the measure is micro F1, the micro F1 of
             the best constant answer.
         tested: Number of test texts.
+        unit: What is counted in `trained_on` and `tested`: "texts" or, where texts have sections, "sections".
     """
 
     measure: str = ACCURACY
@@ -47,16 +55,19 @@ class Accuracies(Document):
     real: float | None = None
     majority: float | None = None
     tested: int | None = None
+    unit: str = "texts"
 
     @property
-    def clearly_above_guessing(self) -> bool:
-        """Whether the lower end of the 95 % interval over test texts is above the most frequent label's fraction."""
+    def against_guessing(self) -> str:
+        """How the texts compare with the most frequent label, by the 95 % interval over test texts."""
         if self.synthetic is None or self.majority is None or not self.tested:
-            return False
-        if self.measure != ACCURACY:
-            return self.interval is not None and self.interval[0] > self.majority
-        low, _ = of_share(round(self.synthetic * self.tested), self.tested)
-        return low > self.majority
+            return UNCLEAR
+        ends = self.interval
+        if self.measure == ACCURACY:
+            ends = of_share(round(self.synthetic * self.tested), self.tested)
+        if ends is None:
+            return UNCLEAR
+        return BETTER if ends[0] > self.majority else WORSE if ends[1] < self.majority else UNCLEAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +113,7 @@ class Utility(Document):
 
 def accuracies(metrics: Metrics) -> Accuracies:
     """Return the accuracies that were measured or, for texts with several labels, the micro F1."""
+    unit = "sections" if "sections" in metrics.content else "texts"
     if sets := metrics.label_sets:
         return Accuracies(
             measure=MICRO_F1,
@@ -113,6 +125,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
             real=sets.real.value,
             majority=sets.constant_answer.value,
             tested=metrics.test_records,
+            unit=unit,
         )
     # Several trainings have a mean, of which the plain figure is the first.
     synthetic = _first(_accuracy(metrics.utility), _accuracy(metrics.synthetic))
@@ -126,12 +139,32 @@ def accuracies(metrics: Metrics) -> Accuracies:
         real=_accuracy(metrics.real_private).value,
         majority=_accuracy(metrics.majority_class).value,
         tested=metrics.test_records,
+        unit=unit,
     )
 
 
-def counted(metrics: Metrics) -> float | None:
+def counted(metrics: Metrics) -> Estimate:
     """Return the fraction of the parties' records that a classifier labels correctly, by a noised count, if any."""
-    return _accuracy(metrics.federated).value
+    return _accuracy(metrics.federated)
+
+
+def unmeasured(metrics: Metrics, *, complete: bool = True, texts: int = 1) -> str:
+    """Return a clause that says why a run has no accuracy and no distance from real texts.
+
+    Args:
+        metrics: Figures, without such a one.
+        complete: Whether the run reached its end.
+        texts: Number of its texts.
+    """
+    if not complete:
+        return "the run has not reached its end"
+    if not texts:
+        return "there are no texts"
+    figures = (figure.reason for name, figure in metrics.named.items() if name in _MEASURES)
+    reasons = (group.reason for group in (metrics.federated, metrics.utility) if group)
+    if reason := next(filter(None, (*figures, *reasons)), None):
+        return reason
+    return "no figure could be computed from the test texts" if metrics.test_records else NO_TEST_TEXTS
 
 
 def utility(metrics: Metrics) -> Utility:
@@ -140,6 +173,8 @@ def utility(metrics: Metrics) -> Utility:
         note = "Micro F1 of one classifier a label; its definition and macro F1 are in the table of label sets below."
         return Utility(rows=tuple(_of_sets(metrics, metrics.label_sets)), notes=(note,), measure=MICRO_F1)
     rows = tuple(_rows(metrics))
+    if (unit := accuracies(metrics).unit) != "texts":
+        rows = tuple(replace(row, tested_on=row.tested_on.replace("texts", unit)) for row in rows)
     definitions = {
         "The classifier": metrics.definition,
         "Without the hospitals": metrics.zero_shot and metrics.zero_shot.definition,
@@ -241,7 +276,7 @@ def _row(
         tested=tested,
         accuracy=accuracy,
         macro_f1=_first(*(classifier.macro_f1 for classifier in known)),
-        reason=known[0].reason if accuracy.value is None else None,
+        reason=next((one.reason for one in known), None) if accuracy.value is None else None,
         simulation_only=simulation_only,
     )
 

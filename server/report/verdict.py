@@ -17,7 +17,7 @@ from server.documents.files import Document
 from server.documents.metrics import Gain, Metrics, Nearness
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
-from server.report.utility import WITHOUT, Accuracies, accuracies, counted
+from server.report.utility import NO_TEST_TEXTS, UNCLEAR, WITHOUT, WORSE, Accuracies, accuracies, counted
 
 NEARLY = 0.9
 """Fraction of the gap in accuracy between guessing and real records from which texts count as nearly as good as real
@@ -46,15 +46,19 @@ class Verdict(Document):
     short_simulation_only: bool
 
 
-def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
-    """Return the verdict on a run with these numbers of texts and weaknesses."""
+def verdict(
+    guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int, missing: str = NO_TEST_TEXTS
+) -> Verdict:
+    """Return the verdict on a run with these numbers of texts and weaknesses; `missing` says why no figure is there."""
     measured = accuracies(metrics)
     asked = guarantee.kind is not Kind.NOT_ASKED
     first, see = "", ""
     if texts and metrics.nearness:
-        answer, references, real = _near(metrics.nearness, asked=asked), "", False
+        answer, references, real = _near(metrics.nearness, missing, asked=asked), "", False
     else:
-        answer, references, real = _taught(measured, counted(metrics), texts, asked=asked)
+        share = counted(metrics).value
+        unmeasured = f"The usefulness of the texts was not measured: {missing}." if share is None else _counted(share)
+        answer, references, real = _taught(measured, unmeasured, texts, asked=asked)
     if texts and weaknesses:
         see = f"See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -69,7 +73,7 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
     )
 
 
-def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> tuple[str, str, bool]:
+def _taught(measured: Accuracies, unmeasured: str, texts: int, *, asked: bool) -> tuple[str, str, bool]:
     """Return sentences on what the texts teach a classifier, and on all texts and the references.
 
     The third value is whether the first sentences have the accuracy with real records.
@@ -79,9 +83,9 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
         compared = (listed := _listed(measured)) and f"; a classifier's {measured.measure} is {listed}"
         return f"There are no texts{compared}.", "", real
     if synthetic is None:
-        return _counted(share), "", False
+        return unmeasured, "", False
     whole = ("with all texts", synthetic)
-    if (doubt := _doubt(measured, synthetic)) is not None:
+    if (doubt := _doubt(measured)) is not None:
         return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}.", "", real
     if gain is None or measured.zero_shot is None:
         answer, compared = "", f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"
@@ -106,15 +110,15 @@ def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
     return series(parts, "and")
 
 
-def _doubt(measured: Accuracies, synthetic: float) -> str | None:
+def _doubt(measured: Accuracies) -> str | None:
     """Return why the texts cannot be said to teach more than guessing; None if they do."""
     if measured.majority is None:
         return "What guessing would reach is not known"
     if measured.majority == 1:
         return "All test texts have one label, so this says nothing about the texts"
-    if synthetic <= measured.majority:
+    if measured.against_guessing == WORSE:
         return "Not usable for training a classifier"
-    if not measured.clearly_above_guessing:
+    if measured.against_guessing == UNCLEAR:
         return "Not clearly better than guessing, so test on more texts before they are used"
     return None
 
@@ -124,7 +128,7 @@ def _compared(gain: Gain, without: float, measured: Accuracies) -> str:
     guessing = measured.majority is not None and without < measured.majority
     below = ", which is below guessing" if guessing else ""
     return (
-        f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measured.measure} is "
+        f"{_answer(gain)}: trained on {gain.texts:,} {measured.unit}, a classifier's {measured.measure} is "
         f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}{below}"
     )
 
@@ -138,10 +142,10 @@ def _difference(gain: Gain) -> str:
     return f"The difference is {points(gain.value)} points (95 % interval {points(low)} to {points(high)})"
 
 
-def _near(near: Nearness, *, asked: bool) -> str:
+def _near(near: Nearness, missing: str, *, asked: bool) -> str:
     """Return the sentences on the distance of the texts from real ones."""
     if near.synthetic.value is None:
-        return "How near the texts are to real ones was not measured: more texts and test texts are needed (task.test)."
+        return f"How near the texts are to real ones was not measured: {missing}."
     said = f"{_answer(near.gain)}: the" if near.gain else "The"
     said += f" distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
     references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))
@@ -168,15 +172,16 @@ def nearer(gain: Gain) -> str:
     return f"not clearly nearer than {WITHOUT} {interval}"
 
 
-def gained(gain: Gain, trained_on: int | None) -> str:
+def gained(gain: Gain, trained_on: int | None, unit: str = "texts") -> str:
     """Return a clause that says what the hospitals' answers add, with its interval.
 
     Args:
         gain: The difference from the same models without the hospitals.
         trained_on: Number of all synthetic texts; if not all were compared, the clause says how many were.
+        unit: What these numbers count.
     """
     low, high = gain.interval
-    of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"
+    of = "" if gain.texts == trained_on else f", with {gain.texts:,} {unit} of each"
     if gain.clear:
         return f"a clear gain of {points(gain.value)} points (95 % interval {points(low)} to {points(high)}{of})"
     if gain.loss:
@@ -196,10 +201,8 @@ def _against_real(measured: Accuracies, synthetic: float) -> str | None:
     return "nearly as good as real records for training a classifier" if nearly else None
 
 
-def _counted(share: float | None) -> str:
-    """Return the sentence for a run without test texts: what the parties' noised counts show, if there are any."""
-    if share is None:
-        return "The usefulness of the texts was not measured: that takes test texts (task.test)."
+def _counted(share: float) -> str:
+    """Return the sentence for a run without test texts: what the parties' noised counts show."""
     return (
         f"A classifier of the texts is right on {_percent(share)} of the hospitals' own records, by a noised count; "
         f"what {WITHOUT}, guessing or real records would reach is not known here."

@@ -4,7 +4,7 @@ The weaknesses follow from the content of a run folder, which is public or relea
 noised answers. Only a simulation has the records' own labels (`simulations/private_evaluation`), and weaknesses that
 follow from these labels are marked as such.
 
-    accuracy     lower end of the 95 % interval not above the fraction of the most frequent label
+    accuracy     95 % interval not above the fraction of the most frequent label, or all below it
     poor labels  recognised less than half as often as labels are in the mean, beyond chance
     gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
                  accuracies or, without labels, of distances from real texts
@@ -42,7 +42,7 @@ from server.guarantee.rounding import show_epsilon
 from server.metrics.intervals import level_of_each, of_share
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
-from server.report.utility import ACCURACY, WITHOUT, accuracies
+from server.report.utility import ACCURACY, BETTER, UNCLEAR, WITHOUT, accuracies
 from server.report.verdict import gained, nearer, points
 from server.report.vote_distributions import Votes
 
@@ -131,9 +131,10 @@ def _accuracy(
     accuracy, majority, tested = measured.synthetic, measured.majority, measured.tested
     if not texts or accuracy is None or majority is None or majority == 1 or not tested:
         return
-    if measured.clearly_above_guessing:
+    if measured.against_guessing == BETTER:
         return
-    what, teach = ("below", "teach less") if accuracy < majority else ("not clearly above", "may teach no more")
+    unclear = measured.against_guessing == UNCLEAR
+    what, teach = ("not clearly above", "may teach no more") if unclear else ("below", "teach less")
     guess = "the share of the most frequent label"
     if measured.measure != ACCURACY:
         guess = "that of the best constant answer"
@@ -141,15 +142,15 @@ def _accuracy(
     bare = sum(not description for description in labels.values())
     models = sorted(rounds[0].requested) if rounds else []
     steps = [
-        *(["test on more texts (task.test)"] if accuracy > majority else []),
+        *(["test on more texts (task.test)"] if unclear else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
         _write_more(texts),
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
-        what=f"{measured.measure} {accuracy:.2f} on {tested} test texts is {what} {guess}, {majority:.2f}: the texts "
-        f"{teach} than guessing",
+        what=f"{measured.measure} {accuracy:.2f} on {tested} test {measured.unit} is {what} {guess}, {majority:.2f}: "
+        f"the texts {teach} than guessing",
         do=series(steps, "or"),
     )
 
@@ -186,7 +187,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     elif run.method != "census":
         steps.append("method=census")
     yield Weakness(
-        what=(nearer(gain) if near else gained(gain, measured.trained_on))
+        what=(nearer(gain) if near else gained(gain, measured.trained_on, measured.unit))
         + (f" {'than' if near else 'against'} {WITHOUT}" if gain.loss else ""),
         do=f"it takes {series(steps or ['other language models (llm)'], 'or')}",
     )
@@ -280,9 +281,10 @@ def _labels(
     apart = sum(map(abs, gaps.values())) / 2
     if apart <= APART:
         return
+    ours, theirs = _counted_in(texts)
     widest = sorted(gaps, key=lambda label: -abs(gaps[label]))[:_NAMED]
     named = ", ".join(
-        f"{label} {weights[label] / total:.0%} of the texts and {shares.get(label, 0.0):.0%} of the records"
+        f"{label} {weights[label] / total:.0%} of the {ours} and {shares.get(label, 0.0):.0%} of the {theirs}"
         for label in widest
     )
     by = "" if exact else ", by the released, noised counts"
@@ -323,7 +325,7 @@ def _crowded(
         return
     counts = Counter(label for text in texts for label in text.labels)
     total = counts.total()
-    crowded = {}
+    crowded, (ours, theirs) = {}, _counted_in(texts)
     for label, count in counts.items():
         share = records.get(label, 0.0) + (0.0 if exact else 2 * share_noise)
         supported = min(1.0, max(share, 1 / max(len(records), len(run.labels or {}))))
@@ -332,8 +334,8 @@ def _crowded(
     for label in sorted(crowded, key=lambda label: -crowded[label])[:_NAMED]:
         by = "" if exact else " by the released, noised counts"
         yield Weakness(
-            what=f"{label} has {crowded[label]} of {total} texts ({crowded[label] / total:.0%}) for "
-            f"{records.get(label, 0.0):.0%} of the records{by}",
+            what=f"{label} has {crowded[label]} of {total} {ours} ({crowded[label] / total:.0%}) for "
+            f"{records.get(label, 0.0):.0%} of the {theirs}{by}",
             do="read some of them, as they may belong to no label, and describe all labels more closely (task.labels)",
             simulation_only=exact,
         )
@@ -381,6 +383,14 @@ def _disclosures(metrics: Metrics) -> Iterator[Weakness]:
 def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
     now = f" (now {show_epsilon(privacy.planned_epsilon)})" if privacy else ""
     return ["more records", f"a larger epsilon{now}", *(["method=census"] if run.method != "census" else [])]
+
+
+def _counted_in(texts: Sequence[Candidate]) -> tuple[str, str]:
+    """Return what labels are counted in, of texts and of records: themselves, unless they have several labels."""
+    if not any(len(text.labels) > 1 for text in texts):
+        return "texts", "records"
+    several = "sections" if any(text.sections for text in texts) else "labels"
+    return f"{several} of texts", f"{several} of records"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -67,6 +67,9 @@ def test_the_parties_were_asked_once_more_within_the_same_epsilon(run):
     assert [query["name"] for query in privacy["queries"]][-1] == "evaluation"
     assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"] == 3
     assert privacy["planned_epsilon"] <= 4
+    *_, last = [json.loads(line) for line in (run / "rounds.jsonl").read_text("utf-8").splitlines()]
+    assert last["queries"][-1]["name"] == "evaluation"  # and so is in the ledger of the page
+    assert last["epsilon"] == privacy["spent"]["epsilon"]
     sigma = counted["records"]["noise"]
     assert abs(counted["records"]["value"] - 48) < 8 * sigma
     assert sigma == pytest.approx(2**0.5 * privacy["queries"][-1]["scale"])
@@ -85,7 +88,8 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     assert made["zero_shot"]["difference"]["rows"] == 12
     assert made["membership"] == before["membership"]  # a simulation's; nothing here could have made it
     assert made["fidelity"] == before["fidelity"]
-    assert made["real_private"] is None  # it was of other test texts
+    for name in ("real_private", "utility_real", "language_real"):
+        assert made[name] is None  # it was of other test texts
     code, made = evaluate(capsys, copy, "--test", file)
     assert made["fidelity"]["test"] == "own.csv"
     assert main(["evaluate", str(copy), "--test", str(file), "--metrics", "utility"]) == 0

@@ -250,7 +250,8 @@ def test_each_method_has_a_short_form(method, epsilon, tmp_path, monkeypatch, ca
     (tmp_path / "terms.txt").write_text("\n".join(f"term{number}" for number in range(1000)))
     terms = [f"method.vocabulary={tmp_path}/terms.txt"] if method in {"aug_pe_plus", "dp_kps"} else []
     lines = short(capsys, f"method={method}", f"privacy.epsilon={epsilon}", *terms)
-    assert "9 texts at most, if no text is dropped: 8 model calls, 13 tokens, US$ 0.5; of unknown price: b" in lines
+    start = "9 texts at most, if no text is dropped: 8 model calls, 13 tokens"
+    assert f"{start}, 0.5 in the currency of the prices; of unknown price: b" in lines
     assert all(line and "None" not in line and "nan" not in line for line in lines)
     asked = [line for line in lines if " answer: " in line or " answers: " in line]
     assert bool(asked) != (lines[0] == "the hospitals are asked nothing")

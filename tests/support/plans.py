@@ -43,7 +43,7 @@ def plan_of_one(*queries, **changes):
 TEN = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(10)})
 
 
-def planned(method, epsilon, *, secagg="semi_honest", **membership):
+def planned(method, epsilon, *, secagg="semi_honest", evaluation_share=0.0, **membership):
     return make_plan(
         method,
         task=TEN,
@@ -51,4 +51,5 @@ def planned(method, epsilon, *, secagg="semi_honest", **membership):
         target=PrivacyTarget(epsilon=epsilon),
         membership=Membership(**{"parties": 4} | membership),
         secagg=Secagg(mode=secagg),
+        evaluation_share=evaluation_share,
     )

@@ -7,7 +7,9 @@ import pytest
 
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
+from common.privacy.accountant import epsilon as cost_of
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import RewrittenSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
@@ -16,6 +18,7 @@ from server.settings.compose import composed
 from server.settings.parts import build_parts
 from tests.support.federations import plan
 from tests.support.lanes import slow_but
+from tests.support.plans import planned as of_method
 
 
 def votes(**changes):
@@ -28,14 +31,43 @@ def test_its_share_is_taken_from_all_others():
     made = with_evaluation(parts, 0.1, 3)
     assert [query.share for query in made] == pytest.approx([0.63, 0.27, 0.1])
     assert math.fsum(query.share for query in made) == pytest.approx(1, abs=1e-12)
-    assert (made[-1].name, made[-1].mechanism, made[-1].spec.max_records, made[-1].pure) == (NAME, "laplace", 3, False)
+    assert (made[-1].name, made[-1].mechanism, made[-1].spec.max_records, made[-1].pure) == (NAME, "laplace", 3, True)
     assert with_evaluation(parts, 0.0, 3) == tuple(parts)
 
 
-def test_alone_it_has_all_and_beside_pure_queries_it_is_pure():
-    assert with_evaluation([], 0.05, 1)[0].share == 1
-    pure = votes(name="labels", spec=LabelHistogramSpec(labels=2), times=1, mechanism="laplace", pure=True)
-    assert with_evaluation([pure], 0.05, 1)[-1].pure
+SIDES = {
+    "nothing": (),
+    "votes": (votes(),),
+    "pure": (votes(spec=LabelHistogramSpec(labels=10), times=1, mechanism="laplace", pure=True),),
+    "both": (
+        votes(share=0.5),
+        votes(name="labels", spec=LabelHistogramSpec(labels=10), mechanism="laplace", share=0.5),
+    ),
+    "unproven": (votes(spec=RewrittenSpec(texts=3), times=1, mechanism="none"),),
+}
+
+
+class Asking:
+    """A method with these queries."""
+
+    name = "asking"
+
+    def __init__(self, queries):
+        self.queries = queries
+
+    def plan(self, *_):
+        return self.queries
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("queries", SIDES.values(), ids=SIDES)
+def test_whatever_is_asked_beside_it_the_count_costs_its_share_and_no_more(queries, epsilon, share):
+    made = of_method(Asking(queries), epsilon, evaluation_share=share)
+    alone = cost_of(made.releases_of(made.queries[-1]), made.delta)
+    assert 0.99 * share * epsilon < alone <= share * epsilon * (1 + 1e-9)
+    if not queries:
+        assert made.epsilon == share * epsilon
 
 
 @pytest.mark.parametrize("method", slow_but({"wasp", "dpga"}, ["wasp", "fusegen", "pre_text", "dpga"]))

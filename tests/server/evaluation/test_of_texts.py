@@ -61,6 +61,15 @@ def test_real_texts_in_place_of_the_synthetic_ones_show_what_these_could_reach()
     assert "2 rows" in alone["fidelity_real"]["fid"]["reason"]
 
 
+@pytest.mark.parametrize(("language", "reason"), [("english", None), ("german", "English"), ("french", "English")])
+def test_sentiments_by_english_rules_are_of_english_texts_alone(language, reason):
+    groups = of_texts(measured(settings={"metrics": ["fidelity"]}, language=language))
+    for name in ("fidelity", "fidelity_real"):
+        figure = groups[name]["sentiment_agreement"]
+        assert (figure["value"] is None) == bool(reason)
+        assert (reason or "") in figure.get("reason", "")
+
+
 def test_personal_information_stands_beside_that_of_public_texts_with_the_same_kinds():
     mail = [Candidate(text=f"Write to m{i}@example.org.", label="a", model="m", round=0) for i in range(4)]
     public = ["She was born on 12 March 1971.", "Nothing here."]

@@ -1,12 +1,17 @@
 """The privacy statement says what the figures say, and names what it leaves open."""
 
+import itertools
 import math
+import re
+from dataclasses import replace
 
 import pytest
 
+from common.plan.words import subsampled
+from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import show_delta, show_epsilon
-from server.guarantee.statement import statement
+from server.guarantee.statement import stated, statement, warning
 from tests.support.documents import privacy
 
 
@@ -180,7 +185,48 @@ def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
         text = statement(privacy(queries=[drawn], aggregation=aggregation))
-        assert "takes part with probability 0.8, and only its hospital knows whether it does" in text
+        assert "each record takes part with probability 0.8, drawn once for all answers; only its hospital" in text
+
+
+@pytest.mark.parametrize("unit", ["sample", "user"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "dp-sgd"])
+@pytest.mark.parametrize("redrawn", [True, False])
+def test_who_takes_part_is_said_as_on_a_hospitals_sheet(unit, mechanism, redrawn):
+    drawn = {"subsampling": {"rate": 0.1, "redrawn": redrawn}, "mechanism": mechanism}
+    by_user, steps = unit == "user", mechanism == "dp-sgd"
+    fields = privacy(queries=[drawn], adjacency={"relation": "add or remove", "unit": unit, "max_records": 8})
+    clause = subsampled(0.1, by_user=by_user, redrawn=redrawn, steps=steps)
+    assert f" votes: {clause}; only" in statement(fields)
+    assert clause.startswith("each user" if by_user else "each record")
+    assert ("each training step" in clause) == (redrawn and steps)
+
+
+SEVERAL = {
+    "earlier": {"earlier": {"run": "first-1234", "plan_digest": "ab", "encoder": "cd"}},
+    "unproven": {"unproven": ["votes"]},
+    "no queries": {"queries": []},
+    "labels": {"labels_from_records": True},
+    "simulation": {"simulation": True},
+}
+
+
+@pytest.mark.parametrize("names", [c for n in range(6) for c in itertools.combinations(SEVERAL, n)], ids=" ".join)
+def test_without_a_guarantee_the_warning_and_the_first_paragraph_say_so_whatever_else_is_so(names):
+    changes = {name: value for one in names for name, value in SEVERAL[one].items()}
+    fields = stated(privacy(**{"epsilon": "inf", "planned_epsilon": "inf", "proven_epsilon": "inf"} | changes))
+    assert guarantee_kind(fields) is Kind.NONE
+    assert fields.statement.split("\n\n")[0] == warning(fields)
+    assert re.match(r"(No privacy|The released texts have no end-to-end guarantee .*): ", warning(fields))
+    for promise in ("costs nothing more", "do not depend", "protected by"):
+        assert promise not in fields.statement
+    old = replace(fields, statement=f"No question was put to any hospital.\n\n{fields.statement}")
+    if fields.queries:  # as an earlier version wrote it
+        assert warning(old) == warning(fields)
+
+
+def test_only_texts_without_a_guarantee_that_need_one_are_warned_of():
+    assert warning(privacy()) is warning(privacy(queries=[], planned_epsilon=0.0)) is None
+    assert warning(None).startswith("No guarantee")
 
 
 def test_labels_taken_from_private_records_are_named():
@@ -200,8 +246,11 @@ def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_r
     earlier = {"run": "first-1234", "plan_digest": "ab", "encoder": "cd"}
     for changes in ({}, {"max_attempts": 2}, {"epsilon": "inf", "planned_epsilon": "inf"}):
         before, again = privacy(**changes), privacy(**changes | {"earlier": earlier, "spent": spent})
-        first, *others = statement(again).split("\n\n")
-        assert first.startswith("No question was put to any hospital in this run.")
-        assert "run first-1234 released" in first
+        reused, others = [], []
+        for part in statement(again).split("\n\n"):
+            (reused if part.startswith("No question was put to any hospital in this run.") else others).append(part)
+        assert len(reused) == 1
+        assert "run first-1234 released" in reused[0]
+        assert ("what follows is the guarantee" in reused[0]) == again.noisy
         assert others == [part for part in statement(before).split("\n\n") if "attempts" not in part]
         assert not_covered(again) == not_covered(before)

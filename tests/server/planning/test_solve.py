@@ -7,10 +7,11 @@ import pytest
 from common.errors import PlanError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import VOTES, Wasp
-from server.planning.signal import signals
+from server.planning.signal import CLEAR, advice, signals, weakest, with_parts, with_weakest_parts
 from server.planning.solve import least_epsilon, least_records
 from tests.support.plans import TEN, planned
 
@@ -84,6 +85,25 @@ def test_the_query_that_needs_most_records_decides():
     before, enough = ([signal.ratio for signal in signals(plan, {}, records)] for records in (least - 1, least))
     assert min(enough) >= 3
     assert before[0] > 3 > before[1]
+
+
+class Asking:
+    """A census whose questions about words and persons need more records than its sums."""
+
+    name = "asking"
+
+    def plan(self, *_):
+        spec = QuestionnaireSpec(labels=10, directions=8, count=256, words=256, person=512, first=16, term=128)
+        return (PlannedQuery(name="q", spec=spec),)
+
+
+def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
+    plan = planned(Asking(), 4.0)
+    least = least_records(plan, {}, CLEAR)
+    assert least == max(signal.clear_from for signal in with_parts(plan, {}, None))
+    assert least > signals(plan, {}, None)[0].clear_from
+    assert advice(with_weakest_parts(plan, {}, least)) == []
+    assert weakest(with_parts(plan, {}, least - 1)).ratio < CLEAR
 
 
 def test_records_that_help_nothing_are_refused_with_advice():

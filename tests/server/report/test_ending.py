@@ -73,7 +73,7 @@ def test_a_run_that_asked_nobody_says_so(tmp_path):
 
 def test_what_there_is_not_is_said(tmp_path):
     said = lines(tmp_path, metrics={"synthetic": None}, texts=0)
-    assert said[1:3] == ["accuracy: not measured, for there are no test texts", "texts:    none"]
+    assert said[1:3] == ["accuracy: not measured: there are no texts", "texts:    none"]
     assert next(ending(tmp_path / "none", "")) == "privacy:  not known: privacy.json cannot be read"
 
 
@@ -84,4 +84,4 @@ def test_without_labels_the_distances_from_real_texts_are_in_the_six_lines(tmp_p
         "texts)"
     )
     few = {"fid": {"value": None, "reason": "too few"}}
-    assert lines(tmp_path, metrics={"nearness": few})[1] == "distance: not measured: more test texts are needed"
+    assert lines(tmp_path, metrics={"nearness": few})[1] == "distance: not measured: too few"

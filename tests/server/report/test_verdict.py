@@ -445,6 +445,7 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
         "real": 0.94,
         "majority": 0.25,
         "tested": 400,
+        "unit": "texts",
     }
     assert facts["guarantee"]["reader"] in page.text
     assert [row["label"] for row in facts["labels"]["rows"]] == ["pneumonia", "sepsis"]
@@ -534,7 +535,7 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
         ),
         (
             {"fid": {"value": None, "reason": "few"}},
-            "was not measured: more texts and test texts are needed (task.test).",
+            "was not measured: that takes test texts (task.test).",
         ),
     ],
 )

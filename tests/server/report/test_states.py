@@ -1,0 +1,237 @@
+"""Verdict, bars, release and terminal agree on every state of a run: what was measured, why not, and who was asked."""
+
+import datetime as dt
+import itertools
+import json
+import re
+
+import pytest
+
+from server.documents.metrics import Metrics
+from server.documents.run import COMPLETE, PARTIAL
+from server.domain import Candidate
+from server.metrics.intervals import OVER_TRAININGS
+from server.report.bars import bars
+from server.report.dataset_card import Terms, card
+from server.report.ending import ending
+from server.report.facts import gather
+from server.report.figure_tables import tables
+from server.report.release import FILE, OF_SOME, TESTS
+from server.report.utility import BETTER, UNCLEAR, WORSE, Accuracies, unmeasured
+from server.report.write import write_report
+from tests.support.documents import privacy, summary, summary_json, write_run
+from tests.support.pages import Page
+
+COUNT = {"name": "evaluation", "kind": "correct count"}
+ACCURACY = {"value": 0.7, "interval": [0.6, 0.8], "rows": 90}
+MEASURED = {
+    "accuracy": {
+        "test_records": 90,
+        "synthetic": {"records": 40, "accuracy": 0.7},
+        "majority_class": {"accuracy": 0.3},
+    },
+    "several": {"test_records": 90, "utility": {"definition": f"Over 3 {OVER_TRAININGS}.", "accuracy": ACCURACY}},
+    "label sets": {"test_records": 90, "label_sets": {"trained_on": 40, "micro_f1": ACCURACY}},
+    "nearness": {"test_records": 90, "nearness": {"texts": 40, "fid": {"value": 0.5, "interval": [-0.1, 1.1]}}},
+    "federated": {"federated": {"accuracy": ACCURACY}},
+}
+REASON = "for this and no other reason"
+FAILED = {"value": None, "reason": REASON}
+UNMEASURED = {
+    "nothing": {},
+    "drowned": {"federated": {"accuracy": FAILED, "records": {"value": 3.0}}},
+    "failed": {"test_records": 90, "utility": FAILED},
+    "far": {"test_records": 2, "utility": {"value": None, "reason": "no labels"}, "nearness": {"fid": FAILED}},
+}
+
+
+def written(folder, metrics, *, status=COMPLETE, texts=40, **changes):
+    run = write_run(folder / "run", simulation=False, **changes)
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    (run / "run.json").write_text(json.dumps(summary_json(status=status)))
+    if not texts:
+        (run / "synthetic.jsonl").write_text("")
+    write_report(run)
+    return run
+
+
+def section(run, heading):
+    return (run / FILE).read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("metrics", MEASURED.values(), ids=MEASURED)
+def test_what_was_measured_is_said_everywhere_to_be_measured_and_tested(tmp_path, metrics):
+    run = written(tmp_path, metrics)
+    facts, said = gather(run).to_json(), [*ending(run)][1]
+    assert facts["bars"]["rows"]
+    assert not facts["bars"]["missing"]
+    for sentence in (facts["verdict"]["sentence"], said):
+        assert "not measured" not in sentence
+        assert "70" in sentence or "0.5" in sentence
+    assert "Nothing." not in section(run, "What was tested")
+
+
+@pytest.mark.parametrize(("name", "status", "texts"), [*itertools.product(UNMEASURED, (COMPLETE, PARTIAL), (0, 40))])
+def test_what_was_not_measured_has_one_reason_everywhere(tmp_path, name, status, texts):
+    metrics = UNMEASURED[name]
+    run = written(tmp_path, metrics, status=status, texts=texts)
+    facts, said = gather(run).to_json(), [*ending(run)][1]
+    reason = unmeasured(Metrics(content=metrics), complete=status == COMPLETE, texts=texts)
+    assert (reason == REASON) == (status == COMPLETE and texts > 0 and name != "nothing")
+    assert said.endswith(f": not measured: {reason}")
+    assert facts["bars"]["missing"] == reason
+    assert reason in facts["verdict"]["sentence"] or not texts
+    assert "Nothing." in section(run, "What was tested") or name == "drowned"
+
+
+def test_the_reason_of_a_failed_test_is_in_the_list_of_what_was_not_tested(tmp_path):
+    names = [title for title in OF_SOME | TESTS if title != "privacy"]
+    metrics = {title.replace(" ", "_"): {"definition": "d", "one": FAILED, "two": FAILED} for title in names}
+    run = written(tmp_path, metrics | {"privacy": FAILED})
+    assert section(run, "What was tested").strip() == "Nothing."
+    listed = section(run, "What was not tested")
+    for title in (*names, "privacy"):
+        assert re.search(rf"- \*\*{title.capitalize()}\*\*, .*: {REASON}\n", listed)
+    (tmp_path / "other").mkdir()
+    other = section(written(tmp_path / "other", {}), "What was not tested")
+    assert not any(f"**{title.capitalize()}**" in other for title in OF_SOME)
+
+
+def test_the_worst_label_is_the_figure_s(tmp_path):
+    worst = {"value": 0.8, "interval": [0.7, 0.88], "rows": 100, "definition": "b: the worst of 2."}
+    confused = {"a": {"a": 90}, "b": {"b": 80, "a": 20}, "rare": {"a": 1}}
+    metrics = {
+        "synthetic": {"accuracy": 0.8, "confusion": confused},
+        "utility": {"accuracy": ACCURACY, "worst_label": worst},
+    }
+    tested = section(written(tmp_path, metrics), "What was tested")
+    assert (
+        "recognised in 80.0 % of its test texts by a classifier of the texts. It is b: the worst of 2."
+        in tested.replace("\N{NO-BREAK SPACE}", " ")
+    )
+    assert "rare" not in tested
+
+
+@pytest.mark.parametrize("metrics", MEASURED.values(), ids=MEASURED)
+def test_intervals_are_drawn_within_the_drawing_and_say_what_they_are_over(tmp_path, metrics):
+    html = (written(tmp_path, metrics) / "report.html").read_text("utf-8")
+    made = bars(Metrics(content=metrics))
+    assert f"interval, {made.over};" in Page(html).text.replace("\N{NO-BREAK SPACE}", " ")
+    reaches = [attrs for attrs in Page(html).tags("rect") if attrs.get("class") == "reach"]
+    assert len(reaches) == sum(bar.interval is not None for bar in made.rows)
+    for attrs in reaches:
+        assert float(attrs["x"]) >= 0
+        assert float(attrs["x"]) + float(attrs["width"]) <= 100.1
+
+
+def test_no_two_kinds_of_interval_are_said_to_be_over_the_same():
+    assert len({bars(Metrics(content=metrics)).over for metrics in MEASURED.values()}) == 4  # label sets as accuracy
+
+
+@pytest.mark.parametrize(
+    ("synthetic", "tested", "said"),
+    [(0.3, 200, BETTER), (0.19, 200, UNCLEAR), (0.1, 200, WORSE), (0.1, 20, UNCLEAR), (0.1, None, UNCLEAR)],
+)
+def test_only_an_interval_that_is_all_below_guessing_is_below_it(tmp_path, synthetic, tested, said):
+    metrics = {
+        "test_records": tested,
+        "synthetic": {"records": 40, "accuracy": synthetic},
+        "majority_class": {"accuracy": 0.2},
+    }
+    assert Accuracies(synthetic=synthetic, majority=0.2, tested=tested).against_guessing == said
+    facts = gather(written(tmp_path, metrics)).to_json()
+    poor = " ".join(weakness["what"] for weakness in facts["weaknesses"])
+    assert ("Not usable" in facts["verdict"]["sentence"]) == ("teach less than guessing" in poor) == (said == WORSE)
+    assert ("Not clearly better" in facts["verdict"]["sentence"]) == (said == UNCLEAR)
+
+
+def test_sections_are_not_counted_as_texts(tmp_path):
+    gain = {"value": 0.1, "interval": [0.05, 0.15]}
+    metrics = MEASURED["accuracy"] | {
+        "sections": {"order_distance": 0.1, "words": 90.0, "words_real": 80.0},
+        "zero_shot": {"trained_on": 30, "accuracy": 0.5, "difference": gain},
+        "synthetic": {"records": 60, "accuracy": 0.9},
+    }
+    run = written(tmp_path, metrics)
+    facts = gather(run).to_json()
+    assert "trained on 30 sections" in facts["verdict"]["sentence"]
+    assert {"30 of the synthetic sections", "all 60 synthetic sections"} <= {
+        bar["name"] for bar in facts["bars"]["rows"]
+    }
+    assert "90 real sections" in facts["bars"]["caption"]
+    assert {row["tested_on"] for row in facts["utility"]["rows"]} == {"test sections"}
+    assert "gain with 30 sections each" in [*ending(run)][1]
+
+
+@pytest.mark.parametrize(("labels", "heading"), [(["a"], "texts (share)"), (["a", "b"], "texts (share of all labels)")])
+def test_a_share_in_the_table_of_labels_is_of_what_its_heading_says(tmp_path, labels, heading):
+    run = written(tmp_path, {})
+    (run / "synthetic.jsonl").write_text(json.dumps({"text": "t", "labels": labels, "model": "m", "round": 1}) + "\n")
+    assert heading in Page(write_report(run).read_text("utf-8")).text
+    assert gather(run).labels.rows[0].share == 1 / len(labels)
+
+
+NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
+NOT_ASKED = {"queries": [], "planned_epsilon": 0.0, "spent": {"epsilon": 0, "queries_asked": 0, "queries_planned": 0}}
+STOPPED = {"spent": {"epsilon": 0, "queries_asked": 0, "queries_planned": 4}}
+EARLIER = {"earlier": {"run": "first-1", "plan_digest": "ab", "encoder": "cd"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "approved"),
+    [
+        ({}, "Each hospital took part"),
+        (NOT_ASKED, "none had a plan"),
+        (STOPPED, "when the run stopped"),
+        (EARLIER, "first-1"),
+    ],
+)
+def test_who_decided_is_said_of_hospitals_that_were_asked(tmp_path, changes, approved):
+    decided = section(written(tmp_path, {}, **changes), "Who decided").partition("\nWhether these texts")[0]
+    assert approved in decided
+    assert ("Each hospital took part" in decided) == (not changes)
+
+
+TRAINED = {"kind": "fine-tuned samples", "longest": 200, "steps": 100, "noise_multiplier": 1.1, "mechanism": "dp-sgd"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "collection", "title"),
+    [
+        ({}, "Noised answers of 3 hospitals about their records steered them", "with answers from 3 hospitals"),
+        ({"parties": 1}, "Noised answers of 1 hospital about", "answers from 1 hospital"),
+        ({"queries": [COUNT]}, "No hospital's answer steered them", "without answers from hospitals"),
+        ({"queries": [{}, COUNT]}, "Noised answers of 3 hospitals", "with answers from 3 hospitals"),
+        ({"queries": [TRAINED]}, "Noised models of 3 hospitals, trained", "noised models of 3 hospitals"),
+        (NOTHING, "treat them as private data", "without a guarantee"),
+        (NOT_ASKED, "No hospital was asked about its records.", "without asking any hospital"),
+    ],
+)
+def test_card_and_title_say_what_steered_the_texts(tmp_path, changes, collection, title):
+    texts = [Candidate(text="t", label="flu", model="m", round=1)]
+    terms = Terms(license="cc0-1.0")
+    made = card(summary(), privacy(**changes), terms, texts=texts, public=[], published=dt.date(2026, 1, 1))
+    assert collection in made.collection
+    assert ("no private text" in made.collection) == collection.startswith("Noised answers")
+    assert gather(write_run(tmp_path / "run", **changes)).title.endswith(title)
+
+
+def test_figures_on_other_test_texts_are_no_references():
+    figures = {"perplexity": {"value": 3.0}}
+    for test, columns in (("own.csv", ["value"]), (None, ["synthetic texts", "real against real"])):
+        groups = Metrics(
+            content={"language": figures | ({"test": test} if test else {}), "language_real": figures}
+        ).groups
+        assert tables(groups)[0]["columns"] == columns
+    encoder = {"utility_encoder": {"accuracy": 0.9}, "test": "own.csv"}
+    assert Metrics(content=encoder).utility_encoder is None
+
+
+def test_models_at_unknown_prices_did_not_cost_0(tmp_path):
+    run = written(tmp_path, {})
+    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    for line in lines:
+        line["paid"] = {"urban": {"replies": 2, "cost": None}}
+    (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = Page(write_report(run).read_text("utf-8")).text
+    assert re.search(r"Paid to models\s*price unknown\s*Model calls", page)
