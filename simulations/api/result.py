@@ -41,10 +41,10 @@ class Report:
 
     path: Path
 
-    def _repr_html_(self) -> str:
-        """Return the page in a separate frame, so that its script cannot access the notebook."""
+    def _repr_html_(self) -> str | None:
+        """Return the page in a frame, so that its script cannot access the notebook; None if there is no page yet."""
         if not self.path.is_file():
-            return "<p>No report yet: the run is not complete.</p>"
+            return None
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
