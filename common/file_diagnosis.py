@@ -7,12 +7,14 @@ The separator, encoding and format are always shown.
 """
 
 import errno
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import DataError
+from common.spelling import folded
 
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
@@ -143,6 +145,48 @@ def missing_columns(
         where=where,
         do=_advice(names, wanted, shape, header),
     )
+
+
+def check_columns(names: Sequence[str], read: Iterable[str], *, where: str, shape: Shape) -> None:
+    """Check that no column that is read, required or not, occurs twice or beside one with a similar name.
+
+    Such a column would be lost without a word, and with it, for example, whose the records are.
+
+    Args:
+        names: The table's column names.
+        read: Names of the columns that are read where the table has them.
+        where: File and line.
+        shape: Words that messages use for the format.
+
+    Raises:
+        DataError: A name occurs twice, or in another spelling (`common.spelling.folded`).
+    """
+    spelt = [folded(name) for name in names]
+    for column in dict.fromkeys(read):
+        similar = spelt.count(folded(column))
+        if similar != list(names).count(column) or similar > 1:
+            expected = f"`{column}` once or not at all, and no similar name"
+            got = f"{similar} like it" if similar > 1 else "another spelling of it"
+            do = f"Write {column} in lower case, without spaces, and rename or remove all other {shape.unit}s like it."
+            raise DataError(f"{shape.unit} {column}", expected=expected, got=got, where=where, do=do)
+
+
+def json_value(text: str, *, where: str) -> object:
+    """Return the value of a JSON text; None if the text is malformed.
+
+    Raises:
+        DataError: An object has a key twice, of which only one value would be read.
+    """
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(values := dict(pairs)) < len(pairs):
+            raise DataError("JSON", expected="each key of an object once", got="a key twice", where=where)
+        return values
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: str) -> str:

@@ -8,18 +8,18 @@ be private; `file_diagnosis.py` decides how much of a header is shown. For the s
 import codecs
 import csv
 import io
-import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from common import fhir, file_diagnosis, parquet
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
+from common.spelling import is_blank
 
 log = logging.getLogger("caucus.data")
 
@@ -48,7 +48,8 @@ def read_records(
 
     Args:
         path: A `.csv` with a header or a `.jsonl` with one object per line, both in UTF-8, or a `.parquet`. The columns
-            are `text`, `label` and, in all rows or in none, `user`; other columns are ignored. For texts with several
+            are `text`, `label` and, in all rows or in none, `user`; other columns are ignored, unless their names are
+            similar to one of these. For texts with several
             labels, `labels` replaces `label`: it contains the labels separated by `;` or, except in CSV, a list of
             labels. FHIR files (`.json` or `.ndjson`, see `common/fhir.py`) can be read too.
         labels: The allowed labels; None allows any label that is not empty. The single label `UNLABELLED` means that
@@ -75,6 +76,8 @@ def read_records(
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
             do = f"Labels of a text are separated by {file_diagnosis.SEPARATOR}" if "labels" in row else None
+            if {label.strip() for label in (first, *more)} <= set(labels):
+                do = "Remove the spaces around it, and around others like it"
             raise DataError("unknown label", expected=expected, got=got, where=place, do=do)
         further = tuple(more) if "labels" in row else None
         records.append(Record(text=row["text"], label=first, user=row.get("user"), more=further))
@@ -151,7 +154,7 @@ def duplicates(records: Sequence[Record]) -> int:
 def _label_set(joined: str, place: str) -> tuple[str, ...]:
     """Return the distinct labels in a text of labels with `SEPARATOR` between them, in order."""
     names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]
-    if not all(names):
+    if any(map(is_blank, names)):
         raise DataError(
             "labels",
             expected=f"names with {file_diagnosis.SEPARATOR} between them",
@@ -207,7 +210,7 @@ def _rows(
     empty = True
     for place, row in _long_ones_noted(file, _parsed(file, columns, optional, show_names)):
         for name, value in row.items():
-            if not value.strip():
+            if is_blank(value):
                 raise DataError(f"empty {name}", where=place, do="Fill it in or remove the row.")
             if not _is_unicode(value):
                 raise DataError(f"broken {name}", expected="valid Unicode", where=place)
@@ -248,13 +251,15 @@ def _csv(
             continue
         if header is None:
             header = [name.strip() for name in fields]
-            columns = file_diagnosis.label_columns(columns, header)
+            asked, columns = columns, file_diagnosis.label_columns(columns, header)
             if any(header.count(column) != 1 for column in columns):
-                first = content.split("\n")[line - 1]
+                first = io.StringIO(content, newline="").readlines()[line - 1]
                 shape, where = file_diagnosis.HEADER, f"{file}:{line}"
                 raise file_diagnosis.missing_columns(
                     header, columns, where=where, shape=shape, header=first, show_names=show_names
                 )
+            read, shape = (*asked, *columns, *optional), file_diagnosis.HEADER
+            file_diagnosis.check_columns(header, read, where=f"{file}:{line}", shape=shape)
             columns += tuple(column for column in optional if column in header)
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
@@ -272,14 +277,17 @@ def _json_lines(
     for line, text_line in enumerate(content.split("\n"), start=1):
         if not text_line.strip():
             continue
-        row, where = _object(text_line), f"{file}:{line}"
-        if row is None:
+        where = f"{file}:{line}"
+        row = file_diagnosis.json_value(text_line, where=where)
+        if not isinstance(row, dict):
             got = "a list" if text_line.lstrip().startswith("[") else "something else"
             raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
         wanted = file_diagnosis.label_columns(columns, list(row))
         if not row.keys() >= set(wanted):
             shape = file_diagnosis.OBJECT
             raise file_diagnosis.missing_columns(list(row), wanted, where=where, shape=shape, show_names=show_names)
+        read = (*columns, *wanted, *optional)
+        file_diagnosis.check_columns(list(row), read, where=where, shape=file_diagnosis.OBJECT)
         names = (*wanted, *(column for column in optional if column in row))
         texts = {name: file_diagnosis.joined(name, row[name]) for name in names}
         for name, value in texts.items():
@@ -287,14 +295,6 @@ def _json_lines(
                 expected, other = "a text, in quotes", "an object"
                 raise file_diagnosis.wrong_type(name, value, expected=expected, other=other, where=where)
         yield where, cast("dict[str, str]", texts)
-
-
-def _object(content: str) -> dict[str, Any] | None:
-    try:
-        row = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
 
 
 def _bytes(file: Path) -> bytes:

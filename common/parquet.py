@@ -46,11 +46,12 @@ def rows(
             "no Parquet file", expected="a file that pyarrow reads", got="another or a damaged one", where=file
         )
     names, table = read
-    columns = file_diagnosis.label_columns(columns, names)
+    asked, columns = columns, file_diagnosis.label_columns(columns, names)
     if any(names.count(column) != 1 for column in columns):
         raise file_diagnosis.missing_columns(
             names, columns, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
         )
+    file_diagnosis.check_columns(names, (*asked, *columns, *optional), where=str(file), shape=file_diagnosis.TABLE)
     for number, row in enumerate(table, start=1):
         place = f"{file}, row {number}"
         texts = {name: file_diagnosis.joined(name, value) for name, value in row.items()}
@@ -72,6 +73,18 @@ def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dic
         wanted = file_diagnosis.label_columns(wanted, names)
         table = opened.read(columns=[name for name in dict.fromkeys(wanted) if names.count(name) == 1])
         table.validate(full=True)  # else a text that is no UTF-8 ends in an error that quotes it
+        for place, field in enumerate(table.schema):
+            if not _is_plain(field.type):  # a time, for example, can be out of the range of Python's
+                table = table.set_column(place, field.name, pa.array([b""] * len(table)))
         return names, table.to_pylist()
     except (pa.ArrowException, OSError, ValueError):
         return None
+
+
+def _is_plain(kind: object) -> bool:
+    """Return whether all values of a type are texts or numbers, or lists of them, which Python can always express."""
+    from pyarrow import types
+
+    inner = getattr(kind, "value_type", kind)  # of a list, or of categories
+    texts = types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner)
+    return texts or types.is_null(inner) or (types.is_primitive(inner) and not types.is_temporal(inner))

@@ -109,6 +109,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         _hand_over(folder, account)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
+    yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"

@@ -44,14 +44,18 @@ class OwnRecords:
 
     Attributes:
         total: Number of all the hospital's records.
-        taking_part: Number of records with a label of the plan.
+        eligible: Number of records with a label of the plan.
+        taking_part: Number of those that take part: in a plan that protects users, up to the plan's number of each.
+        users: Number of users whose records take part; None if they are not named.
         of_label: Number of records, keyed by label of the plan; labels without records are omitted.
         without: Labels of the plan that no record has.
         unasked: Number of records, keyed by label, for labels that are not in the plan.
     """
 
     total: int
+    eligible: int
     taking_part: int
+    users: int | None
     of_label: dict[str, int]
     without: tuple[str, ...]
     unasked: dict[str, int]
@@ -128,9 +132,14 @@ def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]
         found = ([part.heading for part in sections(record.text, headings)] for record in private)
         sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in found]
     counts = Counter(label for labels in sets for label in labels)
+    eligible = [record for record, labels in zip(private, sets, strict=True) if not set(labels).isdisjoint(plan.labels)]
+    of_user = Counter(record.user or "" for record in eligible)  # without names all belong to one user
+    most = max((query.spec.max_records for query in plan.queries), default=0) if plan.unit == "user" else len(private)
     return OwnRecords(
         total=len(private),
-        taking_part=sum(not set(labels).isdisjoint(plan.labels) for labels in sets),
+        eligible=len(eligible),
+        taking_part=sum(min(count, most) for count in of_user.values()),
+        users=len(of_user) if of_user.keys() - {""} else None,
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},

@@ -12,6 +12,7 @@ from client.deploy.plan_changes import changes, previous
 from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
+from client.deploy.shown_labels import shown_labels
 from client.deploy.status import opened
 from client.guard import Limits
 from common.domain import Record
@@ -248,9 +249,11 @@ class PlanFacts:
             },
             "records": {
                 "total": records.total,
+                "taking_part": records.taking_part,
+                "users": records.users,
                 "of_label": records.of_label,
                 "labels_without_records": list(records.without),
-                "not_asked_for": records.unasked,
+                "not_asked_for": shown_labels(records.unasked),
             },
             "beyond_limits": self.beyond,
             "largest_epsilon_within_limits": self.fits,

@@ -1,8 +1,8 @@
 """The sheet from which a person decides on a plan: its facts in sentences, for both the terminal and the page.
 
-Privacy losses are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names of
-queries are texts from the coordinator. Their unprintable and blank characters are escaped, so that these texts can
-neither overwrite facts nor, after a gap, look like a further fact.
+Privacy losses are rounded up; noise and remaining budget are rounded down. The plan's labels, purpose and recipient and
+the names of queries are texts from the coordinator. Their unprintable and blank characters are escaped, so that these
+texts can neither overwrite facts nor, after a gap, look like a further fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from client.approvals import PlanApproval
 from client.deploy.plan_amounts import Budget, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
+from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences, in_fours, subsampled
+from common.spelling import BLANK
 from common.system.log_lines import utc
-
-BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Characters that Python considers printable although they are blank: Hangul fillers, and a Braille cell without dots.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +245,25 @@ def _lifetime(budget: Budget) -> Iterator[str]:
 def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
     if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
+        yield from _limited(records, plan)
         return
     named = "sections under headings" if plan.by_section else "labels"
     each = f"; each counts under all of its {named} here" if plan.labels_per_record > 1 else ""
-    yield f"{records.taking_part} of {records.total} have one of the plan's labels (known here alone){each}"
-    if plan.by_section and not records.taking_part:
+    yield f"{records.eligible} of {records.total} have one of the plan's labels (known here alone){each}"
+    yield from _limited(records, plan)
+    if plan.by_section and not records.eligible:
         yield "`headings` in client.yaml has none of them, or no text begins a line with one"
     for label, count in records.of_label.items():
         yield f"{plain(label)}: {count}"
     if records.without:
         yield f"none has: {', '.join(map(plain, records.without))}"
     if records.unasked:
-        unasked = (f"{plain(label)} ({count})" for label, count in records.unasked.items())
+        unasked = (f"{label} ({count})" for label, count in shown_labels(records.unasked).items())
         yield f"not asked for, they take no part: {', '.join(unasked)}"
+
+
+def _limited(records: OwnRecords, plan: Plan) -> Iterator[str]:
+    if plan.unit == "user":
+        most = max((query.spec.max_records for query in plan.queries), default=0)
+        whose = f"each of {records.users} users" if records.users is not None else "them all, as no user is named"
+        yield f"{records.taking_part} of these take part: up to {most} of {whose}"

@@ -8,14 +8,16 @@ import os
 import pwd
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from client.deploy import connection
 from client.deploy.create import MOST_BY_DEFAULT, check_number
+from client.deploy.record_advice import on_labels, on_users
 from client.deploy.settings import HospitalSettings
+from client.deploy.shown_labels import shown_labels
 from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
@@ -28,8 +30,6 @@ PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "wa
 
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
 """Names of the checks that concern the connection to the coordinator."""
-MOST_LABELS, LONGEST_LABEL = 30, 40
-"""Maximum number of labels shown, and of characters shown of each; if columns were swapped, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
@@ -144,11 +144,12 @@ class _Preflight:
         check_number(len(self._records), declared)
         public = f"at most {declared.max_records:,} are public"
         detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
+        advice = on_users(self._records, self._settings.party.limits.unit)
         # As in a folder that an older version made.
         if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):
-            fix = "Replies take as long as for that number of records: caucus-party rotate --max-records declares fewer"
-            return _Outcome(WARNING, detail, fix)
-        return _Outcome(PASSED, detail)
+            needless = "Replies take as long as for that number of records: caucus-party rotate --max-records declares"
+            advice.append(f"{needless} fewer")
+        return _advised(detail, advice)
 
     def labels(self) -> _Outcome:
         if self._records is None:
@@ -156,17 +157,8 @@ class _Preflight:
         if not self._settings.labelled:
             return _Outcome(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
-        shown = [f"{_plain(label)}: {count}" for label, count in counts.most_common(MOST_LABELS)]
-        more = [f"and {len(counts) - MOST_LABELS} others"] if len(counts) > MOST_LABELS else []
-        detail = f"{', '.join(shown + more) or 'none'} (known here alone)"
-        spellings = defaultdict(list)
-        for label in counts:
-            spellings["".join(label.split()).casefold()].append(_plain(label))
-        alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
-        if alike:
-            fix = f"A plan's labels are compared letter by letter: write {', '.join(alike)} in one way"
-            return _Outcome(WARNING, detail, fix)
-        return _Outcome(PASSED, detail)
+        shown = [f"{label}: {count}" for label, count in shown_labels(counts).items()]
+        return _advised(f"{', '.join(shown) or 'none'} (known here alone)", on_labels(self._records))
 
     def lifetime_delta(self) -> _Outcome:
         limits, declared = self._settings.party.limits, self._settings.party_file().max_records
@@ -241,7 +233,7 @@ class _Preflight:
             unsafe.append("set min_survivors: 2, or the coordinator may see this hospital's own answer")
         if not limits.malicious_coordinator:
             unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
-        return _Outcome(WARNING, detail, "; ".join(unsafe)) if unsafe else _Outcome(PASSED, detail)
+        return _advised(detail, unsafe)
 
     def ledger_head(self) -> _Outcome:
         note, folder = self._settings.noted_head, self._settings.folder
@@ -311,10 +303,8 @@ def _days(expires: datetime, fix: str) -> _Outcome:
     return _Outcome(WARNING, detail, fix) if days < SOON else _Outcome(PASSED, detail)
 
 
-def _plain(label: str) -> str:
-    """Return the label in a form that fits on one line and cannot move a terminal's cursor."""
-    shown = label if label.isprintable() else repr(label)[1:-1]
-    return shown if len(shown) <= LONGEST_LABEL else f"{shown[:LONGEST_LABEL]}..."
+def _advised(detail: str, advice: list[str]) -> _Outcome:
+    return _Outcome(WARNING, detail, "; ".join(advice)) if advice else _Outcome(PASSED, detail)
 
 
 def _listed(value: object) -> str:

@@ -82,7 +82,7 @@ BAD = {
     "broken": ('{"resourceType": "Bundle", "entry": "' + SECRET, ":1", "got malformed JSON"),
     "deep": ("[" * 100_000, ":1", "got malformed JSON"),
     "a PDF": (
-        bundle({}, document(attachment(SECRET, contentType=f"application/{SECRET}"))),
+        bundle({"resourceType": "Patient"}, document(attachment(SECRET, contentType=f"application/{SECRET}"))),
         ", entry 2 of the Bundle",
         "got another content type",
     ),
@@ -141,3 +141,114 @@ def test_documents_without_a_code_are_records_without_labels(write):
     assert [record.label for record in read_records(path, labelled=False)] == [UNLABELLED, UNLABELLED]
     with pytest.raises(DataError, match="missing label"):
         read_records(path)
+
+
+RECORD_OR_NOT = {
+    "status": {"current": True, "superseded": False, "entered-in-error": False},
+    "docStatus": dict.fromkeys(("preliminary", "final", "amended"), True)
+    | dict.fromkeys(("registered", "partial", "corrected", "appended", "unknown"), True)  # of release 5 alone
+    | dict.fromkeys(("entered-in-error", "cancelled", "deprecated"), False),
+}
+"""FHIR's values of the elements that say whether a document is valid, and whether one with that value is a record."""
+OTHERS = ("Current", "CURRENT", " current", "final ", "valid", "", None, 7, True, ["current"], {"value": "current"})
+
+
+@pytest.mark.parametrize("element", RECORD_OR_NOT)
+def test_each_value_of_a_status_is_read_or_skipped_and_any_other_refused(element, write):
+    for value, is_record in RECORD_OR_NOT[element].items():
+        path = write("a.json", bundle(document(**{element: value})))
+        assert read_records(path, may_be_empty=True) == [RECORD] * is_record
+    for value in OTHERS:
+        path = write("a.json", bundle(document(), document(**{element: value})))
+        with pytest.raises(DataError, match=rf"{element}; expected none, or one of .*; got another \(not shown\)"):
+            read_records(path)
+    without = document()
+    without.pop(element, None)
+    assert read_records(write("a.json", without)) == [RECORD]
+
+
+JSON = (
+    "x",
+    7,
+    True,
+    False,
+    "",
+    {"resource": ""},
+    [],
+    [document()],
+    {"resource": [document()]},
+    {"resource": "x"},
+    {"resource": {}},
+    document(),
+)
+
+
+@pytest.mark.parametrize("value", JSON, ids=lambda value: repr(value)[:30])
+def test_an_entry_that_is_no_object_with_a_resource_is_refused(value, write):
+    with pytest.raises(DataError, match="Bundle's entry; expected an object with a resource; got something else"):
+        read_records(write("a.json", bundle(document()) | {"entry": [value]}), may_be_empty=True)
+    if not isinstance(value, list):
+        with pytest.raises(DataError, match="expected lists of entries and links"):
+            read_records(write("a.json", bundle() | {"entry": value}), may_be_empty=True)
+
+
+def test_a_bundle_in_a_bundle_or_with_a_next_page_is_refused(write):
+    with pytest.raises(DataError, match=r"got another Bundle; at .*entry 1 of the Bundle"):
+        read_records(write("a.json", bundle(bundle(document()))), may_be_empty=True)
+    links = [{"relation": "self", "url": SECRET}, {"relation": "next", "url": SECRET}]
+    assert read_records(write("a.json", bundle(document()) | {"link": links[:1]})) == [RECORD]
+    for given in (links, {"relation": "next"}):
+        with pytest.raises(DataError, match=r"Bundle; expected .* link") as caught:
+            read_records(write("a.json", bundle(document()) | {"link": given}))
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.ndjson", "a.jsonl"])
+def test_a_key_that_occurs_twice_is_refused_at_any_depth(name, write):
+    for twice in ('{"text": "x", "label": "a", "text": "Zebulon"}', '{"a": [{"b": 1, "b": "Zebulon"}]}'):
+        with pytest.raises(DataError, match=r"expected each key of an object once; got a key twice; at .*:1") as caught:
+            read_records(write(name, twice))
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+ONE_SUBJECT = {
+    "Patient/7": [
+        *("Patient/7", "Patient/7/_history/3", " Patient/7 ", "https://h/fhir/Patient/7", "http://h:80/a/b/Patient/7"),
+        "https://h/fhir/Patient/7/_history/3",
+    ],
+    "urn:uuid:0a-b": ["urn:uuid:0a-b", "urn:uuid:0A-B", "URN:UUID:0a-b "],
+}
+"""References to one subject, keyed by the user that they are read as."""
+
+
+@pytest.mark.parametrize("user", ONE_SUBJECT)
+def test_all_references_to_a_subject_are_one_user(user, write):
+    documents = [document(subject={"reference": reference}) for reference in ONE_SUBJECT[user]]
+    assert {record.user for record in read_records(write("a.json", bundle(*documents)))} == {user}
+
+
+@pytest.mark.parametrize("reference", ["", "7", "#p1", "patient/7", "Patient/", "Patient?identifier=7", "a b/c", 7, {}])
+def test_a_reference_of_another_form_is_refused_where_users_are_read(reference, write):
+    path = write("a.json", document(subject={"reference": reference, "display": SECRET}))
+    with pytest.raises(DataError, match=r"user; expected subject\.reference as .*; got another form"):
+        read_records(path)
+    assert read_texts(path) == ["Wet cough."]
+
+
+def test_an_identifier_is_the_user_of_a_subject_without_a_reference(write):
+    identified = [
+        document(subject={"identifier": identifier})
+        for identifier in ({"system": "urn:mrn", "value": "1"}, {"value": "1"}, {"system": 7, "value": "1"})
+    ]
+    users = [record.user for record in read_records(write("a.json", bundle(*identified)))]
+    assert users == ["urn:mrn|1", "1", "1"]
+    assert read_records(write("a.json", document(subject={"identifier": {"value": 7}})))[0].user is None
+
+
+def test_subjects_in_several_forms_could_be_one_and_are_refused(write):
+    forms = [{"reference": "Patient/7"}, {"reference": "urn:uuid:7"}, {"identifier": {"value": SECRET}}]
+    for one, other in ((0, 1), (1, 2), (2, 0)):
+        path = write("a.json", bundle(document(subject=forms[one]), document(subject=forms[other])))
+        with pytest.raises(DataError, match=r"expected subjects in one form .*entry 2 of the Bundle") as caught:
+            read_records(path)
+        assert SECRET not in str(caught.value)

@@ -14,8 +14,10 @@ from client.deploy import plan_fit
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
+from client.records import embed
 from common.domain import UNLABELLED
 from common.errors import ConfigError
+from common.models.encoder import Encoder
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
@@ -220,6 +222,23 @@ def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
     ]
 
 
+def test_how_many_records_take_part_after_the_limit_of_a_user_is_said(made, capsys):
+    records = HospitalSettings.load(made).records
+    records.write_text("text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
+    opened(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)))
+    assert facts(capsys, made)["records"][:2] == [
+        "6 of 7 have one of the plan's labels (known here alone)",
+        "4 of these take part: up to 3 of each of 2 users",
+    ]
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert (entry["records"]["taking_part"], entry["records"]["users"]) == (4, 2)
+    records.write_text("text,label\n" + "x,a\n" * 40)
+    unnamed = "3 of these take part: up to 3 of them all, as no user is named"
+    assert facts(capsys, made)["records"][1] == unnamed
+    private = embed(HospitalSettings.load(made).read_records(), Encoder.hashed_ngrams(dimensions=32, bits=10))
+    assert len(private.for_plan(("a", "b"), unit="user").limited(3).texts) == 3
+
+
 def test_a_gap_in_the_coordinators_words_makes_no_further_fact(made, capsys):
     fact = "epsilon          0.010 of all that the run releases"
     opened(made, plan(2, purpose="triage" + " " * 120 + fact, recipient="us" + "\u2800" * 10 + fact))
@@ -276,6 +295,8 @@ def test_as_json_for_other_programs(made, capsys):
     assert entry["lifetime"]["left"] == 10.0 - entry["lifetime"]["after"]
     assert entry["records"] == {
         "total": 2,
+        "taking_part": 2,
+        "users": None,
         "of_label": {"a": 1, "b": 1},
         "labels_without_records": [],
         "not_asked_for": {},

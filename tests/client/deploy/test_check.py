@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from client.command import main
-from client.deploy import connection, preflight
+from client.deploy import connection, preflight, record_advice
 from client.deploy.settings import HospitalSettings
+from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
@@ -21,6 +22,7 @@ from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY
 from tests.support.front_door import front_door
 from tests.support.hospital import change
+from tests.support.spellings import UNSEEN, WORDS, spellings
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
 
@@ -206,6 +208,47 @@ def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):
     check = checked(capsys, made, "--offline")["labels"]
     assert check["result"] == "warning"
     assert "write 'lung cancer' and 'Lung  Cancer' in one way" in check["fix"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_spelling_of_a_label_is_a_warning(word):
+    for other in spellings(word):
+        (similar, *_) = record_advice.on_labels([Record("x", word), Record("y", "flue"), Record("z", other)])
+        assert "letter by letter" in similar
+        assert not {*other} & {*UNSEEN} & {*similar}
+
+
+def test_labels_with_spaces_at_an_end_are_a_warning_and_those_after_the_first_are_looked_at_too(made, capsys):
+    rows(made, " flu", " cold")
+    check = checked(capsys, made, "--offline")["labels"]
+    assert (check["result"], check["fix"]) == (
+        "warning",
+        "Remove the spaces at the ends of ' flu', ' cold', unless plans have them too",
+    )
+    HospitalSettings.load(made).records.write_text("text,labels\nx,a;flu\ny,b;Flu\n")
+    assert "write 'flu' and 'Flu' in one way" in checked(capsys, made, "--offline")["labels"]["fix"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_each_spelling_of_a_user_is_a_warning_that_names_none(word):
+    for other in spellings(word):
+        (advice,) = record_advice.on_users([Record(*"xa", word), Record(*"yb", "zoe"), Record(*"zc", other)], "user")
+        assert advice.startswith("2 of the 3 users differ")
+        assert word not in advice
+        assert other not in advice
+
+
+def test_users_who_may_be_one_or_are_not_named_are_a_warning_of_the_records(made, capsys):
+    records = HospitalSettings.load(made).records
+    records.write_text(f"text,label,user\nx,a,{CANARY}\ny,a,{CANARY} \nz,a,{CANARY.upper()}\nz,a,other\n")
+    check = checked(capsys, made, "--offline")["records"]
+    assert (check["result"], check["fix"][:21]) == ("warning", "3 of the 4 users diff")
+    rows(made, "flu", "cold")
+    assert checked(capsys, made, "--offline")["records"]["result"] == "passed"
+    change(made, limits={"unit": "user"})
+    assert checked(capsys, made, "--offline")["records"]["fix"].startswith("Name the users in a column `user`")
+    records.write_text("text,label\n")
+    assert checked(capsys, made, "--offline")["records"]["result"] == "passed"
 
 
 def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):

@@ -63,7 +63,9 @@ def test_a_hospital_declares_how_many_records_it_has_at_most_and_not_how_many(co
         return
     assert main(list(map(str, (*arguments, *flags)))) == 0
     assert PartyFile.load(folder / "party.json").max_records == declared
-    assert f"public: this hospital has at most {declared:,} records" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"public: this hospital has at most {declared:,} records" in out
+    assert f"\n{count} record{'s' * (count != 1)} in {records} (known here alone)\n" in out
 
 
 def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):

@@ -1,0 +1,222 @@
+"""Files of records with spoilt names of columns, or of any bytes: they are read as they are meant, or refused."""
+
+import json
+import traceback
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow.parquet import write_table
+
+from common import labelled_files
+from common.errors import DataError
+from common.labelled_files import read_records, read_texts, read_topics
+from tests.support.spellings import UNSEEN
+
+SECRET = "Zebulon"
+"""A word of private text, which no message may hold."""
+
+
+def csv_of(columns):
+    names, values = zip(*columns, strict=True)
+    return "\n".join(",".join(row) for row in (names, *zip(*values, strict=True))).encode()
+
+
+def json_lines_of(columns):
+    rows = zip(*(values for _, values in columns), strict=True)
+    pairs = [
+        ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for (name, _), value in zip(columns, row, strict=True))
+        for row in rows
+    ]
+    return "\n".join(f"{{{line}}}" for line in pairs).encode()
+
+
+def parquet_of(columns):
+    sink = pa.BufferOutputStream()
+    write_table(pa.table([pa.array(values) for _, values in columns], names=[name for name, _ in columns]), sink)
+    return sink.getvalue().to_pybytes()
+
+
+TABLES = {".csv": csv_of, ".jsonl": json_lines_of, ".parquet": parquet_of}
+FHIR = {".json", ".ndjson"}
+"""Endings of files whose elements FHIR names; a key that occurs twice is tested in `test_fhir.py`."""
+READERS = {
+    "records": read_records,
+    "records without labels": lambda path: read_records(path, labelled=False),
+    "texts": read_texts,
+    "topics": read_topics,
+}
+SPOILT = {
+    "upper case": lambda name: [name.upper()],
+    "spaces": lambda name: [f" {name} "],
+    "full width": lambda name: [name[0].translate({ord(name[0]): ord(name[0]) + 0xFEE0}) + name[1:]],
+    "a mark of byte order": lambda name: ["\ufeff" + name],
+    "twice": lambda name: [name, name],
+    "twice, once in upper case": lambda name: [name, name.title()],
+    "twice, once with spaces": lambda name: [f"{name} ", name],
+}
+
+
+def read_or_refused(read, path):
+    """Return what is read, and None; or None, and the error that the project's own code raised."""
+    try:
+        return read(path), None
+    except DataError as error:
+        return None, error
+
+
+def columns_of(read, tmp_path, monkeypatch):
+    """Return the names of all columns that a reader asks for, required or not."""
+    asked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(labelled_files, "_parsed", lambda _, columns, optional, __: asked.extend(columns + optional))
+        with pytest.raises(TypeError):
+            read(tmp_path / "a.csv")
+    several = ["labels" if name == "label" else name for name in asked]
+    return {tuple(asked), tuple(several)} if read is read_records else {tuple(asked)}
+
+
+def test_each_ending_is_tested_here():
+    assert TABLES.keys() | FHIR == set(labelled_files._ENDINGS)
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("ending", TABLES)
+def test_a_column_with_a_spoilt_name_is_refused_or_read_as_it_is_meant(ending, reader, spoilt, tmp_path, monkeypatch):
+    read, path = READERS[reader], tmp_path / f"a{ending}"
+    for names in columns_of(read, tmp_path, monkeypatch):
+        sound = [(name, [f"{name} {SECRET}", f"{name} two"]) for name in names]
+        path.write_bytes(TABLES[ending](sound))
+        meant = read(path)
+        assert len(meant) == 2
+        for place, (name, values) in enumerate(sound):
+            columns = [(written, values) for written in SPOILT[spoilt](name)]
+            path.write_bytes(TABLES[ending]([*sound[:place], *columns, *sound[place + 1 :]]))
+            rows, error = read_or_refused(read, path)
+            assert (rows == meant) is (error is None)
+            assert SECRET not in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("ending", TABLES)
+def test_a_column_that_is_only_like_one_that_is_read_says_what_to_write(ending, tmp_path):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(TABLES[ending]([("text", ["x"]), ("label", ["a"]), ("USER", [SECRET])]))
+    with pytest.raises(DataError, match=r"expected `user` once or not at all.*; got another spelling of it") as caught:
+        read_records(path)
+    assert caught.value.do.startswith("Write user in lower case")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["text", "label", "labels", "user"])
+@pytest.mark.parametrize("ending", TABLES)
+def test_a_value_that_cannot_be_seen_is_empty(ending, column, tmp_path):
+    names = {"text", "label", "user"} if column in {"text", "user"} else {"text", column}
+    path = tmp_path / f"a{ending}"
+    for unseen in UNSEEN:
+        values = {name: unseen if name == column else "x" for name in sorted(names)}
+        if ending == ".csv" and unseen in "\r\n":
+            continue  # it ends the row
+        path.write_bytes(TABLES[ending]([(name, [value]) for name, value in values.items()]))
+        with pytest.raises(DataError):
+            read_records(path)
+
+
+TOKENS = (
+    *(
+        b"text",
+        b"label",
+        b"labels",
+        b"user",
+        b"topic",
+        b"text,label\n",
+        b"text,label,user\r\n",
+        b'{"text": "x", "label"',
+    ),
+    *(b",", b";", b'"', b'""', b"\r", b"\n", b"\r\n", b"\0", b"\xef\xbb\xbf", b"\xff", b"\x0c", b"{", b"}", b"[", b"]"),
+    *(b":", b"\\ud800", b"\\u0000", b"null", b"NaN", b"1e999", b"9" * 5000, "\u2028".encode(), b"[" * 5000),
+)
+ANY_LINE = st.lists(st.sampled_from(TOKENS) | st.binary(max_size=4), max_size=3).map(b"".join)
+ANY_BYTES = st.builds(bytes.join, st.sampled_from((b"", b"\r", b"\n", b"\r\n")), st.lists(ANY_LINE, max_size=6))
+NAMES = ("resourceType", "entry", "resource", "link", "relation", "status", "docStatus", "type", "coding", "code")
+NAMES += ("subject", "reference", "identifier", "system", "value", "content", "attachment", "contentType", "data")
+WORDS = ("Bundle", "DocumentReference", "current", "next", "Patient/7", "text/plain", "eA==", "", " ")
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
+    max_leaves=25,
+)
+DOCUMENT = {
+    "resourceType": "DocumentReference",
+    "status": "current",
+    "type": {"coding": [{"code": "flu"}]},
+    "subject": {"reference": "Patient/7"},
+    "content": [{"attachment": {"contentType": "text/plain", "data": "eA=="}}],
+}
+ANY_DOCUMENT = st.dictionaries(st.sampled_from(sorted({*DOCUMENT, "docStatus"})), ANY_JSON, max_size=3)
+
+
+def refused_or_read(path):
+    for read in READERS.values():
+        rows, error = read_or_refused(read, path)
+        assert bool(rows) is (error is None)
+        assert not isinstance(getattr(error, "__context__", None), ValueError)
+
+
+@pytest.mark.parametrize("ending", [*labelled_files._ENDINGS, ".txt"])
+@settings(max_examples=150, derandomize=True)
+@given(content=ANY_BYTES)
+def test_any_bytes_are_read_or_refused(ending, tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / f"any{ending}"
+    path.write_bytes(content)
+    refused_or_read(path)
+
+
+@settings(max_examples=150, derandomize=True)
+@given(value=ANY_JSON | ANY_DOCUMENT.map(lambda changes: DOCUMENT | changes), entry=st.booleans())
+def test_any_json_is_read_as_fhir_or_refused(tmp_path_factory, value, entry):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps({"resourceType": "Bundle", "entry": [{"resource": value}]} if entry else value))
+    refused_or_read(path)
+
+
+@settings(max_examples=150, derandomize=True)
+@given(places=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=3))
+def test_damaged_parquet_is_read_or_refused(tmp_path_factory, places):
+    content = bytearray(parquet_of([("text", ["x", "y"]), ("label", ["a", "b"]), ("user", ["u", "v"])]))
+    for place, byte in places:
+        content[place % len(content)] = byte
+    path = tmp_path_factory.getbasetemp() / "any.parquet"
+    path.write_bytes(content)
+    refused_or_read(path)
+
+
+WIDE = pa.py_buffer(b"\x7f" * 16)
+"""The largest number of each width, or one near to it."""
+FIXED = [
+    *(pa.bool_(), pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(38, 2)),
+    *(pa.date32(), pa.date64(), pa.time32("ms"), pa.time64("ns"), pa.timestamp("us", tz="No/Where"), pa.binary(2)),
+    *(made(unit) for made in (pa.timestamp, pa.duration) for unit in ("s", "ms", "us", "ns")),
+]
+NESTED = {
+    "list": lambda inner: pa.ListArray.from_arrays([0, 1], inner),
+    "struct": lambda inner: pa.StructArray.from_arrays([inner], names=["a"]),
+    "categories": lambda inner: pa.DictionaryArray.from_arrays(pa.array([0]), inner),
+    "plain": lambda inner: inner,
+}
+
+
+@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize("kind", FIXED, ids=str)
+def test_values_of_any_type_are_refused_in_parquet(kind, nested, tmp_path):
+    extreme = pa.Array.from_buffers(kind, 1, [None, WIDE])
+    for column in ("text", "label", "labels", "user"):
+        table = {"text": pa.array(["x"]), "label": pa.array(["a"])} if column != "labels" else {"text": pa.array(["x"])}
+        path = tmp_path / "a.parquet"
+        try:
+            write_table(pa.table(table | {column: NESTED[nested](extreme)}), path)
+        except (pa.ArrowException, ValueError):
+            pytest.skip("Parquet has no such type")
+        with pytest.raises(DataError):
+            read_records(path)
