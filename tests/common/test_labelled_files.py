@@ -249,3 +249,9 @@ def test_texts_alone_are_records_without_labels(write, name, content):
 def test_texts_alone_have_texts(write):
     with pytest.raises(DataError, match="without text"):
         read_records(write("a.csv", f"{SECRET}\nx\n"), labelled=False)
+
+
+def test_a_label_with_spaces_around_it_is_told_so(write):
+    path = write("a.csv", "text,label\nwheeze,asthma\ncough, pneumonia\n")
+    with pytest.raises(DataError, match=r"unknown label; .* Remove the spaces around it"):
+        read_records(path, LABELS)
