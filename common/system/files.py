@@ -198,16 +198,20 @@ def check_closed(folder: Path) -> None:
         ConfigError: The folder or anything in it is open to others; the message names the first five of these.
         OSError: The folder does not exist.
     """
-    status = folder.stat()
-    # A volume of Kubernetes belongs to root, and lets this account in by a group that no other account has.
-    others = 0o077 if os.geteuid() in {0, status.st_uid} else 0o007
-    opened = [folder] if status.st_mode & others else []
-    opened += [path for path in sorted(folder.rglob("*")) if path.lstat().st_mode & 0o077 and not path.is_symlink()]
+    folder = folder.resolve()  # it may be a link
+    opened = [path for path in (folder, *sorted(folder.rglob("*"))) if _is_open(path.lstat())]
     if opened:
         shown = ", ".join(map(str, opened[:5])) + (f" and {len(opened) - 5} others" if len(opened) > 5 else "")
         raise ConfigError(
             "private folder", expected="all closed to other accounts", got=f"open: {shown}", do=f"chmod -R go= {folder}"
         )
+
+
+def _is_open(status: os.stat_result) -> bool:
+    """Return whether other accounts may use the file or folder, as far as this account can change that."""
+    # A volume of Kubernetes belongs to root, and lets this account in by a group that no other account has.
+    others = 0o077 if os.geteuid() in {0, status.st_uid} else 0o007
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & others)
 
 
 def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None:
