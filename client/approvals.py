@@ -19,7 +19,8 @@ decision. A coordinator can announce that a run has ended, but need not, and it 
 cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
 (`client.deploy.quiet`).
 
-A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log.
+A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
+damaged file stops the reading of all: it may hold a refusal.
 
 A keyed digest binds a run to the bytes of the file of records at its admission. If the file changes, the run is
 refused, because its answers would be about different records.
@@ -28,20 +29,24 @@ refused, because its answers would be about different records.
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from inspect import Parameter, signature
 from pathlib import Path
+from typing import TypeVar
 
 from client.audit_log import AuditLog, now
 from client.session import RefusalError
-from common.errors import ConfigError, PlanError
+from common.errors import ConfigError, DataError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 from common.system.locks import alone
-from common.validate import printable
+from common.validate import known_keys, of_type, one_of, printable
 
 MODES = ("manual", "auto")
+DECISIONS = ("awaiting", "approved", "refused")
 LIMITS = "limits"
 """Value of `by` if the limits, and not a person, decided."""
 MOST_AWAITING = 20
@@ -53,6 +58,9 @@ MOST_APPROVALS = 1000
 """Maximum number of stored decisions; if the limits decide, each new run name adds a decision."""
 
 
+Entry = TypeVar("Entry")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanApproval:
     """The hospital's decision about one run and its plan.
@@ -61,7 +69,7 @@ class PlanApproval:
         run: ID of the run.
         plan_digest: Hex digest of the plan.
         plan: The plan in canonical JSON.
-        decision: "awaiting", "approved" or "refused".
+        decision: One of `DECISIONS`.
         by: Who decided: `LIMITS` or a user of this machine; empty before a decision.
         data: Keyed digest of the file of records at the run's admission; empty before that.
         first_seen: Time of the first request, UTC.
@@ -83,6 +91,9 @@ class PlanApproval:
     reason: str = ""
     asked: str = ""
     ended: str = ""
+
+    def __post_init__(self) -> None:
+        one_of("decision", self.decision, among=DECISIONS)
 
     def read_plan(self) -> Plan | None:
         """Return the plan; None if it is of another version, as after an upgrade, or does not match its digest."""
@@ -144,8 +155,8 @@ class Approvals:
                 approval = replace(approval, data=self._data)
             before = known.decision if known else "awaiting"
             if approval.decision != before:  # the limits decided, or no longer do
-                approval = _noted(self._folder, approval, before=before, by=LIMITS)
-            if approval != known:
+                approval = _store_decision(self._folder, approval, before=before, by=LIMITS)
+            elif approval != known:
                 _store(self._folder, approval)
         if approval.decision == "refused":
             raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
@@ -165,7 +176,7 @@ class Approvals:
             refused = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
             if refused < MOST_BEYOND and len(entries) < MOST_APPROVALS:
                 entry = replace(_entry(run, plan), decision="refused", by=LIMITS)
-                _store(self._folder, _noted(self._folder, entry, before="awaiting", by=LIMITS))
+                _store_decision(self._folder, entry, before="awaiting", by=LIMITS)
 
     def ended(self, run: str) -> None:
         """Record that the coordinator has ended a run, which it may still open again."""
@@ -211,8 +222,12 @@ class Approvals:
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """Return the entries of all runs and plans that this hospital was asked about, oldest first."""
-    entries = [PlanApproval(**json.loads(path.read_bytes())) for path in (folder / "runs").glob("*.json")]
+    """Return the entries of all runs and plans that this hospital was asked about, oldest first.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    entries = [read_entry(path, PlanApproval) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
 
@@ -246,15 +261,17 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
             got = f"{current.decision} by {current.by}"
             raise ConfigError("plan", expected=f"{approval.decision}, as it was shown", got=got, do="Look at it again.")
         decision = replace(current, decision="approved" if approve else "refused", by=by, reason=reason)
-        decision = _noted(folder, decision, before=current.decision, by=by)
-        _store(folder, decision)
-    return decision
+        return _store_decision(folder, decision, before=current.decision, by=by)
 
 
-def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
-    """Append a decision to the audit log, and return the approval with the time of that decision."""
+def _store_decision(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
+    """Append a decision to the audit log and store it, or do neither; return it with its time.
+
+    The line is written once the new entry is on disk, and only then does the entry take its place.
+    """
     decided = replace(approval, decided=now())
-    AuditLog(folder).note_decision(
+    note = partial(
+        AuditLog(folder).note_decision,
         run=approval.run,
         plan_digest=approval.plan_digest,
         by=by,
@@ -263,6 +280,7 @@ def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> Pla
         reason=approval.reason,
         when=decided.decided,
     )
+    _store(folder, decided, first=note)
     return decided
 
 
@@ -283,14 +301,44 @@ def _asked_for(approval: PlanApproval) -> PlanApproval:
 def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
     """Return the entry of a run and plan; None if this hospital was not asked about them."""
     try:
-        return PlanApproval(**json.loads(path_of(folder, run, plan_digest).read_bytes()))
+        return read_entry(path_of(folder, run, plan_digest), PlanApproval)
     except FileNotFoundError:
         return None
 
 
-def _store(folder: Path, approval: PlanApproval) -> None:
+def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> Entry:
+    """Return the entry that a stored file describes.
+
+    Args:
+        path: The file.
+        kind: Frozen dataclass of the entry.
+        known: Fields of the entry that are not in the file.
+
+    Raises:
+        DataError: The file is damaged.
+        OSError: The file cannot be read.
+    """
+    stored = {name: parameter for name, parameter in signature(kind).parameters.items() if name not in known}
+    required = [name for name, parameter in stored.items() if parameter.default is Parameter.empty]
+    try:
+        values = known_keys(path.name, json.loads(path.read_bytes()), among=stored, required=required)
+        for name, value in values.items():
+            of_type(name, value, stored[name].annotation)
+        return kind(**values, **known)
+    except (ValueError, RecursionError, ConfigError) as error:
+        raise DataError(
+            "a file of this hospital's runs",
+            expected="what the service stored",
+            got="damaged content",
+            where=path,
+            do="Restore the file from a backup, or move it away: its plan or its release then counts as one that never "
+            "came",
+        ) from error
+
+
+def _store(folder: Path, approval: PlanApproval, *, first: Callable[[], None] = lambda: None) -> None:
     content = json.dumps(asdict(approval), indent=1).encode()
-    write_atomic(path_of(folder, approval.run, approval.plan_digest), content, mode=SECRET)
+    write_atomic(path_of(folder, approval.run, approval.plan_digest), content, mode=SECRET, first=first)
 
 
 def path_of(folder: Path, run: str, plan_digest: str) -> Path:

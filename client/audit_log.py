@@ -19,7 +19,7 @@ from pathlib import Path
 
 from client.session import RefusalError
 from common.messages import Reason
-from common.system.files import SECRET
+from common.system.files import SECRET, give_to_owner_of_folder
 
 LARGEST_AUDIT = 64 * 2**20
 """Maximum size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
@@ -89,13 +89,13 @@ class AuditLog:
     def _append(self, when: str, run: str, plan_digest: str, facts: Mapping[str, object]) -> None:
         self.ready()
         line = {"when": when, "run": run, "plan": plan_digest, **facts}
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, SECRET)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # the service and a person's command both write; closing releases it
-            if os.geteuid() == 0:  # a log that root begins is the service's all the same
-                owner = self.path.parent.stat()
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
-            data, size_before = json.dumps(line).encode() + b"\n", os.fstat(descriptor).st_size
+            give_to_owner_of_folder(descriptor, self.path.parent)
+            size_before = os.fstat(descriptor).st_size
+            torn = size_before > 0 and os.pread(descriptor, 1, size_before - 1) != b"\n"  # as by a power cut
+            data = b"\n" * torn + json.dumps(line).encode() + b"\n"
             written = os.write(descriptor, data)
             if written < len(data):  # a torn line would spoil the next one too
                 os.ftruncate(descriptor, size_before)

@@ -17,6 +17,8 @@ from common.errors import ConfigError, ProtocolError
 SOCKET = "unix:run/party.sock"
 """Address of a deployed service, relative to the hospital's folder, as the path of a Unix socket is limited to 107
 characters."""
+READY = "run/ready"
+"""File that the service makes once it has started, which may be hours after the socket; relative to the folder."""
 SOCKET_NAME = "CAUCUS_PARTY_SOCKET"
 """Environment variable from which the relay takes the address of its own party's service, never from a message."""
 PATIENCE = 60.0

@@ -1,8 +1,10 @@
 """The party's own limits, which come from its own file and never from a message."""
 
 import math
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from client.session import RefusalError
 from common import validate
@@ -105,11 +107,18 @@ class Limits:
         object.__setattr__(self, "queries", tuple(self.queries))
         for kind in self.queries:
             validate.one_of("queries", kind, among=KINDS)
-        for name, value in (("max_epsilon", self.max_epsilon), ("lifetime_epsilon", self.lifetime_epsilon)):
-            if value is not None and not value > 0:
-                raise ConfigError(name, expected="a number > 0", got=value)
+        if not self.max_epsilon > 0:
+            raise ConfigError("max_epsilon", expected="a number > 0", got=self.max_epsilon)
+        if self.lifetime_epsilon is not None and not 0 < self.lifetime_epsilon < math.inf:
+            raise ConfigError("lifetime_epsilon", expected="a finite number > 0, or null", got=self.lifetime_epsilon)
         if math.isinf(self.max_epsilon) and not self.unsafe_no_noise:
             raise ConfigError("max_epsilon", expected="finite, or unsafe_no_noise set as well", got=self.max_epsilon)
+
+    def looser(self, than: "Limits") -> list[str]:
+        """Return the names of the limits that allow more than those of other limits do."""
+        return [
+            name for name, loose in _LOOSENESS.items() if not loose(getattr(self, name)) <= loose(getattr(than, name))
+        ]
 
     def check(self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int) -> None:
         """Check that a plan is within the limits, before any private data is accessed.
@@ -245,6 +254,26 @@ class Limits:
         if (breach := log2_breach(plan, corrupt)) > -bits:
             what = f"chance that {corrupt} corrupt parties lift a mask"
             yield "security_bits", _refusal(what, f"2^-{bits} or less", f"2^{breach:.0f}")
+
+
+_LOOSENESS: Mapping[str, Callable[[Any], Any]] = {
+    "max_epsilon": float,
+    "max_delta": float,
+    "lifetime_epsilon": lambda most: math.inf if most is None else most,
+    "lifetime_delta": float,
+    "separate_data_sets": bool,
+    "queries": frozenset,
+    "max_top": int,
+    "min_survivors": operator.neg,
+    "unit": lambda unit: unit != "user",
+    "min_unit_records": operator.neg,
+    "malicious_coordinator": operator.not_,
+    "corrupt": operator.neg,
+    "security_bits": operator.neg,
+    "unsafe_no_noise": bool,
+    "unsafe_unproven": bool,
+}
+"""Functions of each limit's value that return the more, or the larger set, the more the limit allows."""
 
 
 def _above(name: str, what: str, value: float, limit: float) -> Iterator[tuple[str, RefusalError]]:

@@ -8,16 +8,20 @@ so it is never ahead of the ledger, and before an answer leaves, so it covers ev
 cannot be written, the answer is refused. It is also refused if an older copy has replaced the ledger while the service
 was running. After a crash between the commit and the note, the note is behind the ledger but still accepted, since the
 ledger contains the noted head.
+
+If ledger and note are both missing, the ledger is new only if the service never started here: at its first start the
+service makes the folder `runs/` beside the ledger, which is never removed.
 """
 
 import re
 from pathlib import Path
 
-from common.errors import ConfigError, LedgerError
+from common.errors import ConfigError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.system.files import SECRET, write_atomic
 
 _HEX = re.compile("[0-9a-f]{64}")
+_DO = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
 
 
 class NotedHead:
@@ -31,21 +35,35 @@ class NotedHead:
         self.path = path
         self._written: str | None = None
 
+    def unused(self, ledger: Path) -> bool:
+        """Return whether the service never started with this ledger: there is neither ledger nor note nor any run.
+
+        Raises:
+            IncompleteLedgerError: The note is invalid.
+            ConfigError: The note's folder is missing.
+            OSError: The note cannot be read.
+        """
+        return self.read() is None and missing(ledger) and not _started(ledger)
+
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
         """Return the ledger if it contains the noted head; unless `read_only`, also update the note.
 
         Raises:
-            LedgerError: The ledger is missing, does not contain the head, or has events although there is no note.
-            ConfigError: The note is invalid, or its folder is missing.
+            IncompleteLedgerError: The ledger is missing, does not contain the head, or has events although there is no
+                note; or the note is invalid.
+            LedgerError: The ledger was edited, is damaged, or cannot be read or written.
+            ConfigError: The note's folder is missing.
             OSError: The note cannot be read or written.
         """
-        do = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
         noted = self.read()
-        if noted is not None and not ledger.exists():
-            raise LedgerError("the ledger is missing", expected=f"one with head {noted}", where=ledger, do=do)
+        if missing(ledger) and (noted is not None or _started(ledger)):
+            expected = f"one with head {noted}" if noted else "that of the runs in the folder beside it"
+            raise IncompleteLedgerError("the ledger is missing", expected=expected, where=ledger, do=_DO)
         opened = Ledger(ledger, read_only=read_only, head=noted)
         if noted is None and opened.head().events:
-            raise LedgerError("no head of this ledger was noted", expected="a note", got="none", where=self.path, do=do)
+            raise IncompleteLedgerError(
+                "no head of this ledger was noted", expected="a note", got="none", where=self.path, do=_DO
+            )
         if not read_only:
             self.write(opened)
         return opened
@@ -54,7 +72,8 @@ class NotedHead:
         """Return the noted head; None if there is no note.
 
         Raises:
-            ConfigError: The file is not a note, or its folder is missing.
+            IncompleteLedgerError: The file is not a note, so that nothing shows what the ledger must contain.
+            ConfigError: The file's folder is missing.
             OSError: The file cannot be read.
         """
         if not self.path.parent.is_dir():  # such as a disk that is not mounted
@@ -63,7 +82,9 @@ class NotedHead:
             return None
         noted = self.path.read_text(encoding="ascii", errors="replace").strip()
         if not _HEX.fullmatch(noted):
-            raise ConfigError("noted head", expected="64 hexadecimal digits", got="another thing", where=self.path)
+            raise IncompleteLedgerError(
+                "noted head", expected="64 hexadecimal digits", got="another thing", where=self.path, do=_DO
+            )
         return noted
 
     def check(self, ledger: Ledger) -> None:
@@ -85,3 +106,13 @@ class NotedHead:
         if head != self._written:
             write_atomic(self.path, f"{head}\n".encode(), mode=SECRET)
             self._written = head
+
+
+def missing(ledger: Path) -> bool:
+    """Return whether there is no ledger; an empty file is none, though SQLite takes it for a new database."""
+    return not ledger.exists() or ledger.stat().st_size == 0
+
+
+def _started(ledger: Path) -> bool:
+    """Return whether the party service has ever started with this ledger's folder."""
+    return (ledger.parent / "runs").exists()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from client.approvals import find, path_of
+from client.approvals import find, path_of, read_entry
 from client.audit_log import now
 from client.session import RefusalError
 from common.errors import ConfigError, DataError
@@ -104,9 +104,13 @@ class Releases:
 
 
 def releases(folder: Path) -> list[Release]:
-    """Return the releases in a hospital's private folder for which the texts are still there, newest first."""
-    notes = [(path, json.loads(path.read_bytes())) for path in (folder / "releases").glob("*.json")]
-    kept = [Release(path=path.with_suffix(".jsonl"), **note) for path, note in notes]
+    """Return the releases in a hospital's private folder for which the texts are still there, newest first.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    notes = (folder / "releases").glob("*.json")
+    kept = [read_entry(note, Release, path=note.with_suffix(".jsonl")) for note in notes]
     return sorted((one for one in kept if one.path.exists()), key=lambda one: (one.received, one.run), reverse=True)
 
 

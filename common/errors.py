@@ -9,6 +9,8 @@
     │   ├── ProviderError      a language model that fails or returns too little
     │   ├── CheckpointError    a run folder that cannot be resumed
     │   └── LedgerError        a ledger that was edited, is damaged or cannot be written
+    │       ├── DamagedLedgerError     one whose content is not what was written
+    │       └── IncompleteLedgerError  one that may lack charges: missing, older than its noted head, or without a note
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
     │   ├── ReplayError        a repeated or late step or message
     │   ├── MembershipError    from or about a party outside the step, or not from all parties in it
@@ -114,6 +116,14 @@ class CheckpointError(InputError):
 
 class LedgerError(InputError):
     """A ledger was edited, is damaged or cannot be written."""
+
+
+class DamagedLedgerError(LedgerError):
+    """A ledger's content is not what was written."""
+
+
+class IncompleteLedgerError(LedgerError):
+    """A ledger may lack charges: it is missing, or older than its noted head, or has no note that can be read."""
 
 
 class ProtocolError(CaucusError):

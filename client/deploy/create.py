@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from client import records
 from client.deploy import known_records
 from client.flower import proxy
+from client.guard import Limits
 from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -173,6 +174,11 @@ def sections() -> str:
     text = (resources.files("configs") / "client.yaml").read_text(encoding="utf-8")
     _, *parts = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
     return "".join(part if part.startswith("limits:") else _turned_off(part) for part in parts)
+
+
+def shipped_limits() -> Limits:
+    """Return the limits of a new hospital."""
+    return Limits(**yaml.safe_load(sections())["limits"])
 
 
 def _turned_off(section: str) -> str:

@@ -21,25 +21,26 @@ from client import records
 from client.admission import Terms
 from client.approvals import Approvals
 from client.audit_log import AuditLog
-from client.channel import SOCKET, serve
+from client.channel import READY, SOCKET, serve
 from client.deploy.create import check_number
-from client.deploy.settings import HospitalSettings
+from client.deploy.settings import KEY_BYTES, HospitalSettings
 from client.releases import Releases
 from client.schedule import Schedule
 from client.service import PartyService
 from client.session import RefusalError
-from common.errors import CaucusError, ConfigError
+from common.errors import CaucusError
 from common.messages import Parcel, Reason
 from common.rng import secure_bytes
 from common.system.enrolment import RosterFile
-from common.system.files import SECRET, check_records, check_secret, write_atomic
+from common.system.files import SECRET, check_records, write_atomic
 from common.system.log_lines import LOG_FORMAT
-
-KEY_BYTES = 32
 
 
 class CurrentTerms:
     """The terms that `client.yaml` contains now; all other settings must be the same as when the service started.
+
+    A key that the file has had since the start must still be there: a default may be a looser limit, and a file that
+    was cut off, as on a full disk, looks like one in which the last limits were deleted.
 
     Args:
         settings: Settings, as read at the service's start.
@@ -49,6 +50,7 @@ class CurrentTerms:
     def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:
         self._settings = settings
         self._roster = roster
+        self._written = settings.written
 
     def __call__(self) -> Terms:
         """Read the hospital's files, and return the terms that they now contain.
@@ -71,13 +73,22 @@ class CurrentTerms:
                 expected="none but approval and limits other than when this service started",
                 got=", ".join(changed),
             )
+        if gone := sorted(self._written - now.written):
+            raise RefusalError(
+                Reason.SETTINGS,
+                "client.yaml lacks lines that it had since this service started",
+                expected="every key, with another value if need be",
+                got=f"none of {', '.join(gone)}",
+                do="Write them again, or restart the service if they were deleted on purpose",
+            )
+        self._written |= now.written
         return Terms(limits=now.party.limits, approval=now.approval)
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
     """Return the settings that a running service cannot change, keyed by name."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    del values["approval"], values["party"]
+    del values["approval"], values["party"], values["written"]
     apart = settings.party.limits.separate_data_sets
     return {**values, **settings.party.sections, "limits.separate_data_sets": apart, "roster.json": roster}
 
@@ -97,10 +108,11 @@ def service(settings: HospitalSettings) -> PartyService:
     """Return the hospital's party, built from its own files alone.
 
     Raises:
-        ConfigError: A key or the roster is missing, open to others or invalid.
+        ConfigError: A key, the roster or the section `limits` is missing, open to others or invalid.
         DataError: The records are missing, open to others or invalid.
         LedgerError: The ledger was edited, or is older than its noted head.
     """
+    settings.check_limits()
     check_records(settings.records)
     # What a plan costs is computed with this, which takes longer to load than the first opening may take.
     import_module("common.privacy.losses")
@@ -109,9 +121,15 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
-    key = _records_key(settings.private)
+    path = settings.private / "records.key"
+    if not path.exists():
+        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
     approvals = Approvals(
-        settings.private, records=settings.records, key=key, labelled=settings.labelled, headings=settings.headings
+        settings.private,
+        records=settings.records,
+        key=settings.records_key(),
+        labelled=settings.labelled,
+        headings=settings.headings,
     )
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
@@ -135,22 +153,6 @@ def service(settings: HospitalSettings) -> PartyService:
     )
 
 
-def _records_key(folder: Path) -> bytes:
-    """Return the key for the digest of the file of records; create the key if the folder has none.
-
-    Raises:
-        ConfigError: The file is open to others or too short.
-    """
-    path = folder / "records.key"
-    if not path.exists():
-        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
-    check_secret(path)
-    key = path.read_bytes()
-    if len(key) != KEY_BYTES:
-        raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
-    return key
-
-
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
@@ -171,6 +173,7 @@ def main() -> int:
         starting.built.cancel()  # a message that waits for a party that could not be built must not keep the process
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
+    write_atomic(Path(READY), b"")
     log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
     starting.built.result().stop()  # else the process lasts as long as a reply waits for its time

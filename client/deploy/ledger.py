@@ -4,7 +4,6 @@ No entry is ever removed, and only `accept` adds to the file: it charges what a 
 """
 
 import argparse
-import contextlib
 import json
 import math
 from collections import Counter
@@ -14,7 +13,8 @@ from typing import Any
 
 from client.audit_log import now
 from client.deploy.settings import HospitalSettings
-from common.errors import ConfigError, LedgerError
+from client.noted_head import NotedHead
+from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import Release, epsilon
@@ -83,7 +83,8 @@ def register(commands: Commands) -> None:
         help="go on with an older ledger, and charge what it lacks",
         description="If the newest ledger is lost: charge the epsilon spent since the copy to every record, in the "
         "restored ledger, or in a new one if there is none; close all its answers; then note its head. The service can "
-        "start again then.",
+        "start again then. A damaged ledger is set aside first, as ledger.db.damaged and the date: --lost then stands "
+        "for all that was ever spent.",
         epilog="example: caucus-party ledger accept hospital --lost 4.0",
     )
     add_folder(accept, "caucus-party")
@@ -125,10 +126,12 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
         raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
     settings = HospitalSettings.load(chosen.folder)
     path, noted_head = settings.ledger, settings.noted_head
-    with contextlib.suppress(LedgerError):
-        noted_head.opened(path, read_only=True)
-        raise ConfigError("ledger", expected="one that the service refuses", got="one that has its noted head")
-    ledger = Ledger(path)
+    _check_refused(path, noted_head)
+    try:
+        ledger = Ledger(path)
+    except DamagedLedgerError as error:
+        yield f"{error.problem}: set aside as {_set_aside(path)}; of what it contained only --lost is charged"
+        ledger = Ledger(path)
     if chosen.lost:
         pure = Release(mechanism="pure", sensitivity=_ONE, scale=1 / chosen.lost)
         run = f"lost with another ledger, {now()}"
@@ -140,6 +143,35 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     noted_head.write(ledger)
     yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {noted_head.path}"
     yield "runs that were under way cannot be resumed: ask the coordinator to begin new ones"
+
+
+def _check_refused(path: Path, noted_head: NotedHead) -> None:
+    """Check that the service refuses the ledger because something is lost or damaged.
+
+    The ledger is opened as the service opens it, which undoes an interrupted write.
+
+    Raises:
+        ConfigError: The service would start with this ledger.
+        LedgerError: The ledger cannot be read or written for a cause that no charge removes.
+    """
+    got = "one that has its noted head"
+    try:
+        if noted_head.unused(path):
+            got = "none yet: the service has never started here"
+        else:
+            noted_head.opened(path)
+    except (IncompleteLedgerError, DamagedLedgerError):
+        return
+    raise ConfigError("ledger", expected="one that the service refuses", got=got)
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged ledger, with its journal, which would otherwise be applied to the next one; return its name."""
+    aside = path.with_name(f"{path.name}.damaged-{now().replace(':', '')}")
+    for suffix in ("", "-journal"):
+        if (part := path.with_name(path.name + suffix)).exists():
+            part.rename(f"{aside}{suffix}")
+    return aside
 
 
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:

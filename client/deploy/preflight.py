@@ -13,23 +13,34 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
+from client.approvals import approvals
 from client.deploy import connection
-from client.deploy.create import MOST_BY_DEFAULT, check_number
+from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
 from client.deploy.record_advice import on_labels, on_users
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
+from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON, certificate_of
-from common.system.files import check_records, check_secret
+from common.system.files import check_closed, check_records, check_secret
 
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
 """Names of the checks that concern the connection to the coordinator."""
+LOOSER = {
+    "lifetime_epsilon": "or all runs together may cost more epsilon",
+    "separate_data_sets": "or a refusal reveals whether data sets share a record",
+    "min_survivors": "or the coordinator may see this hospital's own answer",
+    "malicious_coordinator": "or the coordinator is trusted to follow the protocol",
+    "unsafe_no_noise": "unless this data is not private",
+    "unsafe_unproven": "unless this data is not private",
+}
+"""What a looser limit than that of a new hospital means, keyed by limit."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
@@ -102,9 +113,13 @@ class _Preflight:
         return _Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
 
     def secrets(self) -> _Outcome:
-        self._settings.identity()
+        settings = self._settings
+        settings.identity()
         for name in ("node.key", "superexec.secret"):
-            check_secret(self._settings.node / name)
+            check_secret(settings.node / name)
+        if (settings.private / "records.key").exists():  # else the service makes it
+            settings.records_key()
+        check_closed(settings.private)
         return _Outcome(PASSED, "closed to other accounts")
 
     def connection(self) -> _Outcome:
@@ -177,11 +192,14 @@ class _Preflight:
             return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
         number = settings.number(Roster.of_hospitals(roster))
+        check_number(len(self._records or ()), roster.parties[number])
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
         return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")
 
     def approval(self) -> _Outcome:
+        for stored in (approvals, releases):
+            stored(self._settings.private)  # raises if a file is damaged
         who = {"manual": "a person approves each plan", "auto": "the limits alone decide"}
         return _Outcome(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
 
@@ -219,25 +237,20 @@ class _Preflight:
         return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
     def limits(self) -> _Outcome:
-        limits = self._settings.party.limits
+        self._settings.check_limits()
+        limits, shipped = self._settings.party.limits, shipped_limits()
         values = {field.name: getattr(limits, field.name) for field in fields(limits)}
         detail = ", ".join(f"{name} {_listed(value)}" for name, value in values.items())
-        unsafe = [
-            f"set {name}: false, unless this data is not private"
-            for name, value in values.items()
-            if name.startswith("unsafe_") and value
+        loose = [
+            f"set {name}: {_listed(getattr(shipped, name))}, {LOOSER.get(name, 'as at a new hospital')}"
+            for name in limits.looser(shipped)
         ]
-        if limits.lifetime_epsilon is None:
-            unsafe.append("set lifetime_epsilon, or all runs together may cost any epsilon")
-        if limits.min_survivors == 1:
-            unsafe.append("set min_survivors: 2, or the coordinator may see this hospital's own answer")
-        if not limits.malicious_coordinator:
-            unsafe.append("set malicious_coordinator: true, or the coordinator is trusted to follow the protocol")
-        return _advised(detail, unsafe)
+        return _advised(detail, loose)
 
     def ledger_head(self) -> _Outcome:
         note, folder = self._settings.noted_head, self._settings.folder
-        note.read()
+        if not note.unused(self._settings.ledger):
+            note.opened(self._settings.ledger, read_only=True)
         place = note.path.parent.resolve()
         if place.stat().st_dev != self._settings.private.stat().st_dev:
             return _Outcome(PASSED, f"noted in {note.path}, on another file system than the ledger")
@@ -308,4 +321,6 @@ def _advised(detail: str, advice: list[str]) -> _Outcome:
 
 
 def _listed(value: object) -> str:
-    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(str, value))})"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from client.deploy.create import MAX_RECORDS, new_keys
+from client.deploy.create import MAX_RECORDS, check_number, new_keys
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from common.errors import ConfigError
@@ -55,6 +55,8 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
     most = settings.party_file().max_records if chosen.max_records is None else chosen.max_records
     public, keys = new_keys(settings.name, most)
+    if chosen.max_records is not None:
+        check_number(len(settings.read_records(may_be_empty=True)), public)
     for path, key in keys.items():
         write_atomic(settings.folder / path, key, mode=SECRET)
     write_atomic(settings.folder / PartyFile.FILE, public.to_json().encode())

@@ -12,7 +12,7 @@ FOLDER/roster.json              public: the party files of all hospitals by numb
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, get_type_hints
 
@@ -49,6 +49,8 @@ KEYS = (
 )
 """Keys that a deployment's file has in addition to the sections of `client/settings.py`."""
 
+KEY_BYTES = 32
+"""Length of the key for the digest of the file of records."""
 _HEX = re.compile("[0-9a-f]{64}")
 
 
@@ -74,6 +76,7 @@ class HospitalSettings:
         headings: Headings of the records' sections, for plans by sections; if empty, no record takes part in such
             plans.
         windows: What the encoder reads of a text longer than its window: "first" or "average", as in the plan.
+        written: Full names of all keys in the file, such as "limits.max_epsilon".
     """
 
     folder: Path
@@ -92,6 +95,7 @@ class HospitalSettings:
     labelled: bool = True
     headings: tuple[str, ...] = ()
     windows: str | None = None
+    written: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -99,7 +103,7 @@ class HospitalSettings:
 
         Raises:
             ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or invalid
-                setting.
+                setting; or a limit has no value, as in a file that was cut off.
         """
         path = folder / "client.yaml"
         if not path.is_file():
@@ -108,6 +112,9 @@ class HospitalSettings:
             )
         check_secret(path)
         file = YamlFile.load(path)
+        for key in sorted(file.empty):
+            if key.partition(".")[0] == "limits":
+                raise ConfigError(key, expected="a value; null for none", got="nothing", where=file.where(key))
         party = PartySettings.read(file.values, file.where, others=KEYS, required=REQUIRED)
         values = {key: file.values[key] for key in KEYS if key in file.values}
         types = get_type_hints(cls) | {"records": str}
@@ -119,7 +126,8 @@ class HospitalSettings:
                 values["structure"] = Structure.of(values["structure"])
             if "headings" in values:
                 values["headings"] = check_headings("headings", values["headings"]) if values["headings"] else ()
-            return cls(**values | {"folder": folder.resolve(), "records": path_of_records, "party": party})
+            places = {"folder": folder.resolve(), "records": path_of_records}
+            return cls(**values | places, party=party, written=frozenset(file.lines))
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(self.bundle):
@@ -130,6 +138,21 @@ class HospitalSettings:
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
+
+    def check_limits(self) -> None:
+        """Check that the file has the section `limits`, which a relay's file in a container lacks.
+
+        Raises:
+            ConfigError: The section is missing, as in a file that was cut off.
+        """
+        if "limits" not in self.written:
+            raise ConfigError(
+                "limits",
+                expected="the section",
+                got="none",
+                where=self.folder / "client.yaml",
+                do="Restore client.yaml; configs/client.yaml explains the section",
+            )
 
     def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
         """Return the private records, read as this file describes them; `records.read` documents the errors."""
@@ -168,6 +191,19 @@ class HospitalSettings:
         """
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
+
+    def records_key(self) -> bytes:
+        """Return the key for the digest of the file of records.
+
+        Raises:
+            ConfigError: The file is missing, open to others or too short.
+        """
+        path = self.private / "records.key"
+        check_secret(path)
+        key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
+        return key
 
     def party_file(self) -> PartyFile:
         """Return this hospital's own public data.

@@ -12,7 +12,7 @@ separate units or containers.
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
 reply. The relay measures this by events that the coordinator sees as well. If a run continues after that, it counts
-this hospital as dropped out.
+this hospital as dropped out. The code is 1 if one of the processes is not running at the end, or not ready.
 """
 
 import argparse
@@ -25,11 +25,11 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from client.approvals import awaiting
-from client.channel import SOCKET, SOCKET_NAME
+from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import Commands, add_command, add_folder
@@ -79,6 +79,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
     until_idle = _seconds(chosen.until_idle, halves)
     with locks.hold(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
         if "service" in halves:
+            settings.check_limits()
             check_records(settings.records)
             settings.number(settings.roster())
         if "relay" in halves:
@@ -91,7 +92,16 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
         running = children(settings, halves, until_idle)
-        if processes.supervise(running, folder=settings.folder, names=halves):
+        failed = processes.supervise(running, folder=settings.folder, names=halves)
+        if failed:
+            raise CaucusError(
+                "processes",
+                expected="all ready at the end, which came as no message of the coordinator did",
+                got=f"not ready: {', '.join(failed)}",
+                where=", ".join(str(settings.folder / "logs" / f"{name}.log") for name in failed),
+                do="Read the log; caucus-party check finds most causes",
+            )
+        if failed is not None:
             plans = f"; plans that await approval: {len(awaiting(settings.private))}" if "service" in halves else ""
             yield f"{settings.name}: ended, as no message of the coordinator came for {chosen.until_idle}{plans}"
 
@@ -121,7 +131,7 @@ def children(settings: HospitalSettings, halves: Sequence[str], until_idle: floa
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
         # Its home is another than ours.
         environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
-        service.append(Child(name="service", command=command, environment=environment))
+        service.append(Child(name="service", command=command, environment=environment, ready=READY))
         if settings.metrics_port is not None:
             metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
             service.append(Child(name="metrics", command=metrics, environment=environment))

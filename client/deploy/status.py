@@ -20,8 +20,8 @@ from client.deploy.audit_totals import AuditReader, AuditTotals
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES
 from client.guard import Limits
-from client.noted_head import NotedHead
-from common.errors import ConfigError, LedgerError
+from client.noted_head import NotedHead, missing
+from common.errors import ConfigError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
@@ -100,7 +100,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of the ledger's head is invalid.
+        ConfigError: A setting is wrong.
         OSError: A file cannot be read.
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
@@ -236,13 +236,12 @@ def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
     """
-    exists = path.exists()
-    if not exists and noted_head.read() is None:
-        return None, ""  # the service has not started yet
     try:
+        if noted_head.unused(path):
+            return None, ""
         return noted_head.opened(path, read_only=True), ""
-    except LedgerError as error:
-        return Ledger(path, read_only=True) if exists else None, str(error)
+    except IncompleteLedgerError as error:
+        return None if missing(path) else Ledger(path, read_only=True), str(error)
 
 
 def _certificate_days(path: Path) -> int | None:

@@ -76,7 +76,7 @@ def budget(settings: HospitalSettings) -> Budget:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of the ledger's head is invalid.
+        ConfigError: The folder of the note of the ledger's head is missing.
     """
     limits = settings.party.limits
     ledger, problem = opened(settings.ledger, settings.noted_head)

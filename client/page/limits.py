@@ -104,7 +104,7 @@ def in_force(settings: HospitalSettings) -> InForce:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of the ledger's head is invalid.
+        ConfigError: The folder of the note of the ledger's head is missing.
     """
     readable = (
         (approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())

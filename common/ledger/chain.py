@@ -15,7 +15,13 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from common.errors import LedgerError
+from common.errors import DamagedLedgerError
+
+RESTORE = (
+    "Restore a backup that holds all that was answered since. If a hospital has none, caucus-party ledger accept sets "
+    "this file aside and charges what it held."
+)
+"""Advice for a damaged ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +68,8 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator
     """Yield the events of these rows in order, one at a time, since a long ledger has a hundred thousand events.
 
     Raises:
-        LedgerError: A row does not continue the chain; the message names the file and the sequence number of the first
-            such row.
+        DamagedLedgerError: A row does not continue the chain; the message names the file and the sequence number of the
+            first such row.
     """
     head = start
     for number, (sequence, run, position, kind, body, chain) in enumerate(rows, start=1):
@@ -77,12 +83,12 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator
         head = chain
 
 
-def broken(where: str) -> LedgerError:
+def broken(where: str) -> DamagedLedgerError:
     """Return the error for content that the ledger cannot have written."""
-    return LedgerError(
+    return DamagedLedgerError(
         "the ledger was edited or is damaged",
         expected="what was written",
         got="another thing, or nothing",
         where=where,
-        do="Restore a copy that holds all that was answered since, or name a new file and allow it that much less.",
+        do=RESTORE,
     )

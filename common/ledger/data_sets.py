@@ -19,7 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from sqlite3 import Connection
 
-from common.errors import InternalError, LedgerError
+from common.errors import DamagedLedgerError, InternalError
+from common.ledger.chain import RESTORE
 
 DIGEST_BYTES = 16
 
@@ -64,15 +65,13 @@ def check(database: Connection, key: bytes, *, where: Path) -> None:
     """Check that the name of each data set matches its records.
 
     Raises:
-        LedgerError: The name of a data set does not match its records; the check ends at the first such data set.
+        DamagedLedgerError: The name of a data set does not match its records; the check ends at the first such one.
     """
     for number, name in database.execute("SELECT number, name FROM data_sets"):
         rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))
         if data_set_name(key, (digest for (digest,) in rows)) != name:
-            raise LedgerError(
-                "the records of a data set were edited",
-                where=f"{where}, data set {name[:8]}",
-                do="Restore a backup: without them no limit over all runs can be kept.",
+            raise DamagedLedgerError(
+                "the records of a data set were edited", where=f"{where}, data set {name[:8]}", do=RESTORE
             )
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from common.errors import LedgerError
+from common.errors import DamagedLedgerError, LedgerError
+from common.ledger.chain import RESTORE
+from common.system.files import give_to_owner_of_folder
 
 VERSION = 2
 _APPLICATION = 0x43415543
@@ -54,19 +56,25 @@ _SCHEMA = (
     ),
 )
 
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _CAUSES = {
     sqlite3.SQLITE_BUSY: ("the ledger is held by another process", "Stop the other process that writes it."),
     sqlite3.SQLITE_CANTOPEN: ("the ledger cannot be opened", "Check the path, and who may read and write it."),
-    sqlite3.SQLITE_CORRUPT: ("the ledger is damaged", "Restore a backup that holds all that has been answered since."),
+    sqlite3.SQLITE_CORRUPT: ("the ledger is damaged", RESTORE),
     sqlite3.SQLITE_FULL: ("the ledger cannot be written: the disk is full", "Free some space and ask again."),
     sqlite3.SQLITE_IOERR: (
         "the ledger cannot be read or written",
         "See whether the disk is full, a limit on file sizes is reached, or the device fails.",
     ),
-    sqlite3.SQLITE_NOTADB: ("no ledger, but another kind of file", "Name the right file, or one that is not there."),
+    sqlite3.SQLITE_NOTADB: ("no ledger, but another kind of file", f"Name the right file. {RESTORE}"),
     sqlite3.SQLITE_PERM: ("the ledger cannot be written", "Let its owner write the file and its folder."),
     sqlite3.SQLITE_READONLY: ("the ledger cannot be written", "Let its owner write the file and its folder."),
+    sqlite3.SQLITE_READONLY_ROLLBACK: (
+        "the ledger has an interrupted write, which only a process that may write can undo",
+        "Start the service, which undoes it: nothing is lost.",
+    ),
 }
+"""What an error of SQLite means, and advice; keyed by its extended code or, if that is not a key, its general one."""
 
 
 class LedgerFile:
@@ -89,8 +97,12 @@ class LedgerFile:
         self._synchronous = f"synchronous = {'EXTRA' if durable else 'OFF'}"
         if not read_only:
             try:
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-                path.chmod(0o600)
+                descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+                try:
+                    give_to_owner_of_folder(descriptor, path.parent)
+                    os.fchmod(descriptor, 0o600)
+                finally:
+                    os.close(descriptor)
             except OSError as error:
                 raise LedgerError(
                     "the ledger cannot be written",
@@ -128,9 +140,11 @@ class LedgerFile:
                     raise
         except sqlite3.Error as error:
             # Extended codes hold the general one in their lowest byte. Messages of SQLite hold no values.
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            code = extended if extended in _CAUSES else extended & 0xFF
             what, do = _CAUSES.get(code, ("the ledger fails", "Run `caucus-party ledger verify` on it."))
-            raise LedgerError(what, got=error, where=self._path, do=do) from error
+            kind = DamagedLedgerError if code in _DAMAGED else LedgerError
+            raise kind(what, got=error, where=self._path, do=do) from error
 
     def copy(self, to: Path) -> None:
         """Copy a consistent snapshot of the whole file to a new file that only its owner can read.
@@ -156,14 +170,17 @@ class LedgerFile:
         schema = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if kind == (_APPLICATION, VERSION) and schema == set(_SCHEMA):
             return
-        ours = kind[0] == _APPLICATION
-        raise LedgerError(
-            "no ledger of this version",
-            expected=f"a ledger of version {VERSION}, with its tables and triggers",
-            got=f"version {kind[1]}" + (", changed" if kind[1] == VERSION else "") if ours else "another database",
-            where=self._path,
-            do="Keep the file, since what it holds was answered; name another one, and allow it that much less.",
-        )
+        expected = f"a ledger of version {VERSION}, with its tables and triggers"
+        if kind[0] == _APPLICATION and kind[1] != VERSION:
+            raise LedgerError(
+                "no ledger of this version",
+                expected=expected,
+                got=f"version {kind[1]}",
+                where=self._path,
+                do="Keep the file, since what it holds was answered, and use it with the version that wrote it.",
+            )
+        got = f"version {VERSION}, changed" if kind[0] == _APPLICATION else "another database"
+        raise DamagedLedgerError("no ledger of this version", expected=expected, got=got, where=self._path, do=RESTORE)
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:

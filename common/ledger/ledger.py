@@ -43,9 +43,16 @@ from sqlite3 import Connection
 from threading import Lock
 
 from common.domain import PartyId
-from common.errors import FullError, InternalError, LedgerError, RefusedError, SurvivorsError
+from common.errors import (
+    DamagedLedgerError,
+    FullError,
+    IncompleteLedgerError,
+    InternalError,
+    RefusedError,
+    SurvivorsError,
+)
 from common.ledger import data_sets
-from common.ledger.chain import Event
+from common.ledger.chain import RESTORE, Event
 from common.ledger.file import LedgerFile
 from common.ledger.log import Entry, Log
 from common.privacy.accountant import Release
@@ -342,14 +349,14 @@ class Ledger:
         with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
-                raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
+                raise DamagedLedgerError("the ledger is damaged", got=sound, where=self._path, do=RESTORE)
             data_sets.check(database, log.key, where=self._path)
             self._check_contains(log, database, head)
             return Head(events=log.events, chain=log.head.hex())
 
     def _check_contains(self, log: Log, database: Connection, head: str | None) -> None:
         if head is not None and not log.contains(database, head.lower()):
-            raise LedgerError(
+            raise IncompleteLedgerError(
                 "the ledger does not contain the head that was noted: it is an older copy or another ledger, and "
                 "what was spent since would be given back",
                 expected=head,

@@ -30,10 +30,16 @@ LARGEST_READ = 2**25
 than memory."""
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
+def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC, first: Callable[[], None] = lambda: None) -> None:
     """Replace the content of `path` by `data` atomically, in such a way that it survives a power cut.
 
-    If root replaces a file, the file's owner stays the same.
+    If root replaces a file, the file's owner stays the same; a new file of root's gets the owner of its folder.
+
+    Args:
+        path: The file.
+        data: Its new content.
+        mode: Its mode.
+        first: Called once `data` is on disk and nothing but its name is missing; if it raises, `path` is unchanged.
 
     Raises:
         OSError: The file cannot be written; the message names `path`, which is unchanged.
@@ -46,17 +52,32 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
                 os.unlink(beside, dir_fd=folder)  # what a process that was killed has left, or another account's
             with open(beside, "xb", opener=_opener(folder, mode)) as file:
                 new = os.fstat(file.fileno())
-                if owner and owner != (new.st_uid, new.st_gid):
+                if not owner:
+                    give_to_owner_of_folder(file.fileno(), folder)
+                elif owner != (new.st_uid, new.st_gid):
                     os.fchown(file.fileno(), *owner)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            first()
             os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=folder)  # free its space on a full disk
             raise
         os.fsync(folder)
+
+
+def give_to_owner_of_folder(descriptor: int, folder: Path | int) -> None:
+    """Give a file that root has opened to the owner of its folder, which is the account that must be able to open it.
+
+    Args:
+        descriptor: The open file's descriptor.
+        folder: Path or descriptor of its folder.
+    """
+    if os.geteuid() == 0:
+        owner = os.stat(folder)  # noqa: PTH116 a path or a descriptor
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def content_of(path: Path) -> bytes:
@@ -168,6 +189,29 @@ def check_records(path: Path) -> None:
         got = "a folder" if path.is_dir() else "none"
         raise DataError("file of records", expected="an existing file", got=got, where=path)
     _closed(path, DataError, "file of records")
+
+
+def check_closed(folder: Path) -> None:
+    """Check that other users of the machine can neither enter a folder nor read what is in it.
+
+    Raises:
+        ConfigError: The folder or anything in it is open to others; the message names the first five of these.
+        OSError: The folder does not exist.
+    """
+    folder = folder.resolve()  # it may be a link
+    opened = [path for path in (folder, *sorted(folder.rglob("*"))) if _is_open(path.lstat())]
+    if opened:
+        shown = ", ".join(map(str, opened[:5])) + (f" and {len(opened) - 5} others" if len(opened) > 5 else "")
+        raise ConfigError(
+            "private folder", expected="all closed to other accounts", got=f"open: {shown}", do=f"chmod -R go= {folder}"
+        )
+
+
+def _is_open(status: os.stat_result) -> bool:
+    """Return whether other accounts may use the file or folder, as far as this account can change that."""
+    # A volume of Kubernetes belongs to root, and lets this account in by a group that no other account has.
+    others = 0o077 if os.geteuid() in {0, status.st_uid} else 0o007
+    return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & others)
 
 
 def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None:

@@ -60,6 +60,7 @@ class Child:
         environment: The complete environment of the process, built by `environment`; it inherits no variable.
         user: Account to run the process under when we are root; None means our own account.
         ends_all: Whether an exit with code 0 ends all children. Any other exit restarts the process.
+        ready: File, relative to the working directory, that the process makes once it works; empty if it makes none.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
     ends_all: bool = False
+    ready: str = ""
 
 
 def program(name: str) -> str:
@@ -88,7 +90,7 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> bool:
+def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> list[str] | None:
     """Keep all children running until SIGTERM or SIGINT, or until a child with `ends_all` exits with code 0.
 
     Args:
@@ -99,7 +101,8 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             written to `run/NAME.json` under each of the names.
 
     Returns:
-        True if a child with `ends_all` has exited with code 0; False after a signal.
+        If a child with `ends_all` has exited with code 0, the names of the other children that were not running then or
+        not ready; None after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()
@@ -113,12 +116,12 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
         while not stop.is_set():
             changed = [child.tend() for child in tended]
             if any(child.done for child in tended):
-                return True
+                return [child.child.name for child in tended if not child.done and not child.works()]
             if any(changed):
                 for note in notes:
                     _write(note, tended)
             stop.wait(0.2)
-        return False
+        return None
     finally:
         for child in reversed(tended):
             child.end()
@@ -197,9 +200,16 @@ class _SupervisedProcess:
             return True
         if now < self._at:
             return False
+        if self.child.ready:
+            (self._folder / self.child.ready).unlink(missing_ok=True)
         self.process, self._since, self.restarts = _start(self.child, self._folder), now, self.restarts + 1
         log.info("%s started", self.child.name)
         return True
+
+    def works(self) -> bool:
+        """Return whether the child is running, and ready if it tells that."""
+        running = self.process is not None and self.process.poll() is None
+        return running and (not self.child.ready or (self._folder / self.child.ready).exists())
 
     def end(self) -> None:
         if self.process is None:

@@ -33,11 +33,13 @@ class YamlFile:
         path: The file.
         values: The content as plain mappings, lists and scalars; None if the file is empty.
         lines: Line of each key, keyed by its full name, such as "limits.max_epsilon".
+        empty: Full names of the keys with nothing behind them, which YAML reads as null.
     """
 
     path: Path
     values: Any
     lines: dict[str, int] = field(repr=False)
+    empty: frozenset[str] = frozenset()
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -48,16 +50,19 @@ class YamlFile:
             OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}
+        empty = set()
         content = path.read_bytes()
         try:
             loader = _Loader(content)
             node = loader.get_single_node()
-            for name, line in _keys(node, "", set()):
+            for name, line, value in _keys(node, "", set()):
                 if name in lines:
                     raise ConfigError(
                         name, expected="one entry", got=f"another in line {lines[name]}", where=f"{path}:{line}"
                     )
                 lines[name] = line
+                if isinstance(value, yaml.ScalarNode) and not value.value and value.style is None:  # not ""
+                    empty.add(name)
             values = None if node is None else loader.construct_document(node)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -66,7 +71,7 @@ class YamlFile:
         except yaml.YAMLError as error:  # bytes that are no text
             got = str(error).partition("\n")[0]
             raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
-        return cls(path=path, values=values, lines=lines)
+        return cls(path=path, values=values, lines=lines, empty=frozenset(empty))
 
     def where(self, key: str) -> str:
         """Return the file and line of a key, or of the section that should have it."""
@@ -88,11 +93,14 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
         raise error.placed(where(error.what)) from None
 
 
-def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield every key's full name and line. `above` contains the IDs of enclosing nodes, which an alias may repeat."""
+def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int, yaml.Node]]:
+    """Yield every key's full name, line and value.
+
+    `above` contains the IDs of enclosing nodes, which an alias may repeat.
+    """
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:
         name = f"{section}{key.value}"
-        yield name, key.start_mark.line + 1
+        yield name, key.start_mark.line + 1, value
         yield from _keys(value, f"{name}.", above | {id(node)})

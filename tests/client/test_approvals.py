@@ -56,6 +56,28 @@ def test_a_plan_waits_for_a_person_and_is_then_let_in_for_this_run_and_plan_alon
     refused(m.Reason.AWAITING, wanted, agreed=plan(4, secure=False, threshold=1))
 
 
+def test_a_decision_that_cannot_be_stored_is_not_in_the_audit_log_either(tmp_path, records, monkeypatch):
+    wanted = made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (approval,) = approvals(tmp_path / "private")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            decide(tmp_path / "private", approval, approve=False, by="anna")
+    assert approvals(tmp_path / "private") == [approval]
+    assert not (tmp_path / "private" / "audit.jsonl").exists()
+    with monkeypatch.context() as disk:
+        disk.setattr(audit_log.AuditLog, "note_decision", full)
+        with pytest.raises(OSError, match="No space left"):
+            decide(tmp_path / "private", approval, approve=False, by="anna")
+    assert approvals(tmp_path / "private") == [approval]
+    assert [path.suffix for path in (tmp_path / "private" / "runs").iterdir()] == [".json"]
+
+
 @pytest.mark.parametrize("automatic", [False, True])
 def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, tmp_path, records):
     wanted = made(tmp_path, records)

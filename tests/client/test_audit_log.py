@@ -95,6 +95,18 @@ def test_no_line_of_the_audit_log_is_long(tmp_path):
     assert wanted.path.stat().st_size < 2 * module.LONGEST_DETAIL
 
 
+def test_a_torn_last_line_swallows_no_other(tmp_path):
+    wanted = AuditLog(tmp_path)
+    wanted.note(run="first", plan_digest=bytes(32), request="Ask", index=0)
+    whole = wanted.path.read_bytes()
+    for size in range(1, len(whole) + 1):
+        wanted.path.write_bytes(whole + whole[:size])
+        wanted.note_decision(run="r", plan_digest="00", by="a", before="approved", after="refused")
+        lines = wanted.path.read_bytes().splitlines()
+        assert json.loads(lines[-1])["to"] == "refused"
+        assert lines[1:-1] == [whole[:size].rstrip(b"\n")]
+
+
 def test_a_line_of_the_audit_log_that_a_full_disk_cuts_leaves_nothing_behind(tmp_path, monkeypatch):
     wanted = AuditLog(tmp_path)
     write = os.write

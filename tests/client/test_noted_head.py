@@ -7,7 +7,7 @@ import pytest
 from client.noted_head import NotedHead
 from common import messages as m
 from common import wire
-from common.errors import ConfigError, LedgerError
+from common.errors import ConfigError, IncompleteLedgerError, LedgerError
 from common.ledger.ledger import Ledger
 from tests.support.federations import plan, query, service
 from tests.support.ledgers import reservation
@@ -91,7 +91,7 @@ def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
     with pytest.raises(ConfigError, match="ledger_head; expected a file in an existing folder"):
         NotedHead(noted.path.parent / "absent" / "head").opened(path)
     noted.path.write_text("none\n")
-    with pytest.raises(ConfigError, match="noted head; expected 64 hexadecimal digits"):
+    with pytest.raises(IncompleteLedgerError, match=r"noted head; expected 64 hexadecimal digits.*ledger accept"):
         restarted(noted).opened(path)
 
 

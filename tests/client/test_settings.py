@@ -1,5 +1,9 @@
 """`client.yaml`: what it may say, what comes of it, and what is refused with the key, the known ones and the file."""
 
+from dataclasses import fields
+from types import NoneType
+from typing import get_args
+
 import pytest
 import yaml
 
@@ -267,6 +271,17 @@ def test_numbers_are_read_as_hydra_reads_them(tmp_path):
     limits = HospitalSettings.load(folder).party.limits
     assert limits == party_settings({"limits": {"max_delta": 1e-5, "max_epsilon": 2}}).limits
     assert limits.max_delta == 1e-5
+
+
+def test_a_limit_without_a_value_is_refused_and_the_word_null_is_a_value(tmp_path):
+    for limit in fields(Limits):
+        with pytest.raises(ConfigError, match=rf"limits.{limit.name}; expected a value; null for none; got nothing"):
+            HospitalSettings.load(write(tmp_path, GOOD + f"limits:\n  {limit.name}:\n"))
+        if NoneType in get_args(limit.type):
+            settings = HospitalSettings.load(write(tmp_path, GOOD + f"limits: {{{limit.name}: null}}\n"))
+            assert getattr(settings.party.limits, limit.name) is None
+    with pytest.raises(ConfigError, match="limits; expected a value"):
+        HospitalSettings.load(write(tmp_path, GOOD + "limits:\n"))
 
 
 def test_settings_that_say_the_same_are_equal(tmp_path):

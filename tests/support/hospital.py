@@ -70,7 +70,9 @@ def said(capsys, *arguments, code=2):
 
 def opened(folder, agreed, run="pilot-1a2b3c4d"):
     """Store a plan as the service does when the plan was opened and waits for approval."""
-    records = HospitalSettings.load(folder).records
+    settings = HospitalSettings.load(folder)
+    settings.noted_head.opened(settings.ledger)  # which the service does first
+    records = settings.records
     with pytest.raises(RefusalError):
         Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
 

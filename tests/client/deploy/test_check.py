@@ -1,10 +1,12 @@
 """`caucus-party check`: each check by itself, its problem and how to fix it."""
 
 import json
+import math
 import os
 import shutil
 import sys
 import tempfile
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,16 +14,19 @@ import pytest
 
 from client.command import main
 from client.deploy import connection, preflight, record_advice
+from client.deploy.create import shipped_limits
 from client.deploy.settings import HospitalSettings
+from client.guard import Limits
 from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from common.queries.closed_set import KINDS
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority
 from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY
 from tests.support.front_door import front_door
-from tests.support.hospital import change
+from tests.support.hospital import change, said
 from tests.support.spellings import UNSEEN, WORDS, spellings
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
@@ -295,6 +300,43 @@ def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsy
     change(made, limits=UNSAFE)
     check = checked(capsys, made, "--offline")["limits"]
     assert all(f"set {name}" in check["fix"] for name in UNSAFE)
+
+
+LOOSEST = {
+    "max_epsilon": 1e9,
+    "max_delta": 0.999,
+    "lifetime_epsilon": 1e9,
+    "lifetime_delta": 0.999,
+    "separate_data_sets": True,
+    "queries": list(KINDS),
+    "max_top": 10**6,
+    "min_survivors": 1,
+    "unit": "sample",
+    "min_unit_records": 1,
+    "malicious_coordinator": False,
+    "corrupt": 0.0,
+    "security_bits": 0,
+    "unsafe_no_noise": True,
+    "unsafe_unproven": True,
+}
+"""The value of each limit that accepts most."""
+SHIPPED = {"unit", "min_unit_records"}
+"""Limits that accept most already at a new hospital."""
+
+
+def test_each_limit_that_is_looser_than_that_of_a_new_hospital_is_a_warning(made, capsys):
+    assert set(LOOSEST) == {field.name for field in fields(Limits)}
+    for name, value in LOOSEST.items():
+        change(made, limits={name: value})
+        check = checked(capsys, made, "--offline")["limits"]
+        if name in SHIPPED:
+            assert (check["result"], value) == ("passed", getattr(shipped_limits(), name))
+        else:
+            assert check["result"] == "warning", name
+            assert check["fix"].startswith(f"set {name}: ")
+    for value in (math.inf, -math.inf, math.nan):
+        change(made, limits={"lifetime_epsilon": value})
+        assert "limits.lifetime_epsilon; expected a finite number" in said(capsys, "check", made)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ import math
 import os
 import re
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import configs
 from client.command import main
-from client.deploy import host
+from client.deploy import host, start
 from client.deploy.settings import HospitalSettings
 from common import messages as m
 from common import wire
@@ -206,7 +208,7 @@ def test_the_relay_knows_how_long_it_waits_and_the_end_is_told_with_what_awaits_
 
     def supervise(children, **_):
         commands.update({child.name: child.command for child in children if child.ends_all})
-        return duration is not None
+        return None if duration is None else []
 
     monkeypatch.setattr(processes, "supervise", supervise)
     assert main(["start", str(made), *(("--until-idle", duration) if duration else ())]) == 0
@@ -214,6 +216,44 @@ def test_the_relay_knows_how_long_it_waits_and_the_end_is_told_with_what_awaits_
     *_, last = capsys.readouterr().out.splitlines()
     ended = f"St. Mary: #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
     assert (last == ended) == (duration is not None)
+
+
+def test_a_night_in_which_a_process_did_not_work_is_no_success(made, capsys, monkeypatch):
+    change(made, metrics_port=9)
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
+    lasts = "import pathlib, sys, time; [pathlib.Path(path).touch() for path in sys.argv[1:]]; time.sleep(60)"
+    waits = "import pathlib, time\nwhile len([*pathlib.Path().glob('born-*')]) < {}: time.sleep(0.05)"
+    supervise = processes.supervise
+    others = [child for child in start.children(HospitalSettings.load(made), start.SIDES["both"]) if not child.ends_all]
+    assert {child.name for child in others} == {"service", "metrics", "supernode"}
+
+    def night(broken, fault):
+        def replaced(children, **places):
+            for path in made.glob("born-*"):
+                path.unlink()
+            known = []
+            for child in children:
+                script, made_by_it = lasts, ([child.ready] if child.ready else []) + [f"born-{child.name}"]
+                if child.ends_all:
+                    script, made_by_it = waits.format(len(others) - (fault == "fails")) + "; time.sleep(0.5)", []
+                elif child.name == broken:
+                    made_by_it = made_by_it[-1:]  # not ready
+                command = (sys.executable, "-c", script, *made_by_it)
+                fails = child.name == broken and fault == "fails"
+                known.append(replace(child, command=("false",) if fails else command))
+            return supervise(known, **places)
+
+        monkeypatch.setattr(processes, "supervise", replaced)
+        return main(["start", str(made), "--until-idle", "30m"])
+
+    assert night("", "") == 0
+    (made / "run" / "ready").touch()  # as one that was killed leaves it
+    for child in others:
+        for fault in ("fails", "is never ready") if child.ready else ("fails",):
+            capsys.readouterr()
+            assert night(child.name, fault) == 1, (child.name, fault)
+            error = capsys.readouterr().err
+            assert f"got not ready: {child.name}; at {made / 'logs' / child.name}.log. Read the log" in error
 
 
 @pytest.mark.parametrize("duration", ["30", "0m", "-5m", "1.5h", "30 m", "1d", "m", "٣m"])

@@ -3,14 +3,16 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import yaml
 
+from client.command import main
 from client.deploy import host
 from client.deploy.host import CurrentTerms, PendingService
 from client.deploy.settings import HospitalSettings
+from client.guard import Limits
 from client.session import RefusalError
 from common import messages as m
 from common import wire
@@ -96,6 +98,71 @@ def test_a_file_that_is_wrong_or_gone_is_refused(content, made):
     path.write_bytes(before)
     path.chmod(0o600)
     assert terms().approval == "manual"
+
+
+STRICTER = {
+    "max_epsilon": 1.0,
+    "max_delta": 1e-6,
+    "lifetime_epsilon": 2.0,
+    "lifetime_delta": 1e-6,
+    "separate_data_sets": False,  # no value is stricter, nor is any of the last two
+    "queries": ["votes"],
+    "max_top": 4,
+    "min_survivors": 12,
+    "unit": "user",
+    "min_unit_records": 3,
+    "malicious_coordinator": True,
+    "corrupt": 0.5,
+    "security_bits": 64,
+    "unsafe_no_noise": False,
+    "unsafe_unproven": False,
+}
+"""A value for each limit that accepts less than its default, where there is one."""
+
+
+def test_a_file_that_was_cut_off_never_loosens_a_limit(made):
+    assert set(STRICTER) == {field.name for field in fields(Limits)}
+    limits(made, **STRICTER)
+    path = made / "client.yaml"
+    content, reasons = yaml.safe_load(path.read_text()), set()
+    for section in ("limits", "name"):  # the last one of the file
+        whole = {key: value for key, value in content.items() if key != section} | {section: content[section]}
+        text = yaml.safe_dump(whole, sort_keys=False)
+        path.write_text(text)
+        terms = in_force(made)
+        full = terms()
+        for line in range(len(lines := text.splitlines(keepends=True))):
+            for cut in ("", lines[line].partition(":")[0] + ":", lines[line].rstrip()[:-1]):
+                path.write_text("".join(lines[:line]) + cut)
+                try:
+                    assert not terms().limits.looser(full.limits), (lines[line], cut)
+                except RefusalError as error:
+                    reasons.add(error.reason)
+        path.write_text(text)
+        assert terms() == full
+    assert reasons == {Reason.SETTINGS}
+
+
+def test_a_line_that_was_written_since_the_start_must_not_go_either(made):
+    change(made, limits={"max_epsilon": 2.0})
+    terms = in_force(made)
+    limits(made, max_top=4)
+    assert terms().limits.max_top == 4
+    change(made, limits={"max_epsilon": 2.0})
+    message = refused(terms)
+    assert "none of limits.max_top" in message
+    assert "restart the service if they were deleted on purpose" in message
+
+
+@pytest.mark.parametrize("command", ["start", "check"])
+def test_no_service_starts_without_the_section_of_limits(command, made, capsys):
+    path = made / "client.yaml"
+    path.write_text(path.read_text().partition("limits:")[0])
+    with pytest.raises(ConfigError, match="limits; expected the section; got none"):
+        host.service(HospitalSettings.load(made))
+    assert main([command, str(made)]) != 0
+    out, err = capsys.readouterr()
+    assert "limits; expected the section; got none" in out + err
 
 
 def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made, caplog):

@@ -1,6 +1,8 @@
 """A restored old ledger: the party service refuses to start over it until a person has charged what was lost."""
 
+import contextlib
 import shutil
+import sqlite3
 
 import pytest
 
@@ -8,9 +10,10 @@ from client.command import main
 from client.deploy import host
 from client.deploy.settings import HospitalSettings
 from common.errors import LedgerError
+from common.ledger import file
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from tests.support.hospital import change
+from tests.support.hospital import change, said
 from tests.support.ledgers import reservation
 
 
@@ -26,6 +29,17 @@ def hospital(made, tmp_path):
 def charge(service, index):
     service._ledger.reserve(**reservation(index=index))
     service._noted_head.write(service._ledger)
+
+
+def interrupted(path, copy):
+    """Copy a ledger and its journal in the middle of a write, as a crash leaves them."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA cache_size = 1")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("INSERT INTO samples VALUES ('s', 'draw', zeroblob(1000000))")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+        database.execute("ROLLBACK")
 
 
 def started(folder):
@@ -67,6 +81,37 @@ def test_what_the_service_would_start_with_is_not_charged_twice(hospital, capsys
     assert main(["ledger", "accept", str(hospital), "--lost", "1"]) == 2
     assert "expected one that the service refuses; got one that has its noted head" in capsys.readouterr().err
     assert ledger(hospital).head().events == 1
+
+
+def test_an_interrupted_write_is_undone_and_nothing_is_charged_for_it(hospital, tmp_path, capsys):
+    path = hospital / "private" / "ledger.db"
+    interrupted(path, tmp_path / "copy.db")
+    for suffix in ("", "-journal"):
+        shutil.copy(tmp_path / f"copy.db{suffix}", f"{path}{suffix}")
+    for command in (("status", hospital), ("ledger", "verify", path), ("ledger", "backup", path, tmp_path / "backup")):
+        assert "Start the service, which undoes it: nothing is lost." in said(capsys, *command, code=1)
+    assert "got one that has its noted head" in said(capsys, "ledger", "accept", hospital, "--lost", "inf")
+    assert ledger(hospital).head().events == 1
+    assert started(hospital)
+
+
+@pytest.mark.parametrize("code", sorted({*file._CAUSES, sqlite3.SQLITE_ERROR}))
+def test_what_no_charge_removes_is_no_ledger_to_accept(code, hospital, monkeypatch, capsys):
+    before = ledger(hospital).head()
+    with monkeypatch.context() as failing:
+
+        class Failing(sqlite3.Connection):
+            def execute(self, *_):
+                error = sqlite3.OperationalError("the message")
+                error.sqlite_errorcode = code
+                raise error
+
+        connect = sqlite3.connect
+        failing.setattr(file.sqlite3, "connect", lambda *where, **how: connect(*where, **how, factory=Failing))
+        said(capsys, "ledger", "accept", hospital, "--lost", "1", code=1)
+    damaged = list((hospital / "private").glob("*.damaged*"))
+    assert bool(damaged) is (code in file._DAMAGED)
+    assert damaged or ledger(hospital).head() == before
 
 
 @pytest.mark.parametrize("lost", ["-1", "nan"])

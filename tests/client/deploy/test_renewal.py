@@ -49,6 +49,15 @@ def test_new_keys_leave_ledger_settings_and_log_as_they_are(hospital, capsys):
     assert party.fingerprint in capsys.readouterr().out
 
 
+def test_fewer_records_than_there_are_cannot_be_declared(hospital, capsys):
+    HospitalSettings.load(hospital).records.write_text("text,label\none,a\ntwo,b\n")
+    before = content(hospital)
+    assert main(["rotate", str(hospital), "--max-records", "1"]) == 2
+    assert "records; expected at most 1" in capsys.readouterr().err
+    assert content(hospital) == before
+    assert main(["rotate", str(hospital), "--max-records", "2"]) == 0
+
+
 def test_the_number_of_records_that_is_declared_stays_unless_another_is(hospital):
     for arguments, declared in (((), 1000), (("--max-records", "25"), 25), ((), 25)):
         before = PartyFile.load(hospital / "party.json")

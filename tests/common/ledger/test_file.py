@@ -393,4 +393,4 @@ def test_an_error_of_unknown_cause_names_the_file(ledger, path, monkeypatch):
 
 
 def test_the_error_of_a_broken_chain_says_what_to_do():
-    assert "Restore a copy" in str(broken("x"))
+    assert "Restore a backup" in str(broken("x"))

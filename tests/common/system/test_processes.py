@@ -91,7 +91,7 @@ def test_what_ends_all_does_so_with_success_alone(tmp_path, monkeypatch):
         Child(name="lasting", command=(sys.executable, "-c", lasting)),
         Child(name="short", command=(sys.executable, "-c", fails_first), ends_all=True),
     ]
-    assert processes.supervise(children, folder=tmp_path, names=())
+    assert processes.supervise(children, folder=tmp_path, names=()) == []
     assert (tmp_path / "failed").exists()
     (process,) = born(tmp_path)
     assert not alive(process)
