@@ -150,7 +150,7 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
         ("federation.retries=-1", ConfigError, "retries; expected an integer >= 0; got -1"),
         ("federation.timeout=-1", ConfigError, "timeout; expected a finite number >= 0; got -1"),
         ("federation.max_attempts=20000", ConfigError, "attempts included; expected a number in [0, 10000]; got 40000"),
-        ("client.limits.lifetime_epsilon=0", ConfigError, "lifetime_epsilon; expected a number > 0"),
+        ("client.limits.lifetime_epsilon=0", ConfigError, "lifetime_epsilon; expected a finite number > 0, or null"),
         ("client.limits.queries=[anything]", ConfigError, "queries; expected one of votes, label histogram"),
         ("method.rounds=1", ConfigError, "method.rounds; expected at least 2: the private votes of a round guide"),
         ("method.samples=3", ConfigError, "method.samples; expected one text for each of 4 labels"),

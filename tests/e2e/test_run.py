@@ -28,6 +28,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "map_private.json",
         "metrics.json",
         *(f"parties/{party:04}.db" for party in range(3)),
+        "parties/inputs.json",
         "privacy.json",
         "release.md",
         "report.html",
@@ -90,7 +91,7 @@ def test_every_ledger_holds_each_query_once_and_no_answer(ledger, run):
 def test_all_ledgers_hold_the_same_queries(run):
     numbers = [
         [entry.query_digest for entry in Ledger(path).entries()]
-        for path in (run / "state/ledger.db", *run.glob("p*/*"))
+        for path in (run / "state/ledger.db", *run.glob("parties/*.db"))
     ]
     assert all(digests == numbers[0] for digests in numbers)
 
