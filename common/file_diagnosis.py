@@ -9,7 +9,7 @@ The separator, encoding and format are always shown.
 import errno
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,29 +113,55 @@ def other_format(file: Path, content: bytes) -> DataError | None:
     return None
 
 
-def missing_columns(
+def columns_of(
     names: Sequence[str],
-    wanted: Sequence[str],
+    columns: Sequence[str],
+    optional: Sequence[str],
     *,
     where: str,
     shape: Shape,
-    header: str = "",
+    header: Callable[[], str] = str,
     show_names: bool,
-) -> DataError:
-    """Return the error for a table in which required columns are missing or occur twice.
+) -> tuple[str, ...]:
+    """Return the columns to read from a table: the required ones, and the optional ones that it has.
+
+    A column that occurs twice, or in another spelling, would be lost without a word, and with it, for example, whose
+    the records are.
 
     Args:
         names: The table's column names, without surrounding spaces.
-        wanted: Names of the columns that must occur exactly once.
+        columns: Names of the required columns; a table may have `labels` in place of `label`.
+        optional: Names of the columns that are read where the table has them.
         where: File and line.
         shape: Words that messages use for the format.
-        header: The unchanged header of a CSV file, from which the separator is guessed. It is never shown.
+        header: Called for the unchanged header of a CSV file, from which the separator is guessed. It is never shown.
         show_names: Whether to show the other column names too, provided that all of them look like column names.
+
+    Raises:
+        DataError: A required column is missing or occurs twice; or any of the columns occurs twice or in another
+            spelling (`common.spelling.folded`).
     """
+    wanted = label_columns(columns, names)
+    if any(names.count(column) != 1 for column in wanted):
+        raise _missing_columns(names, wanted, where=where, shape=shape, header=header(), show_names=show_names)
+    spelt = [folded(name) for name in names]
+    for column in dict.fromkeys((*columns, *wanted, *optional)):
+        similar = spelt.count(folded(column))
+        if similar != names.count(column) or similar > 1:
+            expected = f"`{column}` once or not at all, and no similar name"
+            got = f"{similar} like it" if similar > 1 else "another spelling of it"
+            do = f"Write {column} in lower case, without spaces, and rename or remove all other {shape.unit}s like it."
+            raise DataError(f"{shape.unit} {column}", expected=expected, got=got, where=where, do=do)
+    return (*wanted, *(column for column in optional if column in names))
+
+
+def _missing_columns(
+    names: Sequence[str], wanted: Sequence[str], *, where: str, shape: Shape, header: str, show_names: bool
+) -> DataError:
     columns = shape.unit + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
     facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
-    counts = {name: list(names).count(name) for name in wanted}
+    counts = {name: names.count(name) for name in wanted}
     facts += [f"without {name}" for name, count in counts.items() if count == 0]
     facts += [f"with {name} {count} times" for name, count in counts.items() if count > 1]
     return DataError(
@@ -145,30 +171,6 @@ def missing_columns(
         where=where,
         do=_advice(names, wanted, shape, header),
     )
-
-
-def check_columns(names: Sequence[str], read: Iterable[str], *, where: str, shape: Shape) -> None:
-    """Check that no column that is read, required or not, occurs twice or beside one with a similar name.
-
-    Such a column would be lost without a word, and with it, for example, whose the records are.
-
-    Args:
-        names: The table's column names.
-        read: Names of the columns that are read where the table has them.
-        where: File and line.
-        shape: Words that messages use for the format.
-
-    Raises:
-        DataError: A name occurs twice, or in another spelling (`common.spelling.folded`).
-    """
-    spelt = [folded(name) for name in names]
-    for column in dict.fromkeys(read):
-        similar = spelt.count(folded(column))
-        if similar != list(names).count(column) or similar > 1:
-            expected = f"`{column}` once or not at all, and no similar name"
-            got = f"{similar} like it" if similar > 1 else "another spelling of it"
-            do = f"Write {column} in lower case, without spaces, and rename or remove all other {shape.unit}s like it."
-            raise DataError(f"{shape.unit} {column}", expected=expected, got=got, where=where, do=do)
 
 
 def json_value(text: str, *, where: str) -> object:

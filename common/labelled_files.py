@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -57,7 +58,7 @@ def read_records(
         labelled: Whether each row needs a label; if not, columns with labels are ignored.
         may_be_empty: Whether a file without rows is accepted; a CSV file still needs its header, and a FHIR file its
             Bundle.
-        show_names: Whether messages may show column names (`file_diagnosis.missing_columns`): true in simulations and
+        show_names: Whether messages may show column names (`file_diagnosis.columns_of`): true in simulations and
             for files that do not belong to a party.
 
     Returns:
@@ -251,16 +252,15 @@ def _csv(
             continue
         if header is None:
             header = [name.strip() for name in fields]
-            asked, columns = columns, file_diagnosis.label_columns(columns, header)
-            if any(header.count(column) != 1 for column in columns):
-                first = io.StringIO(content, newline="").readlines()[line - 1]
-                shape, where = file_diagnosis.HEADER, f"{file}:{line}"
-                raise file_diagnosis.missing_columns(
-                    header, columns, where=where, shape=shape, header=first, show_names=show_names
-                )
-            read, shape = (*asked, *columns, *optional), file_diagnosis.HEADER
-            file_diagnosis.check_columns(header, read, where=f"{file}:{line}", shape=shape)
-            columns += tuple(column for column in optional if column in header)
+            columns = file_diagnosis.columns_of(
+                header,
+                columns,
+                optional,
+                where=f"{file}:{line}",
+                shape=file_diagnosis.HEADER,
+                header=partial(_line, content, line),
+                show_names=show_names,
+            )
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
             raise DataError("broken CSV row", expected=expected, got=len(fields), where=f"{file}:{line}")
@@ -270,9 +270,15 @@ def _csv(
         raise _empty(file)
 
 
+def _line(content: str, number: int) -> str:
+    """Return the line of this number, counted from 1 as the `csv` module counts the lines that it reads."""
+    return io.StringIO(content, newline="").readlines()[number - 1]
+
+
 def _json_lines(
     file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
 ) -> Iterator[Row]:
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}  # of objects with these keys, as most lines have the same
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
     for line, text_line in enumerate(content.split("\n"), start=1):
         if not text_line.strip():
@@ -282,14 +288,11 @@ def _json_lines(
         if not isinstance(row, dict):
             got = "a list" if text_line.lstrip().startswith("[") else "something else"
             raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
-        wanted = file_diagnosis.label_columns(columns, list(row))
-        if not row.keys() >= set(wanted):
-            shape = file_diagnosis.OBJECT
-            raise file_diagnosis.missing_columns(list(row), wanted, where=where, shape=shape, show_names=show_names)
-        read = (*columns, *wanted, *optional)
-        file_diagnosis.check_columns(list(row), read, where=where, shape=file_diagnosis.OBJECT)
-        names = (*wanted, *(column for column in optional if column in row))
-        texts = {name: file_diagnosis.joined(name, row[name]) for name in names}
+        if (keys := tuple(row)) not in known:
+            known[keys] = file_diagnosis.columns_of(
+                keys, columns, optional, where=where, shape=file_diagnosis.OBJECT, show_names=show_names
+            )
+        texts = {name: file_diagnosis.joined(name, row[name]) for name in known[keys]}
         for name, value in texts.items():
             if not isinstance(value, str):
                 expected, other = "a text, in quotes", "an object"

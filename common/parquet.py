@@ -46,12 +46,9 @@ def rows(
             "no Parquet file", expected="a file that pyarrow reads", got="another or a damaged one", where=file
         )
     names, table = read
-    asked, columns = columns, file_diagnosis.label_columns(columns, names)
-    if any(names.count(column) != 1 for column in columns):
-        raise file_diagnosis.missing_columns(
-            names, columns, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
-        )
-    file_diagnosis.check_columns(names, (*asked, *columns, *optional), where=str(file), shape=file_diagnosis.TABLE)
+    file_diagnosis.columns_of(
+        names, columns, optional, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
+    )
     for number, row in enumerate(table, start=1):
         place = f"{file}, row {number}"
         texts = {name: file_diagnosis.joined(name, value) for name, value in row.items()}
