@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from itertools import chain
 from pathlib import Path
@@ -56,25 +56,24 @@ def check(settings: SimulationSettings, folder: Path) -> None:
     dealt = parties.deal(settings)
     private = list(chain.from_iterable(dealt))
     check_delta(settings.privacy.delta, settings.federation.max_records or max(map(len, dealt)))
+    held_out = source.held_out()
+    public = source.public_texts() if isinstance(source, LabelledFiles) and source.public_text else []
     for line in chain(
         _dealing(settings, source, dealt),
         _labels(source, private),
         _guarantee(settings, private),
-        _other_files(source, private),
+        _other_files(source, private, held_out, public),
     ):
         log.warning("%s", line)
-    _check_unchanged(settings, source, dealt, folder / "parties" / INPUTS)
-
-
-def _check_unchanged(
-    settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]], path: Path
-) -> None:
-    public = list(source.public_texts()) if isinstance(source, LabelledFiles) and source.public_text else []
     content = {
         "task.train": [[astuple(record) for record in share] for share in dealt],
-        "task.test": [astuple(record) for record in source.held_out()],
+        "task.test": [astuple(record) for record in held_out],
         "task.public_text": public,
     }
+    _check_unchanged(settings, content, folder / "parties" / INPUTS)
+
+
+def _check_unchanged(settings: SimulationSettings, content: Mapping[str, object], path: Path) -> None:
     digests = {name: hashlib.sha256(json.dumps(rows).encode()).hexdigest() for name, rows in content.items()}
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,8 +132,10 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
         yield f"{line} {_ALONE}"
 
 
-def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    task, held_out = source.task(), source.held_out()
+def _other_files(
+    source: Source, private: Sequence[Record], held_out: Sequence[Record], public_texts: Sequence[str]
+) -> Iterator[str]:
+    task = source.task()
     measure = MICRO_F1 if task.several and not task.sectioned else ACCURACY
     if not held_out:
         yield f"no held-out texts (task.test): no {measure} and no FID will be measured"
@@ -144,7 +145,7 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
     if shared := sum(_normal(record.text) in texts for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
         yield f"{of_test} are private records too: the {measure} will be too high {_ALONE}"
-    public = {_normal(text) for text in source.public_texts()} if source.public_text else set()
+    public = set(map(_normal, public_texts))
     if shared := sum(_normal(record.text) in public for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
         yield f"{of_test} are in task.public_text too, from which models learn: the {measure} will be too high"
