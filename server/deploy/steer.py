@@ -21,7 +21,7 @@ from server.documents.census import Released
 from server.failure import logging_to
 from server.settings.compose import load, overridden, store
 from server.settings.schema import Settings
-from server.settings.sections import changed, setting
+from server.settings.sections import changed, name_of, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
@@ -86,7 +86,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
             do = "Name the folder of a run of method=census that got past its first round"
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
     for override in overrides:
-        name = override.lstrip("+~").partition("=")[0].partition("@")[0]
+        name = name_of(override)
         if name.split(".")[0] in FIXED or name in ASKED:
             raise ConfigError(
                 name, expected="as in the finished run: no party is asked again", got=override, do="Leave it out"

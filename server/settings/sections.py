@@ -131,6 +131,11 @@ def given(**values: float | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def name_of(override: str) -> str:
+    """Return the name of the setting, or group of settings, that an override in Hydra's grammar changes or removes."""
+    return override.lstrip("+~").partition("=")[0].partition("@")[0]
+
+
 def has(section: object, name: str) -> bool:
     """Return whether a section has a setting with this name."""
     if isinstance(section, Part):

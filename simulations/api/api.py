@@ -42,7 +42,7 @@ from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.settings.compose import composed, reloaded
 from server.settings.schema import Settings
-from server.settings.sections import changed, setting
+from server.settings.sections import changed, name_of, setting
 from simulations import run
 from simulations.api.result import Result
 from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_file, is_path
@@ -254,7 +254,7 @@ def _settings(
 def _check_overrides(overrides: Sequence[str], labels: object) -> None:
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
-    names = {override.partition("=")[0].lstrip("+~").partition("@")[0] for override in overrides}
+    names = set(map(name_of, overrides))
     if labels is not None and any(name == "task.labels" or name.startswith("task.labels.") for name in names):
         raise ConfigError("labels", expected="them once", got="labels=... and an override of task.labels")
     if of_hydra := [name for name in sorted(names) if name.startswith("hydra")]:

@@ -14,6 +14,7 @@ from typing import Any
 from common.errors import ConfigError
 from common.system.yaml_file import YamlFile, located
 from common.validate import at_least, integers, known_keys, of_type, one_of
+from server.settings.sections import name_of
 from simulations.laboratory.results import computed
 
 FOLDER = Path(__file__).parent / "claims"
@@ -146,17 +147,13 @@ def settled(*lists: Sequence[str]) -> tuple[str, ...]:
     kept: dict[str, str] = {}
     of_the_method: list[str] = []
     for overrides in lists:
-        by_setting = {_key(override): override for override in overrides}
+        by_setting = {name_of(override): override for override in overrides}
         if "method" in by_setting:
             if kept.get("method") not in {None, by_setting["method"]}:
                 kept = {key: override for key, override in kept.items() if key not in of_the_method}
             of_the_method = [key for key in by_setting if key.startswith("method.")]
         kept = {key: override for key, override in kept.items() if key not in by_setting} | by_setting
     return tuple(kept.values())
-
-
-def _key(override: str) -> str:
-    return override.partition("=")[0].lstrip("+~")
 
 
 def _of_file(path: Path, shared: Mapping[str, Sequence[str]]) -> list[Claim]:

@@ -165,30 +165,25 @@ def with_earlier(findings: Sequence[Finding], earlier: Mapping[str, Any]) -> lis
         earlier: Content of `earlier.json`: the last version whose runs were all made, and its findings by claim name.
     """
     return [
-        _earlier(one, old) | {"version": earlier["version"]}
-        if not one.whole and (old := earlier["findings"].get(one.claim.name)) and _same_test(one.claim, old["claim"])
+        {**old, "claim": to_json(one.claim), "why": one.claim.why.get(old["verdict"]), "version": earlier["version"]}
+        if not one.whole and (old := _earlier(one.claim, earlier)) is not None
         else one.to_dict()
         for one in findings
     ]
 
 
-def _earlier(now: Finding, old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an earlier finding, with the claim's present texts."""
-    return {**old, "claim": now.to_dict()["claim"], "why": now.claim.why.get(old["verdict"])}
-
-
-def _same_test(claim: Claim, old: Mapping[str, Any]) -> bool:
-    new = to_json(claim)
-    return all(new[key] == old[key] for key in ("rows", "compare", "expects", "margin", "figure", "epsilons", "data"))
+def _earlier(claim: Claim, earlier: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return an earlier version's finding on a claim; None if there is none, or if that version tested it otherwise."""
+    old, new = earlier["findings"].get(claim.name), to_json(claim)
+    same = ("rows", "compare", "expects", "margin", "figure", "epsilons", "data")
+    return old if old and all(new[key] == old["claim"][key] for key in same) else None
 
 
 def verdicts(claims: Sequence[Claim], earlier: Mapping[str, Any]) -> dict[str, Any]:
     """Return an earlier version, and its verdicts and differences on the claims that are tested alike now, by name."""
     kept = ("verdict", "from_epsilon", "differences")
     short = {
-        claim.name: {key: old[key] for key in kept}
-        for claim in claims
-        if (old := earlier["findings"].get(claim.name)) and _same_test(claim, old["claim"])
+        claim.name: {key: old[key] for key in kept} for claim in claims if (old := _earlier(claim, earlier)) is not None
     }
     return {"version": earlier["version"], "findings": short}
 

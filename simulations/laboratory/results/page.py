@@ -10,6 +10,7 @@ from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import stand
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
+from simulations.sweeps.render import markdown_row
 
 FINDINGS = "findings.json"
 PAGE = "README.md"
@@ -41,9 +42,7 @@ def render(content: Mapping[str, Any]) -> str:
     for paper, of_paper in of_papers.items():
         parts.append(f"## {paper}\n")
         parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
-        parts.append(
-            "\n".join(_row(one, stands.get(one["claim"]["name"], True), content["preset"]) for one in of_paper) + "\n"
-        )
+        parts.append("".join(_row(one, stands.get(one["claim"]["name"], True), content["preset"]) for one in of_paper))
     if content["failures"]:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content["failures"]) + "\n")
@@ -73,13 +72,13 @@ def _counted(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) 
         "of papers": [one for one in findings if not one["claim"]["ours"]],
         "of this project": [one for one in findings if one["claim"]["ours"]],
     }
-    lines = [_line(("claims", *(f"{whose} ({len(group)})" for whose, group in of.items()))), "|---" * 3 + "|"]
+    rows = [markdown_row(("claims", *(f"{whose} ({len(group)})" for whose, group in of.items()))), "|---" * 3 + "|\n"]
     for verdict in (*VERDICTS, NOT_RUN):
         reached = [[one["claim"]["name"] for one in group if one["verdict"] == verdict] for group in of.values()]
         if any(reached):
-            lines.append(_line((verdict, *(_standing(names, stands, together) for names in reached))))
-    return "\n".join(lines) + (
-        "\n\nIn brackets: verdicts by runs that stand after Holm's correction "
+            rows.append(markdown_row((verdict, *(_standing(names, stands, together) for names in reached))))
+    return "".join(rows) + (
+        "\nIn brackets: verdicts by runs that stand after Holm's correction "
         "(`simulations/laboratory/results/correction.py`) among the claims of each section, and among all of this "
         "page. What does not stand in its section is marked: alone it would count, among so many it may be chance. A "
         "computed figure, and a difference that is the same in all pairs, need no test."
@@ -117,9 +116,9 @@ def _changed(
     before = earlier["findings"]
     both = [one for one in findings if one["claim"]["name"] in before and _again(one)]
     changed = [one for one in both if _bare_verdict(one) != _bare_verdict(before[one["claim"]["name"]])]
-    lines = [
+    rows = [
         f"**Since version {earlier['version']}** {len(changed)} of {len(both)} verdicts that both have are others now"
-        + (":\n\n| claim | before | now, and why |\n|---|---|---|" if changed else ".")
+        + (":\n\n| claim | before | now, and why |\n|---|---|---|\n" if changed else ".\n")
     ]
     for one in changed:
         claim, old = one["claim"], before[one["claim"]["name"]]
@@ -128,8 +127,8 @@ def _changed(
             "<br>".join([_bare_verdict(old), *_differences(old | {"claim": claim})]),
             "<br>".join([_verdict(one, stands.get(claim["name"], True)), *_differences(one)]),
         )
-        lines.append(_line(cells))
-    return ["\n".join(lines) + "\n"]
+        rows.append(markdown_row(cells))
+    return ["".join(rows)]
 
 
 def _row(finding: Mapping[str, Any], stands: bool, preset: str) -> str:
@@ -141,12 +140,7 @@ def _row(finding: Mapping[str, Any], stands: bool, preset: str) -> str:
         _verdict(finding, stands),
         f"`make results PRESET={preset} CLAIM={claim['name']}`",
     )
-    return _line(cells)
-
-
-def _line(cells: Sequence[object]) -> str:
-    """Return a line of a table, in which no cell can end a column or the line."""
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return markdown_row(cells)
 
 
 def _verdict(finding: Mapping[str, Any], stands: bool) -> str:
