@@ -45,7 +45,8 @@ class OwnRecords:
     Attributes:
         total: Number of all the hospital's records.
         eligible: Number of records with a label of the plan.
-        taking_part: Number of those that take part: in a plan that protects users, up to the plan's number of each.
+        taking_part: Number of those that take part: in a plan that protects users, up to `most` of each user.
+        most: The plan's maximum number of records of a user; None unless it protects users.
         users: Number of users whose records take part; None if they are not named.
         of_label: Number of records, keyed by label of the plan; labels without records are omitted.
         without: Labels of the plan that no record has.
@@ -55,6 +56,7 @@ class OwnRecords:
     total: int
     eligible: int
     taking_part: int
+    most: int | None
     users: int | None
     of_label: dict[str, int]
     without: tuple[str, ...]
@@ -134,11 +136,12 @@ def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]
     counts = Counter(label for labels in sets for label in labels)
     eligible = [record for record, labels in zip(private, sets, strict=True) if not set(labels).isdisjoint(plan.labels)]
     of_user = Counter(record.user or "" for record in eligible)  # without names all belong to one user
-    most = max((query.spec.max_records for query in plan.queries), default=0) if plan.unit == "user" else len(private)
+    most = max((query.spec.max_records for query in plan.queries), default=0) if plan.unit == "user" else None
     return OwnRecords(
         total=len(private),
         eligible=len(eligible),
-        taking_part=sum(min(count, most) for count in of_user.values()),
+        taking_part=len(eligible) if most is None else sum(min(count, most) for count in of_user.values()),
+        most=most,
         users=len(of_user) if of_user.keys() - {""} else None,
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),

@@ -245,12 +245,12 @@ def _lifetime(budget: Budget) -> Iterator[str]:
 def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
     if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
-        yield from _limited(records, plan)
+        yield from _limited(records)
         return
     named = "sections under headings" if plan.by_section else "labels"
     each = f"; each counts under all of its {named} here" if plan.labels_per_record > 1 else ""
     yield f"{records.eligible} of {records.total} have one of the plan's labels (known here alone){each}"
-    yield from _limited(records, plan)
+    yield from _limited(records)
     if plan.by_section and not records.eligible:
         yield "`headings` in client.yaml has none of them, or no text begins a line with one"
     for label, count in records.of_label.items():
@@ -262,8 +262,7 @@ def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
         yield f"not asked for, they take no part: {', '.join(unasked)}"
 
 
-def _limited(records: OwnRecords, plan: Plan) -> Iterator[str]:
-    if plan.unit == "user":
-        most = max((query.spec.max_records for query in plan.queries), default=0)
+def _limited(records: OwnRecords) -> Iterator[str]:
+    if records.most is not None:
         whose = f"each of {records.users} users" if records.users is not None else "them all, as no user is named"
-        yield f"{records.taking_part} of these take part: up to {most} of {whose}"
+        yield f"{records.taking_part} of these take part: up to {records.most} of {whose}"

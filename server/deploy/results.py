@@ -148,9 +148,8 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
         name = None
-        small.pop(
-            "real_private", None
-        )  # stays, as all other references, as a simulation has measured it on these texts
+        # Stays, as all other references, as a simulation has measured it on these texts.
+        small.pop("real_private", None)
     else:
         name = test.name
         made = {title: group | {"test": name} for title, group in made.items()}
