@@ -19,6 +19,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import Release, epsilon
 from common.privacy.sensitivity import Sensitivity
+from common.system import locks
 from common.system.commands import Commands, add_folder, as_json
 
 _DELTA = 1e-5
@@ -125,6 +126,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     if not chosen.lost >= 0:
         raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
     settings = HospitalSettings.load(chosen.folder)
+    locks.check_free(settings.folder, ("service",), stop=f"caucus-party stop {chosen.folder}")
     path, noted_head = settings.ledger, settings.noted_head
     _check_refused(path, noted_head)
     try:

@@ -49,10 +49,7 @@ def register(commands: Commands) -> None:
 
 def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    for half in SIDES["both"]:
-        if (process := locks.holder(settings.folder, half)) is not None:
-            do = f"caucus-party stop {chosen.folder}"
-            raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
+    locks.check_free(settings.folder, SIDES["both"], stop=f"caucus-party stop {chosen.folder}")
     most = settings.party_file().max_records if chosen.max_records is None else chosen.max_records
     public, keys = new_keys(settings.name, most)
     if chosen.max_records is not None:

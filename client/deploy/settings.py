@@ -103,7 +103,7 @@ class HospitalSettings:
 
         Raises:
             ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or invalid
-                setting; or a limit has no value, as in a file that was cut off.
+                setting; or a limit has no value, or the last line no newline, as in a file that was cut off.
         """
         path = folder / "client.yaml"
         if not path.is_file():
@@ -112,6 +112,14 @@ class HospitalSettings:
             )
         check_secret(path)
         file = YamlFile.load(path)
+        if not file.ends:
+            raise ConfigError(
+                "the last line",
+                expected="a newline at its end",
+                got="none, as in a file that was cut off",
+                where=path,
+                do="If nothing is missing there, add an empty line",
+            )
         for key in sorted(file.empty):
             if key.partition(".")[0] == "limits":
                 raise ConfigError(key, expected="a value; null for none", got="nothing", where=file.where(key))

@@ -44,14 +44,19 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ConfigError(
-                    f"{name} of this folder",
-                    expected="none that runs",
-                    got=_described(_holder(file)),
-                    where=folder,
-                    do=f"To restart it, first end it: {stop}",
-                ) from None
+                raise _running(folder, name, _holder(file), stop) from None
         yield
+
+
+def check_free(folder: Path, names: Sequence[str], *, stop: str) -> None:
+    """Check that no process holds one of these locks of a folder; the arguments are those of `hold`.
+
+    Raises:
+        ConfigError: A process holds one of the locks.
+    """
+    for name in names:
+        if (process := holder(folder, name)) is not None:
+            raise _running(folder, name, process, stop)
 
 
 def holder(folder: Path, name: str) -> int | None:
@@ -81,11 +86,16 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)  # and with it goes the lock
 
 
-def _described(process: int | None) -> str:
-    """Describe the process that holds a lock, for an error message."""
-    if process is None:
-        return "a process that has just ended"
-    return f"process {process}" if process else "a process of another container"
+def _running(folder: Path, name: str, process: int | None, stop: str) -> ConfigError:
+    """Return the error for a lock that this process holds."""
+    got = f"process {process}" if process else "a process of another container"
+    return ConfigError(
+        f"{name} of this folder",
+        expected="none that runs",
+        got="a process that has just ended" if process is None else got,
+        where=folder,
+        do=f"First end it: {stop}",
+    )
 
 
 def _holder(file: int) -> int | None:

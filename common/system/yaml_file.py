@@ -34,12 +34,14 @@ class YamlFile:
         values: The content as plain mappings, lists and scalars; None if the file is empty.
         lines: Line of each key, keyed by its full name, such as "limits.max_epsilon".
         empty: Full names of the keys with nothing behind them, which YAML reads as null.
+        ends: Whether the last line ends with a newline; without one, its value may have been cut off.
     """
 
     path: Path
     values: Any
     lines: dict[str, int] = field(repr=False)
     empty: frozenset[str] = frozenset()
+    ends: bool = True
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -71,7 +73,7 @@ class YamlFile:
         except yaml.YAMLError as error:  # bytes that are no text
             got = str(error).partition("\n")[0]
             raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
-        return cls(path=path, values=values, lines=lines, empty=frozenset(empty))
+        return cls(path=path, values=values, lines=lines, empty=frozenset(empty), ends=content.endswith(b"\n"))
 
     def where(self, key: str) -> str:
         """Return the file and line of a key, or of the section that should have it."""

@@ -196,7 +196,7 @@ def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, 
             return
         assert main(["start", str(made), "--only", only]) == 2
     line = f"caucus-party: service of this folder; expected none that runs; got process {process.pid}; at {made}."
-    assert capsys.readouterr() == ("", f"{line} To restart it, first end it: caucus-party stop {made}\n")
+    assert capsys.readouterr() == ("", f"{line} First end it: caucus-party stop {made}\n")
     assert not started
 
 

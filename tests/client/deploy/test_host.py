@@ -125,8 +125,10 @@ def test_a_file_that_was_cut_off_never_loosens_a_limit(made):
     limits(made, **STRICTER)
     path = made / "client.yaml"
     content, reasons = yaml.safe_load(path.read_text()), set()
-    for section in ("limits", "name"):  # the last one of the file
-        whole = {key: value for key, value in content.items() if key != section} | {section: content[section]}
+    for last in (*STRICTER, "name"):  # the last line of the file
+        whole = {key: value for key, value in content.items() if key != "limits"} | {"limits": dict(content["limits"])}
+        section = whole if last == "name" else whole["limits"]
+        section[last] = section.pop(last)
         text = yaml.safe_dump(whole, sort_keys=False)
         path.write_text(text)
         terms = in_force(made)

@@ -13,6 +13,7 @@ from common.errors import LedgerError
 from common.ledger import file
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
+from common.system import locks
 from tests.support.hospital import change, said
 from tests.support.ledgers import reservation
 
@@ -112,6 +113,13 @@ def test_what_no_charge_removes_is_no_ledger_to_accept(code, hospital, monkeypat
     damaged = list((hospital / "private").glob("*.damaged*"))
     assert bool(damaged) is (code in file._DAMAGED)
     assert damaged or ledger(hospital).head() == before
+
+
+def test_no_ledger_is_accepted_while_a_service_runs(hospital, monkeypatch, capsys):
+    (hospital / "private" / "ledger.db").unlink()
+    monkeypatch.setattr(locks, "holder", lambda *_: 7)
+    said(capsys, "ledger", "accept", hospital, "--lost", "1", code=2)
+    assert not (hospital / "private" / "ledger.db").exists()
 
 
 @pytest.mark.parametrize("lost", ["-1", "nan"])

@@ -70,9 +70,9 @@ def test_the_number_of_records_that_is_declared_stays_unless_another_is(hospital
 
 def test_no_key_is_replaced_under_a_running_service(hospital, monkeypatch, capsys):
     before = content(hospital)
-    monkeypatch.setattr(locks, "holder", lambda _, half: 7 if half == "service" else None)
+    monkeypatch.setattr(locks, "holder", lambda _, half: 7 if half == "relay" else None)
     assert main(["rotate", str(hospital)]) == 2
-    assert "expected none; got process 7. caucus-party stop" in capsys.readouterr().err
+    assert "relay of this folder; expected none that runs; got process 7; at" in capsys.readouterr().err
     assert content(hospital) == before
 
 
@@ -107,7 +107,9 @@ def test_a_new_invitation_changes_address_bundle_and_authority_alone(hospital, t
 
 def test_a_file_whose_lines_are_not_found_is_left_as_it_is(hospital, tmp_path, capsys):
     path = hospital / "client.yaml"
-    path.write_text("{" + ", ".join(f"{k}: {json.dumps(v)}" for k, v in yaml.safe_load(path.read_text()).items()) + "}")
+    path.write_text(
+        "{" + ", ".join(f"{k}: {json.dumps(v)}" for k, v in yaml.safe_load(path.read_text()).items()) + "}\n"
+    )
     before = content(hospital)
     invited = invitation(tmp_path / "after", "new.example:9444", "cd" * 32)
     assert main(["invitation", str(hospital), str(invited)]) == 2

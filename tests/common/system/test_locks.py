@@ -26,7 +26,7 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
     assert holder(tmp_path, "service") == process.pid
     message = (
         f"service of this folder; expected none that runs; got process {process.pid}; at {tmp_path}. "
-        "To restart it, first end it: caucus-party stop h"
+        "First end it: caucus-party stop h"
     )
     with pytest.raises(ConfigError) as refused, hold(tmp_path, ["service"], stop="caucus-party stop h"):
         pass

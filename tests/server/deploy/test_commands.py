@@ -102,7 +102,7 @@ def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blam
         assert main(["serve", str(folder)]) == 2
     number = f"process {process.pid}"
     line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got {number}; at {folder}."
-    assert capsys.readouterr() == ("", f"{line} To restart it, first end it: caucus-coordinator stop {folder}\n")
+    assert capsys.readouterr() == ("", f"{line} First end it: caucus-coordinator stop {folder}\n")
 
 
 @pytest.mark.parametrize("account", [0, 1000])
