@@ -1,6 +1,7 @@
 """`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +95,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     if chosen.json:
         yield as_json(strict(metrics.to_json()))
     else:
-        yield from ending(run)
+        yield from ending(run, shlex.join(["caucus-coordinator", "publish", str(run), "--license", "LICENCE"]))
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:

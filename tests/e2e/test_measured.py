@@ -93,7 +93,9 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     code, made = evaluate(capsys, copy, "--test", file)
     assert made["fidelity"]["test"] == "own.csv"
     assert main(["evaluate", str(copy), "--test", str(file), "--metrics", "utility"]) == 0
-    assert capsys.readouterr().out.splitlines() == list(ending(copy))
+    assert capsys.readouterr().out.splitlines() == list(
+        ending(copy, f"caucus-coordinator publish {copy} --license LICENCE")
+    )
 
 
 def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):
