@@ -196,8 +196,12 @@ def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -
     except ProtocolError as error:
         raise RefusalError(Reason.UNPLANNED, error.what, expected=error.expected, got=error.got) from error
     choices = query.length * len(query.vectors) if isinstance(query, SeedChoice) else 0
-    if query.length > LARGEST_ANSWER or choices > LARGEST_CHOICE:
-        raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
+    for what, number, most in (
+        ("coordinates of the answer", query.length, LARGEST_ANSWER),
+        ("utilities of the choices", choices, LARGEST_CHOICE),
+    ):
+        if number > most:
+            raise RefusalError(Reason.OVER_LIMIT, what, expected=f"at most {most:,}", got=f"{number:,}")
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

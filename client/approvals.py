@@ -36,13 +36,14 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TypeVar
 
-from client.audit_log import AuditLog, now
+from client.audit_log import AuditLog
 from client.session import RefusalError
 from common.errors import ConfigError, DataError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 from common.system.locks import alone
+from common.system.log_lines import now
 from common.validate import known_keys, of_type, one_of, printable
 
 MODES = ("manual", "auto")
@@ -98,8 +99,8 @@ class PlanApproval:
     def read_plan(self) -> Plan | None:
         """Return the plan; None if it is of another version, as after an upgrade, or does not match its digest."""
         try:
-            plan = Plan.from_dict(json.loads(self.plan))
-        except (PlanError, ConfigError, ValueError):
+            plan = Plan.from_json(self.plan)
+        except (PlanError, ConfigError):
             return None
         return plan if plan.digest().hex() == self.plan_digest else None
 

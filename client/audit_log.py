@@ -14,12 +14,12 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from client.session import RefusalError
 from common.messages import Reason
 from common.system.files import SECRET, give_to_owner_of_folder
+from common.system.log_lines import now
 
 LARGEST_AUDIT = 64 * 2**20
 """Maximum size of the audit log in bytes. It has room for some 250,000 honest requests; a run with one query makes five
@@ -103,8 +103,3 @@ class AuditLog:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def now() -> str:
-    """Return the time in UTC, in ISO 8601 format to the second, as in all files of a hospital."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -68,6 +68,24 @@ class NotedHead:
             self.write(opened)
         return opened
 
+    def inspected(self, ledger: Path) -> tuple[Ledger | None, str]:
+        """Return the ledger to read, checked from end to end, and why the party service does not start with it.
+
+        Returns:
+            The ledger, or None if the file does not exist; and the problem, which is empty if the service starts.
+
+        Raises:
+            LedgerError: The ledger was edited, is damaged or cannot be read.
+            ConfigError: The note's folder is missing.
+            OSError: The note cannot be read.
+        """
+        try:
+            if self.unused(ledger):
+                return None, ""
+            return self.opened(ledger, read_only=True), ""
+        except IncompleteLedgerError as error:
+            return None if missing(ledger) else Ledger(ledger, read_only=True), str(error)
+
     def read(self) -> str | None:
         """Return the noted head; None if there is no note.
 

@@ -15,13 +15,13 @@ from io import BytesIO
 from pathlib import Path
 
 from client.approvals import find, path_of, read_entry
-from client.audit_log import now
 from client.session import RefusalError
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
 from common.ledger.ledger import Ledger
 from common.messages import LARGEST_RELEASE, Reason
 from common.system.files import SECRET, write_atomic
+from common.system.log_lines import now
 
 MOST_RELEASES = 20
 """Maximum number of releases that are stored, so that a coordinator cannot fill the disk."""

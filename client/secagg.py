@@ -68,8 +68,8 @@ def begin(
     party: PartyId,
     entropy: bytes,
     *,
-    identity: Identity | None = None,
-    roster: Roster | None = None,
+    identity: Identity | None,
+    roster: Roster | None,
     compute: Compute = directly,
 ) -> tuple["Advertised", KeyAdvert]:
     """Step 1: make fresh keys for all rounds.
@@ -205,9 +205,7 @@ class Ready:
         self._me = me
         self._rounds = OnceEach(rounds, step="mask")
 
-    def mask(
-        self, index: int, vector: NDArray[np.int64], *, subject: bytes = b""
-    ) -> tuple["Masked", NDArray[np.uint64]]:
+    def mask(self, index: int, vector: NDArray[np.int64], *, subject: bytes) -> tuple["Masked", NDArray[np.uint64]]:
         """Step 3: mask this round's vector; delete this party's secrets for this round and all earlier ones.
 
         Args:

@@ -357,8 +357,8 @@ def _read_plan(data: bytes) -> Plan:
     if len(data) > LARGEST_PLAN:
         raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:
-        return Plan.from_dict(json.loads(data))
-    except (ValueError, ArithmeticError, RecursionError, CaucusError) as error:
+        return Plan.from_json(data)
+    except CaucusError as error:
         raise ProtocolError("plan", expected="one that this version can read and that is consistent") from error
 
 

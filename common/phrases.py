@@ -92,3 +92,8 @@ def capital(words: str) -> str:
 def listed(parties: Collection[int], between: str = ", ") -> Phrase:
     """Return a phrase that lists the parties in ascending order; "none" if there are none."""
     return joined(map(Party, sorted(parties)) if parties else ["none"], between)
+
+
+def in_fours(digest: str) -> str:
+    """Return hexadecimal digits in groups of four, to be read aloud."""
+    return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))

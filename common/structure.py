@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import yaml
-from jsonschema import Draft202012Validator
 
 from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.validate import at_least, known_keys, one_of
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 TYPES = ("string", "integer", "number", "boolean")
 MOST_FIELDS = 50
@@ -212,7 +214,9 @@ def _parsed(schema: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=16)
-def _validator(schema: str) -> Draft202012Validator:
+def _validator(schema: str) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(_parsed(schema))
 
 

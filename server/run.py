@@ -39,8 +39,9 @@ from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
 from server.planning.modes import simplified
-from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
+from server.report.weaknesses import read_weaknesses
+from server.report.write import write_report
 from server.run_folder import ZERO_SHOT, RunFolder, read_candidates
 from server.tools import RunTools
 

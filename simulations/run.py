@@ -27,7 +27,7 @@ from common.system.extras import needs
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
-from server.report import write_report
+from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from client.command import main
-from client.deploy.settings import HospitalSettings
-from client.deploy.start import SIDES, children
+from client.deploy.settings import SIDES, HospitalSettings
+from client.deploy.start import children
 from client.flower.proxy import login
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_records, check_secret

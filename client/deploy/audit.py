@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client import records
-from client.audit_log import now
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise
@@ -27,6 +26,7 @@ from common.labelled_files import named_by, read_records, read_texts
 from common.structure import check_records as check_structure
 from common.system.commands import Commands, add_command, add_folder
 from common.system.files import SECRET, check_records, write_atomic
+from common.system.log_lines import now
 
 NOT_SEEN = (
     "not seen: what no feature shows, such as a style or a translation; records whose text occurs more than once;",

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from client.audit_log import now
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
@@ -21,6 +20,7 @@ from common.privacy.accountant import Release, epsilon
 from common.privacy.sensitivity import Sensitivity
 from common.system import locks
 from common.system.commands import Commands, add_folder, as_json
+from common.system.log_lines import now
 
 _DELTA = 1e-5
 _SHORT = 8

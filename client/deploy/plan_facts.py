@@ -1,6 +1,5 @@
 """The facts by which a person at the hospital decides on a plan, gathered from the hospital's own files."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
-from client.deploy.status import opened
 from client.guard import Limits
 from common.domain import Record
 from common.messages import Reason
@@ -97,12 +95,12 @@ class PlanFacts:
             ConfigError: The roster is missing or is not this hospital's.
             LedgerError: The ledger was edited, is damaged or cannot be read.
         """
-        plan = Plan.from_dict(json.loads(approval.plan))
+        plan = Plan.from_json(approval.plan)
         limits = settings.party.limits
         names, roster = settings.roster_file().names, settings.roster()
         number, declared = settings.number(roster), settings.declared()
         colluders = limits.helpers(plan)
-        ledger, problem = opened(settings.ledger, settings.noted_head)
+        ledger, problem = settings.noted_head.inspected(settings.ledger)
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
         refused, fits = refusal(plan, limits, counted, number=number, roster=roster, declared=declared), None

@@ -13,9 +13,10 @@ from client.deploy.plan_amounts import Budget, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
+from common.phrases import in_fours
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, in_fours, subsampled
+from common.plan.words import differences, subsampled
 from common.spelling import BLANK
 from common.system.log_lines import utc
 

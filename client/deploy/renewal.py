@@ -13,8 +13,7 @@ from pathlib import Path
 import yaml
 
 from client.deploy.create import MAX_RECORDS, check_number, new_keys
-from client.deploy.settings import HospitalSettings
-from client.deploy.start import SIDES
+from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import ConfigError
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder

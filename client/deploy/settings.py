@@ -49,6 +49,8 @@ KEYS = (
 )
 """Keys that a deployment's file has in addition to the sections of `client/settings.py`."""
 
+SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
+"""Choices of `--only`, each with the halves that it starts. Each half takes a lock, so that it cannot run twice."""
 KEY_BYTES = 32
 """Length of the key for the digest of the file of records."""
 _HEX = re.compile("[0-9a-f]{64}")

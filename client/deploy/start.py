@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from client.approvals import awaiting
 from client.channel import READY, SOCKET, SOCKET_NAME
-from client.deploy.settings import HospitalSettings
+from client.deploy.settings import SIDES, HospitalSettings
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
 from common.errors import CaucusError, ConfigError
@@ -36,8 +36,6 @@ from common.system.commands import Commands, add_command, add_folder
 from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
-SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
-"""Choices of `--only`, each with the halves that it starts. Each half takes a lock, so that it cannot run twice."""
 UNTIL_IDLE = "--until-idle"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 """Seconds per unit of a duration."""

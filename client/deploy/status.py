@@ -17,12 +17,10 @@ from typing import Any
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy.audit_totals import AuditReader, AuditTotals
-from client.deploy.settings import HospitalSettings
-from client.deploy.start import SIDES
+from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
-from client.noted_head import NotedHead, missing
-from common.errors import ConfigError, IncompleteLedgerError
-from common.ledger.ledger import Ledger
+from client.noted_head import NotedHead
+from common.errors import ConfigError
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
@@ -211,7 +209,7 @@ def _spending_of(
     path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, limits: Limits
 ) -> Spending:
     """Return the spending, cached until its arguments change, since the metrics need it often."""
-    ledger, problem = opened(path, NotedHead(note))
+    ledger, problem = NotedHead(note).inspected(path)
     if ledger is None:
         return Spending(problem=problem)
     entries = ledger.entries()
@@ -221,27 +219,6 @@ def _spending_of(
         epsilon=limits.spent(entry.cost for entry in entries),
         problem=problem,
     )
-
-
-def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
-    """Return the ledger, checked from end to end, and why the party service does not start with it.
-
-    Args:
-        path: The ledger's file.
-        noted_head: The note of its head.
-
-    Returns:
-        The ledger, or None if the file does not exist; and the problem, which is empty if the service starts.
-
-    Raises:
-        LedgerError: The ledger was edited, is damaged or cannot be read.
-    """
-    try:
-        if noted_head.unused(path):
-            return None, ""
-        return noted_head.opened(path, read_only=True), ""
-    except IncompleteLedgerError as error:
-        return None if missing(path) else Ledger(path, read_only=True), str(error)
 
 
 def _certificate_days(path: Path) -> int | None:

@@ -42,7 +42,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from client.disclosures.features import words_of
 from common import rng
@@ -157,6 +156,8 @@ def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, d
 
 def no_learning(training: int, control: int, *, n: int, m: int) -> float:
     """Return the p-value of "no learning" if `training` of n and `control` of m records are disclosed."""
+    from scipy import stats
+
     return float(stats.hypergeom.sf(training - 1, n + m, n, training + control))
 
 
@@ -166,6 +167,8 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
     Raises:
         ConfigError: ε or δ is out of range.
     """
+    from scipy import stats
+
     exceptions, probability = _exceptions(pairs, epsilon, delta)
     return min(1.0, float(stats.binom.sf(right - exceptions - 1, right + wrong, _right(epsilon))) + probability)
 

@@ -17,7 +17,6 @@ from starlette.routing import Route
 from client import refusals
 from client.deploy.ledger import exported
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import opened
 from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
@@ -85,7 +84,7 @@ def _budget(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _ledger(_: Request, settings: HospitalSettings) -> Response:
-    ledger, _problem = opened(settings.ledger, settings.noted_head)
+    ledger, _problem = settings.noted_head.inspected(settings.ledger)
     lines = "".join(f"{line}\n" for line in exported(ledger)) if ledger else ""
     attached = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return Response(lines, media_type="application/jsonl", headers=attached)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import opened
 from client.guard import Limits
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
@@ -79,7 +78,7 @@ def budget(settings: HospitalSettings) -> Budget:
         ConfigError: The folder of the note of the ledger's head is missing.
     """
     limits = settings.party.limits
-    ledger, problem = opened(settings.ledger, settings.noted_head)
+    ledger, problem = settings.noted_head.inspected(settings.ledger)
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
     spent = limits.spent(entry.cost for entry in entries)
     runs = tuple(_runs(entries, limits))

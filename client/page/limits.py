@@ -12,7 +12,6 @@ from pathlib import Path
 from client.approvals import PlanApproval, approvals
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import opened
 from client.guard import Limits
 from common.errors import ConfigError
 from common.plan.aggregation import log2_breach
@@ -111,7 +110,7 @@ def in_force(settings: HospitalSettings) -> InForce:
     )
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
-    ledger, problem = opened(settings.ledger, settings.noted_head)
+    ledger, problem = settings.noted_head.inspected(settings.ledger)
     declared = _declared(settings)
     asked = [
         Request(

@@ -14,7 +14,6 @@ from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_fit import refusal
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import opened
 from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
@@ -163,7 +162,7 @@ def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Seq
 
 def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[Decided, ...]:
     limits = settings.party.limits
-    ledger = opened(settings.ledger, settings.noted_head)[0] if entries else None
+    ledger = settings.noted_head.inspected(settings.ledger)[0] if entries else None
     return tuple(
         Decided(
             approval=entry,

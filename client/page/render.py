@@ -4,8 +4,7 @@ from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import plain
 from client.page import steps
 from common.page.render import Pages
-from common.phrases import capital
-from common.plan.words import in_fours
+from common.phrases import capital, in_fours
 
 PAGES = Pages(
     __package__,

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction, same, says
+from client.writers.base import spec_of
 from client.writers.sentiment import Mood, Sentiment
 from common import redaction
-from common.errors import ConfigError, InternalError
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy import gaussian_max
@@ -81,7 +82,7 @@ class Seeds:
                 that is missing.
         """
         del labels
-        spec = _spec(planned)
+        spec = spec_of(planned, AbstractedSeedsSpec)
         choices = spec.choices * planned.times
         if choices > self._most:
             raise ConfigError("choices", expected=f"at most {self._most}, this party's limit", got=choices)
@@ -94,7 +95,7 @@ class Seeds:
     ) -> list[Labelled]:
         """Return the seeds; there are fewer than planned if records are blank or too few."""
         del labels
-        spec, stream = _spec(planned), Keystream(key)
+        spec, stream = spec_of(planned, AbstractedSeedsSpec), Keystream(key)
         positions = records.drawn(spec.choices, stream.read(32)).tolist()
         seeds: list[Labelled] = []
         for place in positions:
@@ -143,12 +144,6 @@ class Seeds:
 
     def _agrees(self, candidate: Mood, record: Mood) -> bool:
         return candidate.polarity == record.polarity and candidate.confidence >= self._confidence
-
-
-def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
-    if not isinstance(planned.spec, AbstractedSeedsSpec):
-        raise InternalError("a query for seeds", expected=AbstractedSeedsSpec.kind, got=planned.spec.kind)
-    return planned.spec
 
 
 def _cosines(redacted: str, candidates: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:

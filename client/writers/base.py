@@ -5,16 +5,19 @@ Their models and settings come from the party's own file, never from a message. 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from client.records import EmbeddedRecords
 from client.session import RefusalError
+from common.errors import InternalError
 from common.messages import Reason
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.text_codec import Labelled
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, TextSpec
+
+Spec = TypeVar("Spec", bound=TextSpec)
 
 SECTIONS = {
     "seeds": AbstractedSeedsSpec.kind,
@@ -49,6 +52,17 @@ class PartyWriter(Protocol):
         Raises:
             CaucusError: Nothing can be written; the message never quotes a record.
         """
+
+
+def spec_of(planned: PlannedQuery, kind: type[Spec]) -> Spec:
+    """Return the planned query's specification, which must be of this kind.
+
+    Raises:
+        InternalError: It is of another kind.
+    """
+    if not isinstance(planned.spec, kind):
+        raise InternalError("query of this writer", expected=kind.kind, got=planned.spec.kind)
+    return planned.spec
 
 
 def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:

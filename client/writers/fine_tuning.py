@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from client.records import EmbeddedRecords
+from client.writers.base import spec_of
 from client.writers.causal_model import Causal, Tokens, load, own_randomness
-from common.errors import ConfigError, InternalError
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import discrete_gaussian
@@ -75,7 +76,7 @@ class FineTuning:
         Raises:
             ConfigError: There is no such model, or it cannot do what the plan requires.
         """
-        spec = _spec(planned)
+        spec = spec_of(planned, FineTunedSpec)
         if spec.steps > self.max_steps:
             raise ConfigError("steps", expected=f"at most {self.max_steps}, this party's limit", got=spec.steps)
         self._tuner(spec, labels)
@@ -85,7 +86,7 @@ class FineTuning:
     ) -> list[Labelled]:
         """Return texts drawn from the model after DP-SGD, with balanced labels; fewer if some texts are blank."""
         del encoder, key  # Each step draws separate keys, also from the operating system.
-        spec = _spec(planned)
+        spec = spec_of(planned, FineTunedSpec)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
         per_label, extra = divmod(spec.texts, len(labels))
         return [
@@ -297,12 +298,6 @@ def train(
             total += torch.from_numpy(noise).to(total.device)
         tuner.update(total * (unit / spec.batch), steering)
     return tuner.tuned()
-
-
-def _spec(planned: PlannedQuery) -> FineTunedSpec:
-    if not isinstance(planned.spec, FineTunedSpec):
-        raise InternalError("a query for fine-tuning", expected=FineTunedSpec.kind, got=planned.spec.kind)
-    return planned.spec
 
 
 def _adapted(model: Any, rank: int) -> Any:

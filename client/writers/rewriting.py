@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 from client.records import EmbeddedRecords
 from client.writers.abstractors import Abstraction
+from client.writers.base import spec_of
 from common import redaction
-from common.errors import ConfigError, InternalError
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy.keystream import Keystream
@@ -98,7 +99,7 @@ class Rewriting:
             ConfigError: The query needs more texts than allowed, or a model for names that is missing.
         """
         del labels
-        spec = _spec(planned)
+        spec = spec_of(planned, RewrittenSpec)
         texts = spec.texts * planned.times
         if texts > self._most:
             raise ConfigError("texts", expected=f"at most {self._most}, this party's limit", got=texts)
@@ -108,7 +109,7 @@ class Rewriting:
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """Return the rewritten records; there are fewer than planned if records are too few or texts are withheld."""
-        spec, stream = _spec(planned), Keystream(key)
+        spec, stream = spec_of(planned, RewrittenSpec), Keystream(key)
         positions = records.drawn(spec.texts, stream.read(32)).tolist()
         evaluators = Evaluators(
             records, len(labels), encoder, self._redactor, copied=self._copied, nearest=self._nearest
@@ -199,12 +200,6 @@ class Evaluators:
         if lengths[self.records.labels[place]] < 1e-6:
             return int(self.records.labels[place])
         return int(np.argmax(np.where(lengths > 1e-6, sums @ vector / np.maximum(lengths, 1e-6), -2)))
-
-
-def _spec(planned: PlannedQuery) -> RewrittenSpec:
-    if not isinstance(planned.spec, RewrittenSpec):
-        raise InternalError("a query for rewriting", expected=RewrittenSpec.kind, got=planned.spec.kind)
-    return planned.spec
 
 
 def _words(text: str) -> list[str]:

@@ -37,7 +37,6 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 from threading import Lock
@@ -57,6 +56,7 @@ from common.ledger.file import LedgerFile
 from common.ledger.log import Entry, Log
 from common.privacy.accountant import Release
 from common.rng import secure_bytes
+from common.system.log_lines import now
 
 Allow = Callable[[tuple[Release, ...]], None]
 """Function that raises RefusedError if these charges together are too many for one record."""
@@ -147,7 +147,7 @@ class Ledger:
             query_digest=query_digest,
             release=release,
             data_set=data_set,
-            charged=datetime.now(UTC).isoformat(timespec="seconds"),
+            charged=now(),
         )
         place = f"run {run}, answer {index}"
         with self._open(write=True) as (log, database):

@@ -281,13 +281,22 @@ class Plan:
             )
             values = {**plain, "queries": queries, "labels": tuple(plain["labels"]), "epsilon": float(plain["epsilon"])}
             plan = Plan(**_exactly(Plan, values))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             raise PlanError(
                 "a plan that cannot be read", expected="the fields of Plan, each of its type", got=type(error).__name__
             ) from error
         if plan.to_dict() != plain:
             raise PlanError("a plan that cannot be read", expected="the form that to_dict gives")
         return plan
+
+    @staticmethod
+    def from_json(data: bytes | str) -> "Plan":
+        """Return the plan whose `to_json` returned this; raise PlanError or ConfigError for anything else."""
+        try:
+            plain = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise PlanError("a plan that cannot be read", expected="JSON", got=type(error).__name__) from error
+        return Plan.from_dict(plain)
 
     def digest(self) -> bytes:
         """Return the SHA-256 of the canonical JSON, which is equal only for equal plans."""

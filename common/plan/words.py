@@ -33,11 +33,6 @@ def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str
     return f"each {'user' if by_user else 'record'} takes part with probability {rate:g}, drawn {drawn}"
 
 
-def in_fours(digest: str) -> str:
-    """Return hexadecimal digits in groups of four, to be read aloud."""
-    return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))
-
-
 def right_guesses(epsilon: float, delta: float) -> float:
     """Return the maximum percentage of correct guesses about which of two neighbouring data sets was used, rounded up.
 

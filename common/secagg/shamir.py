@@ -37,7 +37,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 def split_many(
-    secrets: Sequence[bytes], threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
+    secrets: Sequence[bytes], threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes
 ) -> list[dict[int, bytes]]:
     """Split several secrets among the same points.
 
@@ -67,9 +67,7 @@ def split_many(
     ]
 
 
-def combine_many(
-    shares: Mapping[Name, Mapping[int, bytes]], threshold: int, *, label: bytes = b""
-) -> dict[Name, bytes]:
+def combine_many(shares: Mapping[Name, Mapping[int, bytes]], threshold: int, *, label: bytes) -> dict[Name, bytes]:
     """Recover several secrets from shares at the same points, with one Lagrange basis.
 
     Args:

@@ -18,6 +18,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
+from common.phrases import in_fours
 from common.validate import host_and_port, integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -100,7 +101,7 @@ class Invitation(_Public):
     @property
     def fingerprint(self) -> str:
         """First 32 hex digits of the SHA-256 of the authority's certificate, in groups of four."""
-        return _groups(load_pem_x509_certificate(self.certificate.encode()).fingerprint(hashes.SHA256()).hex())
+        return in_fours(load_pem_x509_certificate(self.certificate.encode()).fingerprint(hashes.SHA256()).hex()[:32])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,7 @@ class PartyFile(_Public):
     @property
     def fingerprint(self) -> str:
         """First 32 hex digits of the SHA-256 of both keys and the bound, in groups of four."""
-        return _groups(hashlib.sha256(f"{self.identity} {self.node_key} {self.max_records}".encode()).hexdigest())
+        return in_fours(hashlib.sha256(f"{self.identity} {self.node_key} {self.max_records}".encode()).hexdigest()[:32])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +170,7 @@ class RosterFile(_Public):
     @property
     def fingerprint(self) -> str:
         """First 32 hex digits of the SHA-256 of all names and keys in order, in groups of four."""
-        return _groups(hashlib.sha256(self.to_json().encode()).hexdigest())
+        return in_fours(hashlib.sha256(self.to_json().encode()).hexdigest()[:32])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,7 +184,3 @@ def _names(kind: type[_Public]) -> list[str]:
 
 def _required(kind: type[_Public]) -> list[str]:
     return [field.name for field in fields(kind) if field.default is MISSING]
-
-
-def _groups(digits: str) -> str:
-    return " ".join(digits[at : at + 4] for at in range(0, 32, 4))

@@ -1,6 +1,10 @@
-"""Log lines: how processes write them, and how they are shown, each as one printable line without terminal colours."""
+"""Log lines: how processes write them, and how they are shown, each as one printable line without terminal colours.
+
+All files have times in UTC: `now` writes one, and `utc` shows it.
+"""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 from common.system.files import content_of
@@ -25,6 +29,11 @@ def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
 def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a quoted line cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def now() -> str:
+    """Return the time in UTC, in ISO 8601 format to the second, as in all files of a hospital."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def utc(time: str) -> str:

@@ -93,14 +93,6 @@ def _plan(settings: Settings) -> tuple[str, str]:
     return parts.plan.digest().hex(), "; ".join(facts)
 
 
-def _problem_of(probe: Callable[[], None]) -> str | None:
-    try:
-        probe()
-    except (CaucusError, *WRONG_SETTINGS) as error:
-        return summary(error)
-    return None
-
-
 def preflight(settings: Settings) -> list[Finding]:
     """Check every part of a run, and the plan if all parts pass. Return a finding for each."""
     parts = _Parts(settings)
@@ -138,10 +130,11 @@ def for_json(findings: list[Finding]) -> dict[str, object]:
 
 
 def _finding(part: str, name: str, probe: Probe) -> Finding:
-    results: list[tuple[str, str]] = []
-    error = _problem_of(lambda: results.append(probe()))
-    digest, detail = results[0] if results else ("", error or "")
-    return Finding(part=part, name=name, ok=error is None, digest=digest, detail=detail)
+    try:
+        digest, detail = probe()
+    except (CaucusError, *WRONG_SETTINGS) as error:
+        return Finding(part=part, name=name, ok=False, digest="", detail=summary(error))
+    return Finding(part=part, name=name, ok=True, digest=digest, detail=detail)
 
 
 class _Parts:

@@ -25,8 +25,8 @@ from server.evaluation import (
     text_classifier,
 )
 from server.evaluation.small_model import Evaluation
-from server.report import write_report
 from server.report.ending import ending
+from server.report.write import write_report
 from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
 from server.settings.build import build
 from server.settings.compose import load

@@ -27,8 +27,8 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
 from server.flower.commands import flwr
-from server.report import read_weaknesses
 from server.report.ending import ending
+from server.report.weaknesses import read_weaknesses
 
 POLL_SECONDS = 0.2
 """Seconds between two reads of a run folder."""

@@ -64,7 +64,7 @@ from common.secagg.rules import (
 
 
 def collect_adverts(
-    setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
+    setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
     """Check the keys of the parties that answered (step 1).
 
@@ -148,7 +148,7 @@ class Ready:
         self._common = common
         self._rounds = OnceEach({index: place for place, index in enumerate(common.setup.rounds)}, step="open")
 
-    def open(self, index: int, length: int, *, subject: bytes = b"") -> "Masking":
+    def open(self, index: int, length: int, *, subject: bytes) -> "Masking":
         """Begin a round, and return the state to which masked vectors are added.
 
         Args:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from common.errors import DataError
 
@@ -63,14 +63,14 @@ def half_width(variances: Sequence[Variance]) -> float:
     total = sum(variance for variance, _ in variances)
     spread = sum(variance**2 / freedom for variance, freedom in variances)
     freedom = total**2 / spread if spread else math.inf
-    return float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
+    return _student(freedom) * math.sqrt(total)
 
 
 def over_seeds(figures: Sequence[float]) -> Interval | None:
     """Return Student's t interval of the mean over independent trainings; None for fewer than two trainings."""
     if len(figures) < 2:
         return None
-    half = stats.t.ppf((1 + LEVEL) / 2, len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
+    half = _student(len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
 
 
@@ -83,6 +83,11 @@ def of_laplace(value: float, deviation: float) -> Interval:
     return value - half, value + half
 
 
+def _student(freedom: float) -> float:
+    """Return the quantile of Student's t distribution that bounds an interval; normal if `freedom` is infinite."""
+    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+
+
 def level_of_each(groups: int) -> float:
     """Return the level of each of these many intervals, so that all hold at once in 95 % of cases (Bonferroni)."""
     return 1 - (1 - LEVEL) / groups
@@ -90,8 +95,10 @@ def level_of_each(groups: int) -> float:
 
 def of_share(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
-    between = stats.binomtest(hits, rows).proportion_ci(level)
-    return float(between.low), float(between.high)
+    beyond = (1 - level) / 2
+    low = special.betaincinv(hits, rows - hits + 1, beyond) if hits else 0.0
+    high = special.betaincinv(hits + 1, rows - hits, 1 - beyond) if hits < rows else 1.0
+    return float(low), float(high)
 
 
 def of_paired_shares(
@@ -129,15 +136,17 @@ def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]
     Raises:
         DataError: There are too few scores, or a score is not finite.
     """
+    from scipy.stats import rankdata
+
     m, n = len(members), len(others)
     if m < 2 or n < 2:
         raise DataError("area under the curve", expected="at least 2 members and 2 others", got="fewer")
     scores = np.concatenate([members, others])
     if not np.isfinite(scores).all():
         raise DataError("area under the curve", expected="finite scores", got="one that is not")
-    ranks = stats.rankdata(scores)
-    above = (ranks[:m] - stats.rankdata(members)) / n
-    below = 1 - (ranks[m:] - stats.rankdata(others)) / m
+    ranks = rankdata(scores)
+    above = (ranks[:m] - rankdata(members)) / n
+    below = 1 - (ranks[m:] - rankdata(others)) / m
     area = float(above.mean())
-    half = stats.norm.ppf((1 + LEVEL) / 2) * math.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n)
+    half = _student(math.inf) * math.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n)
     return area, (max(0.0, float(area - half)), min(1.0, float(area + half)))

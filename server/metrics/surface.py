@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import wasserstein_distance
 
 from common.errors import DataError
 
@@ -25,6 +24,8 @@ def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
     Raises:
         DataError: A set is empty.
     """
+    from scipy.stats import wasserstein_distance
+
     _check_not_empty(texts, others)
     lengths = [[len(text.split()) for text in group] for group in (texts, others)]
     return float(wasserstein_distance(*lengths))

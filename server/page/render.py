@@ -1,7 +1,7 @@
 """The templates of the coordinator's page, and the functions that they use."""
 
 from common.page.render import Pages
-from common.plan.words import in_fours
+from common.phrases import in_fours
 from server.guarantee.rounding import show_delta, show_epsilon
 from server.report.write import show_duration, show_number
 

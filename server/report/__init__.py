@@ -20,8 +20,3 @@
 Nothing is computed from records here: a page shows only the content of the run folder. A page loads nothing, and no
 text on it can become markup.
 """
-
-from server.report.weaknesses import Weakness, read_weaknesses
-from server.report.write import write_report
-
-__all__ = ["Weakness", "read_weaknesses", "write_report"]

@@ -18,7 +18,7 @@ from server.documents.run import COMPLETE, RunSummary, versions
 from server.domain import Task
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
-from server.report import write_report
+from server.report.write import write_report
 from server.run_folder import write_run
 from server.settings.build import build
 from server.settings.schema import SimulationSettings

@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
 from common.validate import at_least, positive
 
 T = TypeVar("T")
@@ -65,15 +64,3 @@ def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np
     at_least(1, parties=parties)
     shuffled = rng.permutation(records)
     return [np.sort(shuffled[party::parties]) for party in range(parties)]
-
-
-def subsample(records: Sequence[T], size: int, rng: np.random.Generator) -> list[T]:
-    """Return `size` different records, drawn uniformly at random, in their original order.
-
-    Raises:
-        ConfigError: There are fewer records than `size`.
-    """
-    at_least(0, size=size)
-    if size > len(records):
-        raise ConfigError("size", expected="at most the number of records", got=size)
-    return [records[position] for position in np.sort(rng.choice(len(records), size, replace=False))]

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from common.errors import DataError
 from server.evaluation.figures import Figure
@@ -163,6 +162,8 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
     """
+    from scipy import stats
+
     at_most = stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
     missing = np.arange(1, right + 1)
     worst = float((np.cumsum(at_most.pmf(right - missing)) / missing).max(initial=0.0))

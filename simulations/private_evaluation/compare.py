@@ -21,7 +21,8 @@ from server.evaluation import label_sets, projection, small_model
 from server.evaluation.figures import Group
 from server.evaluation.small_model import Evaluation
 from server.metrics import multilabel
-from server.report import read_weaknesses, write_report
+from server.report.weaknesses import read_weaknesses
+from server.report.write import write_report
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
 log = logging.getLogger("caucus.simulation")

@@ -19,7 +19,7 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
 from server.guarantee.case import effective_epsilon, unprotected
-from server.report import read_weaknesses
+from server.report.weaknesses import read_weaknesses
 from server.settings.compose import values
 
 TABLE = "table.json"

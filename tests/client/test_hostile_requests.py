@@ -97,14 +97,13 @@ class Orders(RuleBasedStateMachine):
 
     def _peers(self, advert, run, first):
         setup = aggregation_setup(self.plan, run, attempt=self.attempt, first=first)
-        signed = {"roster": KNOWN} if self.plan.malicious else {}
         begun = {
             peer: secagg.begin(
                 setup,
                 peer,
                 bytes([peer]) * 31 + bytes([len(self.sent) % 256]),
-                **signed,
-                **({"identity": IDENTITIES[peer]} if signed else {}),
+                roster=KNOWN if self.plan.malicious else None,
+                identity=IDENTITIES[peer] if self.plan.malicious else None,
             )
             for peer in (1, 2)
         }

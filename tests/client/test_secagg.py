@@ -51,7 +51,7 @@ def test_keys_are_reproducible_and_all_distinct():
 
 def test_reused_entropy_still_gives_fresh_keys_in_each_set_up_and_party():
     adverts = [
-        secagg.begin(setup(**changes), party, entropy(1))[1]
+        secagg.begin(setup(**changes), party, entropy(1), identity=None, roster=None)[1]
         for changes, party in [({}, 1), ({}, 2), ({"rounds": (8, 9, 10)}, 1), ({"attempt": 1}, 1), ({"run": "x"}, 1)]
     ]
     assert len({key for advert in adverts for key in advert.keys}) == 20
@@ -59,7 +59,7 @@ def test_reused_entropy_still_gives_fresh_keys_in_each_set_up_and_party():
 
 def test_a_party_outside_the_set_up_cannot_take_part():
     with pytest.raises(MembershipError, match="party 9; at advertise"):
-        secagg.begin(setup(), 9, entropy(9))
+        secagg.begin(setup(), 9, entropy(9), identity=None, roster=None)
 
 
 def test_a_party_that_the_roster_does_not_name_cannot_take_part():
@@ -88,7 +88,7 @@ def test_identity_and_roster_must_be_those_of_the_set_up(aggregation, me, identi
 
 def test_short_entropy_is_refused():
     with pytest.raises(InternalError, match="16 bytes"):
-        secagg.begin(setup(), 0, bytes(16))
+        secagg.begin(setup(), 0, bytes(16), identity=None, roster=None)
 
 
 # Step 2, sending
@@ -233,7 +233,7 @@ def test_well_sealed_nonsense_is_refused(monkeypatch):
         patch.setattr(
             shamir,
             "split_many",
-            lambda *arguments, label: [dict.fromkeys(points, b"\xff" * 64) for points in real(*arguments)],
+            lambda *arguments, label: [dict.fromkeys(points, b"\xff" * 64) for points in real(*arguments, label=label)],
         )
         _, sealed = run.parties[1].share(run.adverts)
     run.share({0, 2, 3})
@@ -271,7 +271,7 @@ def test_masked_vectors_look_uniform():
     Entropy is fixed, so this cannot flicker; over random entropy the false-alarm rate is 1e-6 (Bonferroni over 40).
     """
     run = Run(setup(3)).ready()
-    masked = [run.parties[party].mask(3, np.zeros(20_000, np.int64))[1] for party in range(3)]
+    masked = [run.parties[party].mask(3, np.zeros(20_000, np.int64), subject=b"")[1] for party in range(3)]
     for vector in (*masked, masked[0] + masked[1], sum(masked)):
         for position in vector.view(np.uint8).reshape(-1, 8).T:
             assert stats.chisquare(np.bincount(position, minlength=256)).pvalue > 1e-6 / 40
@@ -281,7 +281,7 @@ def test_masked_vectors_look_uniform():
 def test_no_mask_is_used_twice_in_any_round_even_with_the_same_entropy(changes):
     """Masked zeros are the masks. Equal words or a constant difference would betray reuse."""
     masks = [
-        run.parties[party].mask(index, np.zeros(1000, np.int64))[1]
+        run.parties[party].mask(index, np.zeros(1000, np.int64), subject=b"")[1]
         for run in (Run(setup()).ready(), Run(setup(**changes)).ready())
         for party in range(4)
         for index in (3, 4)
@@ -309,20 +309,20 @@ def test_no_mask_is_used_twice_in_any_round_even_with_the_same_entropy(changes):
 def test_vectors_that_do_not_fit_are_refused_and_the_round_is_over(vector):
     ready = Run(setup()).ready().parties[0]
     with pytest.raises(PlanError):
-        ready.mask(3, vector)
+        ready.mask(3, vector, subject=b"")
     with pytest.raises(ReplayError):
-        ready.mask(3, ZEROS)
-    ready.mask(4, ZEROS)
+        ready.mask(3, ZEROS, subject=b"")
+    ready.mask(4, ZEROS, subject=b"")
 
 
 def test_rounds_that_were_not_set_up_are_refused():
     with pytest.raises(ProtocolError, match=r"one of \[3, 4, 7\]; got 5"):
-        Run(setup()).ready().parties[0].mask(5, ZEROS)
+        Run(setup()).ready().parties[0].mask(5, ZEROS, subject=b"")
 
 
 def test_the_input_is_left_alone():
     vector = ZEROS.copy()
-    Run(setup()).ready().parties[0].mask(3, vector)
+    Run(setup()).ready().parties[0].mask(3, vector, subject=b"")
     assert not vector.any()
 
 
@@ -345,19 +345,19 @@ def test_the_input_is_left_alone():
 )
 def test_bad_survivor_sets_are_refused(survivors, error, message, limits):
     run = Run(setup(5, **limits)).advertise().share({0, 1, 2, 3}).receive()
-    masked, _ = run.parties[0].mask(3, ZEROS)
+    masked, _ = run.parties[0].mask(3, ZEROS, subject=b"")
     with pytest.raises(error, match=message):
         masked.agree(frozenset(survivors))
 
 
 def test_in_semi_honest_mode_nothing_is_signed():
-    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS)
+    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS, subject=b"")
     assert masked.agree(frozenset(range(4)))[1] == b""
 
 
 def test_a_signature_is_over_round_sharers_and_survivors():
     run = Run(setup(malicious=True)).ready()
-    masked, _ = run.parties[0].mask(4, ZEROS)
+    masked, _ = run.parties[0].mask(4, ZEROS, subject=b"")
     _, signature = masked.agree(frozenset({0, 1, 2}))
     transcript, _ = check_adverts(run.setup, run.adverts, run.roster, "test")
     statement = survivors_statement(about(of_round(transcript, 4), b""), range(4), {0, 1, 2})
@@ -387,7 +387,9 @@ def test_in_a_sparse_graph_only_neighbours_shares_are_held():
 
 def signed(run, index=3, survivors=frozenset(range(4))):
     """Party to the state after it agreed to these survivors, and to its signature."""
-    agreed = {party: run.parties[party].mask(index, ZEROS)[0].agree(survivors) for party in sorted(survivors)}
+    agreed = {
+        party: run.parties[party].mask(index, ZEROS, subject=b"")[0].agree(survivors) for party in sorted(survivors)
+    }
     return {party: pair[0] for party, pair in agreed.items()}, {party: pair[1] for party, pair in agreed.items()}
 
 
@@ -434,7 +436,7 @@ def test_signatures_over_anything_else_are_refused(other):
 def test_a_split_view_of_the_survivors_unmasks_nobody():
     """A coordinator tells 0 and 1 that 3 dropped, and 2 and 3 that all survived: neither set finds 3 signatures."""
     run = Run(setup(malicious=True)).ready()
-    masked = {party: run.parties[party].mask(3, ZEROS)[0] for party in range(4)}
+    masked = {party: run.parties[party].mask(3, ZEROS, subject=b"")[0] for party in range(4)}
     views = {0: {0, 1, 2}, 1: {0, 1, 2}, 2: {0, 1, 2, 3}, 3: {0, 1, 2, 3}}
     states, signatures = {}, {}
     for party, view in views.items():
@@ -462,19 +464,19 @@ def test_each_state_works_once_whatever_it_is_asked_the_second_time():
     for again in (
         lambda: advertised.share(run.adverts),
         lambda: shared.receive(run.inboxes[0], frozenset(range(4))),
-        lambda: ready.mask(4, ZEROS),
-        lambda: ready.mask(3, ZEROS),
+        lambda: ready.mask(4, ZEROS, subject=b""),
+        lambda: ready.mask(3, ZEROS, subject=b""),
         lambda: masked.agree(frozenset({0, 1, 2})),
         lambda: masked.agree(one.survivors),
         lambda: agreed.unmask({}),
     ):
         with pytest.raises(ReplayError, match="twice"):
             again()
-    ready.mask(7, ZEROS)
+    ready.mask(7, ZEROS, subject=b"")
 
 
 def test_a_refused_agreement_is_not_tried_again():
-    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS)
+    masked, _ = Run(setup()).ready().parties[0].mask(3, ZEROS, subject=b"")
     with pytest.raises(MembershipError):
         masked.agree(frozenset({1, 2, 3}))
     with pytest.raises(ReplayError):
@@ -495,9 +497,9 @@ def test_states_cannot_be_copied(duplicate):
 def test_a_shallow_copy_is_spent_with_its_original():
     ready = Run(setup()).ready().parties[0]
     twin = copy.copy(ready)
-    ready.mask(3, ZEROS)
+    ready.mask(3, ZEROS, subject=b"")
     with pytest.raises(ReplayError):
-        twin.mask(3, ZEROS)
+        twin.mask(3, ZEROS, subject=b"")
 
 
 def reachable(state):
@@ -534,7 +536,7 @@ def test_secrets_go_as_soon_as_they_are_not_needed():
     assert agreed.reveal() not in secrets
     assert all(secret in secrets for index in aggregation.rounds for secret in own_secrets(aggregation, 0, index))
 
-    masked, _ = ready.mask(4, ZEROS)
+    masked, _ = ready.mask(4, ZEROS, subject=b"")
     assert not any(
         secret in reachable(masked) for index in aggregation.rounds for secret in own_secrets(aggregation, 0, index)
     )

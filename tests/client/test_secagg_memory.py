@@ -13,7 +13,7 @@ def test_a_party_masks_within_four_vectors_of_memory():
     try:
         vector = np.arange(length, dtype=np.int64)
         tracemalloc.reset_peak()
-        state, masked = run.parties[0].mask(3, vector)
+        state, masked = run.parties[0].mask(3, vector, subject=b"")
         agreed, _ = state.agree(frozenset(range(6)))
         agreed.unmask({})
         peak = tracemalloc.get_traced_memory()[1]
@@ -26,10 +26,10 @@ def test_a_party_masks_within_four_vectors_of_memory():
 def test_the_coordinator_needs_one_vector_besides_the_one_that_arrives():
     length = 500_000
     run = Run(setup(6)).ready()
-    vectors = {party: run.parties[party].mask(3, np.ones(length, dtype=np.int64)) for party in range(5)}
+    vectors = {party: run.parties[party].mask(3, np.ones(length, dtype=np.int64), subject=b"") for party in range(5)}
     tracemalloc.start()
     try:
-        masking = run.coordinator.open(3, length)
+        masking = run.coordinator.open(3, length, subject=b"")
         for party, (_, masked) in vectors.items():
             masking.add(party, masked)
         agreeing, survivors = masking.close()

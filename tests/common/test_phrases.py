@@ -7,7 +7,7 @@ import pytest
 
 from common import errors
 from common.errors import AwaitingError, CaucusError, ConfigError
-from common.phrases import Party, Phrase, capital, joined, listed, rendered, series
+from common.phrases import Party, Phrase, capital, in_fours, joined, listed, rendered, series
 
 NAMES = ("St. Mary", "party 0", "St. Luke")  # a hospital may have such a name
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, CaucusError)]
@@ -66,3 +66,9 @@ def test_a_capital_leaves_all_other_letters_alone():
         "Übelkeit und MRT",
         "",
     ]
+
+
+def test_a_digest_is_read_aloud_in_groups_of_four():
+    assert in_fours("0123456789ab") == "0123 4567 89ab"
+    assert in_fours("01234") == "0123 4"
+    assert in_fours("") == ""

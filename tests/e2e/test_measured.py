@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from server.command import main
-from server.report import read_weaknesses, write_report
 from server.report.ending import ending
+from server.report.weaknesses import read_weaknesses
+from server.report.write import write_report
 from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"

@@ -170,7 +170,7 @@ def fuzz_survivors_and_signatures(data):
     run = stage("shared")
     ready = run.begin(0)[0].share(run.adverts)[0].receive(run.inboxes[0], EVERYBODY)
     survivors = data.draw(st.frozensets(PARTIES) | st.just(EVERYBODY))
-    agreed = refused(lambda: ready.mask(0, ZEROS)[0].agree(survivors))
+    agreed = refused(lambda: ready.mask(0, ZEROS, subject=b"")[0].agree(survivors))
     good = stage("unmask").signatures
     signatures = data.draw(by_party(good))
     shares = agreed and refused(lambda: agreed[0].unmask(signatures))

@@ -67,8 +67,9 @@ class Party:
             if letter.attempt <= self.attempt:
                 raise ProtocolError("attempt", expected="a later one")
             self.attempt = letter.attempt
-            signed = {"identity": identity(me), "roster": roster(asked.parties)} if self.malicious else {}
-            state, reply = party_side.begin(asked, me, entropy, **signed)
+            known = roster(asked.parties) if self.malicious else None
+            signer = identity(me) if self.malicious else None
+            state, reply = party_side.begin(asked, me, entropy, identity=signer, roster=known)
             self.states = {"share": state}
             return reply
         if letter.attempt != self.attempt:
@@ -79,7 +80,7 @@ class Party:
             if "ready" not in self.states:
                 self.states["ready"] = self._state("receive").receive(*letter.body)
             vector = vectors(asked, letter.index)[me]
-            self.states["agree", letter.index], reply = self.states["ready"].mask(letter.index, vector)
+            self.states["agree", letter.index], reply = self.states["ready"].mask(letter.index, vector, subject=b"")
         elif letter.step == "agree":
             state = self._state(("agree", letter.index))
             self.states["unmask", letter.index], reply = state.agree(letter.body)
@@ -236,7 +237,7 @@ class Federation(RuleBasedStateMachine):
 
     def _open(self, index):
         self.index, self.next_round = index, index + 1
-        self.maskings[self.attempt, index] = self.ready.open(index, LENGTH)
+        self.maskings[self.attempt, index] = self.ready.open(index, LENGTH, subject=b"")
         self._ask("mask", {party: (inbox, self.ready.sharers) for party, inbox in self.inboxes.items()})
 
     def _open_next(self):

@@ -22,7 +22,7 @@ from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import Wasp
-from server.report import read_weaknesses
+from server.report.weaknesses import read_weaknesses
 from server.run_folder import ZERO_SHOT, read_candidates
 from server.settings.compose import composed
 from server.settings.parts import Parts

@@ -21,7 +21,7 @@ from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
 from server.llm.render import render
 from server.method import State
-from server.report import write_report
+from server.report.write import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
 UNLABELLED = TASK.without_labels()

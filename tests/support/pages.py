@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from server.report import write_report
+from server.report.write import write_report
 
 VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path", "wbr"}
 

@@ -92,7 +92,7 @@ class Run:
         return self.advertise().share().receive()
 
     def open(self, index=3, length=LENGTH):
-        return Round(self, index, length, self.coordinator.open(index, length))
+        return Round(self, index, length, self.coordinator.open(index, length, subject=b""))
 
 
 @dataclass
@@ -113,7 +113,9 @@ class Round:
         inputs = vectors(self.run.setup, self.index, self.length)
         able = [party for party, state in self.run.parties.items() if isinstance(state, party_side.Ready)]
         for party in _present(present, able):
-            self.parties[party], self.masked[party] = self.run.parties[party].mask(self.index, inputs[party])
+            self.parties[party], self.masked[party] = self.run.parties[party].mask(
+                self.index, inputs[party], subject=b""
+            )
             self.coordinator.add(party, self.masked[party])
         self.coordinator, self.survivors = self.coordinator.close()
         return self

@@ -110,9 +110,9 @@ class Golden:
         return {party: states[party].receive(inboxes[party], coordinator.sharers) for party in inboxes}, coordinator
 
     def masked(self, states, coordinator, index, survivors):
-        one, masked, coordinator = {}, {}, coordinator.open(index, 5)
+        one, masked, coordinator = {}, {}, coordinator.open(index, 5, subject=b"")
         for party in survivors:
-            one[party], masked[party] = states[party].mask(index, inputs(index)[party])
+            one[party], masked[party] = states[party].mask(index, inputs(index)[party], subject=b"")
             coordinator.add(party, masked[party])
         return one, masked, coordinator
 

@@ -85,7 +85,7 @@ def shares_to_coordinator(body):
 
 def survivors_to_party(body):
     states, _ = RUN.ready()
-    masked, _ = states[0].mask(2, golden.inputs(2)[0])
+    masked, _ = states[0].mask(2, golden.inputs(2)[0], subject=b"")
     masked.agree(frozenset(body))
 
 
@@ -150,4 +150,4 @@ def test_a_masked_vector_that_comes_twice_is_refused():
     with pytest.raises(errors.ProtocolError, match="uint64"):
         masking.add(2, masked[1][:-1])
     with pytest.raises(errors.PlanError):
-        RUN.ready()[0][0].mask(2, np.full(5, 2**62))
+        RUN.ready()[0][0].mask(2, np.full(5, 2**62), subject=b"")

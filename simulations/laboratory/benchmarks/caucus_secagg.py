@@ -119,7 +119,7 @@ class BenchmarkFederation:
             InternalError: The sum is wrong.
         """
         members = self._setup.parties[: len(self._parties) - gone]
-        masking = self._coordinator.open(index, length)
+        masking = self._coordinator.open(index, length, subject=b"")
         expected = np.zeros(length, dtype=np.int64)
         sent = np.zeros(length, dtype=np.uint64)
         masked: dict[int, party_side.Masked] = {}
@@ -128,7 +128,7 @@ class BenchmarkFederation:
             whole = sample is None or place < sample
             vector = np.random.default_rng([party, index]).integers(-(2**40), 2**40, length if whole else 1)
             expected += vector
-            (masked[party], words), cost = timed(self._parties[party].mask, index, vector)
+            (masked[party], words), cost = timed(self._parties[party].mask, index, vector, subject=b"")
             if whole:
                 masks.append(cost)
                 sent = words

@@ -209,7 +209,9 @@ class Limits:
     def predicted(self, group: Group, length: int) -> float:
         """Return the predicted total time of a party in a round with keys that serve only that round."""
         points = range(1, group.degree + 2)
-        split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
+        split = fastest(
+            5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32), label=b"")
+        )
         return (
             2 * group.degree * (self.agree + self.seal)
             + group.degree * self.derive

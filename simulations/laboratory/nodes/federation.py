@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from client.deploy import start
-from client.deploy.settings import HospitalSettings
+from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import CaucusError
 from common.models.encoder import Encoder
 from common.system import processes
@@ -96,7 +96,7 @@ class Nodes(Deployment):
     def launch(self, number: int, options: Sequence[str] = ()) -> None:
         """Start a hospital's processes without waiting; options are not supported."""
         assert not options
-        for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
+        for child in start.children(HospitalSettings.load(self.at(number)), SIDES["both"]):
             self._children[number, child.name] = child
             self._start(number, child.name)
 

@@ -14,7 +14,7 @@ import pytest
 import configs
 from client.command import main
 from client.deploy import host, start
-from client.deploy.settings import HospitalSettings
+from client.deploy.settings import SIDES, HospitalSettings
 from common import messages as m
 from common import wire
 from common.models.encoder import Encoder
@@ -224,7 +224,7 @@ def test_a_night_in_which_a_process_did_not_work_is_no_success(made, capsys, mon
     lasts = "import pathlib, sys, time; [pathlib.Path(path).touch() for path in sys.argv[1:]]; time.sleep(60)"
     waits = "import pathlib, time\nwhile len([*pathlib.Path().glob('born-*')]) < {}: time.sleep(0.05)"
     supervise = processes.supervise
-    others = [child for child in start.children(HospitalSettings.load(made), start.SIDES["both"]) if not child.ends_all]
+    others = [child for child in start.children(HospitalSettings.load(made), SIDES["both"]) if not child.ends_all]
     assert {child.name for child in others} == {"service", "metrics", "supernode"}
 
     def night(broken, fault):

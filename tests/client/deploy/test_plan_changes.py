@@ -9,9 +9,9 @@ from client.approvals import PlanApproval
 from client.command import main
 from client.deploy.plan_changes import NAMES, changes, previous
 from common.domain import UNLABELLED
+from common.phrases import in_fours
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import in_fours
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec

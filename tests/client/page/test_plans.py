@@ -14,7 +14,7 @@ from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.render import PAGES
 from common.domain import UNLABELLED
-from common.plan.words import in_fours
+from common.phrases import in_fours
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan

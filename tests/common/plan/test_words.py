@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from common.plan.words import differences, in_fours, right_guesses, strength
+from common.plan.words import differences, right_guesses, strength
 
 
 def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may_drop_out_of_two_questions():
@@ -19,12 +19,6 @@ def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may
 def test_a_right_guess_is_never_understated(epsilon, delta, percent):
     assert right_guesses(epsilon, delta) == percent
     assert right_guesses(epsilon, delta) >= 100 / (1 + math.exp(-epsilon))
-
-
-def test_a_digest_is_read_aloud_in_groups_of_four():
-    assert in_fours("0123456789ab") == "0123 4567 89ab"
-    assert in_fours("01234") == "0123 4"
-    assert in_fours("") == ""
 
 
 @pytest.mark.parametrize(

@@ -58,14 +58,14 @@ def test_large_groups_stay_exact():
 
 def test_many_secrets_at_once():
     secrets = [hashlib.sha256(bytes([i])).digest() for i in range(5)]
-    split = shamir.split_many(secrets, 3, [1, 2, 3, 4], ENTROPY)
+    split = shamir.split_many(secrets, 3, [1, 2, 3, 4], ENTROPY, label=b"")
     named = {f"secret {i}": {point: shares[point] for point in (4, 2, 1)} for i, shares in enumerate(split)}
-    assert list(shamir.combine_many(named, 3).values()) == secrets
-    assert shamir.combine_many({}, 3) == {}
+    assert list(shamir.combine_many(named, 3, label=b"").values()) == secrets
+    assert shamir.combine_many({}, 3, label=b"") == {}
 
 
 def test_secrets_split_together_have_coefficients_of_their_own():
-    first, second = shamir.split_many([SECRET, SECRET], 2, [1, 2], ENTROPY)
+    first, second = shamir.split_many([SECRET, SECRET], 2, [1, 2], ENTROPY, label=b"")
     assert first[1] != second[1]
 
 
@@ -132,7 +132,7 @@ def test_shares_at_the_wrong_points_do_not_fit():
 
 
 def test_shares_of_two_secrets_do_not_fit():
-    first, second = shamir.split_many([SECRET, bytes(32)], 2, [1, 2], ENTROPY)
+    first, second = shamir.split_many([SECRET, bytes(32)], 2, [1, 2], ENTROPY, label=b"")
     with pytest.raises(ProtocolError, match="do not fit"):
         combine({1: first[1], 2: second[2]}, 2)
 
@@ -148,15 +148,15 @@ def test_limbs_beyond_20_bits_do_not_fit():
 def test_malformed_shares_are_refused(share):
     shares = split(SECRET, 2, [1, 2], ENTROPY)
     with pytest.raises(ProtocolError, match="share") as caught:
-        shamir.combine_many({"party 7": {1: shares[1], 2: share}}, 2)
+        shamir.combine_many({"party 7": {1: shares[1], 2: share}}, 2, label=b"")
     assert "party 7" in str(caught.value)
 
 
 def test_secrets_combined_together_need_the_same_points():
-    first, second = shamir.split_many([SECRET, bytes(32)], 2, [1, 2, 3], ENTROPY)
+    first, second = shamir.split_many([SECRET, bytes(32)], 2, [1, 2, 3], ENTROPY, label=b"")
     del second[1]
     with pytest.raises(ProtocolError, match="the same for every secret"):
-        shamir.combine_many({"a": first, "b": second}, 2)
+        shamir.combine_many({"a": first, "b": second}, 2, label=b"")
 
 
 @pytest.mark.parametrize("points", [[0, 1], [1, 1], [1], [1, shamir.PRIME], [-1, 1], [1, 2.0]])

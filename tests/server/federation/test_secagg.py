@@ -94,7 +94,7 @@ def test_in_a_sparse_graph_a_party_needs_threshold_of_its_neighbours():
 
 def test_broadcast_is_sorted_and_holds_only_those_that_answered():
     run = Run(setup()).advertise({0, 1, 3})
-    _, keys = secagg.collect_adverts(setup(), dict(reversed(run.adverts.items())))
+    _, keys = secagg.collect_adverts(setup(), dict(reversed(run.adverts.items())), roster=None)
     assert list(keys) == [0, 1, 3]
     assert keys == run.adverts
 
@@ -110,7 +110,7 @@ def test_bad_keys_are_refused_by_name():
         run.adverts[1],
     ):
         with pytest.raises(PublicKeyError, match="party 2, advertise"):
-            secagg.collect_adverts(setup(), run.adverts | {2: bad})
+            secagg.collect_adverts(setup(), run.adverts | {2: bad}, roster=None)
 
 
 def test_unsigned_keys_are_refused_by_name():
@@ -123,9 +123,9 @@ def test_unsigned_keys_are_refused_by_name():
 def test_strangers_and_too_few_keys_are_refused():
     run = Run(setup()).advertise()
     with pytest.raises(MembershipError, match="party 8; at advertise"):
-        secagg.collect_adverts(setup(), run.adverts | {8: run.adverts[1]})
+        secagg.collect_adverts(setup(), run.adverts | {8: run.adverts[1]}, roster=None)
     with pytest.raises(DropoutError, match="at least 2; got 1; at advertise"):
-        secagg.collect_adverts(setup(), {0: run.adverts[0]})
+        secagg.collect_adverts(setup(), {0: run.adverts[0]}, roster=None)
 
 
 def test_the_roster_must_be_that_of_the_set_up():
@@ -203,7 +203,7 @@ def test_malformed_vectors_are_refused_by_name_and_leave_the_total_alone(vector)
 def test_a_vector_counts_once():
     run = Run(setup()).ready()
     one = run.open()
-    _, masked = run.parties[0].mask(3, np.zeros(5, np.int64))
+    _, masked = run.parties[0].mask(3, np.zeros(5, np.int64), subject=b"")
     one.coordinator.add(0, masked)
     with pytest.raises(ReplayError, match="a second one; at party 0, mask"):
         one.coordinator.add(0, masked)
@@ -221,7 +221,7 @@ def test_a_late_vector_stays_out():
     run = Run(setup()).ready()
     one = run.open()
     waiting = one.coordinator
-    _, late = run.parties[3].mask(3, np.zeros(5, np.int64))
+    _, late = run.parties[3].mask(3, np.zeros(5, np.int64), subject=b"")
     one.mask({0, 1, 2})
     with pytest.raises(ReplayError, match="spent state; at mask"):
         waiting.add(3, late)
@@ -231,7 +231,7 @@ def test_a_late_vector_stays_out():
 def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
     """What the coordinator knows after unmasking without party 3 leaves party 3's own mask on its late vector."""
     run = Run(setup()).ready()
-    _, late = run.parties[3].mask(3, np.zeros(1000, np.int64))
+    _, late = run.parties[3].mask(3, np.zeros(1000, np.int64), subject=b"")
     one = run.open(3, 1000).mask({0, 1, 2}).agree()
     state = one.coordinator._state.get()
     one.unmask()
@@ -250,7 +250,7 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
 def test_too_few_vectors_can_still_become_enough():
     run = Run(setup(minimum_survivors=3)).ready()
     masking = run.open().coordinator
-    masked = {party: run.parties[party].mask(3, np.zeros(5, np.int64))[1] for party in range(4)}
+    masked = {party: run.parties[party].mask(3, np.zeros(5, np.int64), subject=b"")[1] for party in range(4)}
     for party in (0, 1):
         masking.add(party, masked[party])
     with pytest.raises(DropoutError, match="at least 3; got 2; at mask"):
@@ -388,8 +388,8 @@ def test_each_state_works_once():
     one.unmask()
     for again in (
         lambda: sharing.collect(run.sealed),
-        lambda: ready.open(4, 5),
-        lambda: ready.open(3, 5),
+        lambda: ready.open(4, 5, subject=b""),
+        lambda: ready.open(3, 5, subject=b""),
         masking.close,
         lambda: masking.add(0, one.masked[0]),
         lambda: agreeing.collect({}),
@@ -401,7 +401,7 @@ def test_each_state_works_once():
 
 def test_rounds_that_were_not_set_up_are_refused():
     with pytest.raises(ProtocolError, match=r"one of \[3, 4, 7\]; got 5"):
-        Run(setup()).ready().coordinator.open(5, 5)
+        Run(setup()).ready().coordinator.open(5, 5, subject=b"")
 
 
 def test_after_a_restart_in_mid_round_the_rest_is_set_up_anew():

@@ -12,7 +12,7 @@ import pytest
 from server.failure import lock_folder
 from server.page import drafts
 from server.page.app import application
-from server.report import write_report
+from server.report.write import write_report
 from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
 from tests.support.documents import round_json, write_run

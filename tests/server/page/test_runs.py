@@ -10,7 +10,7 @@ import yaml
 
 from common.page.access import HEADERS, SANDBOXED
 from common.page.words import sentences
-from common.plan.words import in_fours
+from common.phrases import in_fours
 from server.deploy.run_state import DIED
 from server.failure import lock_folder
 from server.page.render import PAGES

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from server.documents.maps import PrivateMap, TextMap
-from server.report import write_report
+from server.report.write import write_report
 from simulations.sweeps.render import write_table
 from tests.support.chromium import MARKS, started
 from tests.support.documents import HOSTILE, write_run

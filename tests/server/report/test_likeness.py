@@ -6,8 +6,8 @@ import re
 import pytest
 
 from common.queries.questions import QUESTIONS
-from server.report import write_report
 from server.report.facts import gather
+from server.report.write import write_report
 from tests.support.documents import privacy_json, write_run
 
 ANSWERS = {question.name: dict.fromkeys(question.answers, 20.0) for question in QUESTIONS}

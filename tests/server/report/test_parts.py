@@ -9,11 +9,12 @@ import pytest
 from server.documents.codec import strict
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
-from server.report import figure_tables, plots, write_report
+from server.report import figure_tables, plots
 from server.report.dots import dots
 from server.report.facts import gather
 from server.report.run_plots import of_rounds
 from server.report.vote_distributions import distributions, histogram_of
+from server.report.write import write_report
 from tests.support.documents import privacy, write_run
 from tests.support.pages import report
 

@@ -10,9 +10,8 @@ import time
 import pytest
 
 from common.errors import DataError
-from server.report import write_report
 from server.report.plots import lines, steps
-from server.report.write import drawn
+from server.report.write import drawn, write_report
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 

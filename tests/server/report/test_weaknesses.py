@@ -9,10 +9,10 @@ import pytest
 from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
 from server.domain import Candidate
-from server.report import read_weaknesses, write_report
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
-from server.report.weaknesses import weaknesses
+from server.report.weaknesses import read_weaknesses, weaknesses
+from server.report.write import write_report
 from tests.support.documents import privacy, privacy_json, report_of, summary, write_run
 from tests.support.pages import Page
 

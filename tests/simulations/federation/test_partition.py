@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError
-from simulations.federation.partition import dirichlet, iid, subsample
+from simulations.federation.partition import dirichlet, iid
 
 LABELS = ["a"] * 300 + ["b"] * 100 + ["c"] * 7
 
@@ -71,14 +71,3 @@ def test_values_out_of_range_are_refused():
         dirichlet(LABELS, 0, 1.0, rng())
     with pytest.raises(ConfigError, match="parties"):
         iid(3, 0, rng())
-    with pytest.raises(ConfigError, match="size"):
-        subsample([1, 2], 3, rng())
-
-
-def test_subsample_draws_each_once_in_order():
-    chosen = subsample(list(range(100)), 30, rng())
-    assert len(chosen) == 30
-    assert chosen == sorted(set(chosen))
-    assert subsample([1, 2, 3], 3, rng()) == [1, 2, 3]
-    counts = np.bincount([subsample([0, 1, 2], 1, rng(seed))[0] for seed in range(300)])
-    assert (abs(counts - 100) < 5 * np.sqrt(300 * 2 / 9)).all()  # 5 standard deviations; seeds are fixed
