@@ -300,11 +300,19 @@ def _asked_for(approval: PlanApproval) -> PlanApproval:
 
 
 def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
-    """Return the entry of a run and plan; None if this hospital was not asked about them."""
+    """Return the entry of a run and plan; None if this hospital was not asked about them.
+
+    Raises:
+        DataError: The file is damaged, or is about another run or plan.
+    """
+    path = path_of(folder, run, plan_digest)
     try:
-        return read_entry(path_of(folder, run, plan_digest), PlanApproval)
+        entry = read_entry(path, PlanApproval)
     except FileNotFoundError:
         return None
+    if (entry.run, entry.plan_digest) != (run, plan_digest):
+        raise DataError("run's entry", expected="that of this run and plan", got="another", where=path)
+    return entry
 
 
 def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> Entry:

@@ -53,7 +53,8 @@ class Limits:
         lifetime_epsilon: Maximum ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
             starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
-            later, earlier answers remain charged for the smaller coalition.
+            later, earlier answers remain charged for the smaller coalition. If `unit` or `min_unit_records` is
+            tightened later, they remain charged for one record, and have cost a user with several records more.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with this run's data set.
             A refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this

@@ -33,4 +33,13 @@ def not_covered(privacy: Privacy) -> list[str]:
             "and those marked as simulation only from the private records without noise. None of these figures is "
             "protected."
         )
+        items.append(
+            "Records as dealt: the guarantee is for the records that each simulated party was dealt. How one record or "
+            "user more in the file would change who is dealt what (federation.partition, federation.records) is not "
+            "covered, nor the number of records, by which automatic settings may be chosen (expected_records)."
+        )
+        items.append(
+            "Refusal: that a run is refused for what its texts disclose (refuse_disclosures), or is not, is found from "
+            "the records without noise."
+        )
     return items

@@ -127,6 +127,11 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
 
 def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Iterator[str]:
     of_users = settings.privacy.unit == "user"
+    if of_users and (unnamed := sum(record.user is None for record in private)):
+        yield (
+            f"privacy.unit=user, and {unnamed} of {len(private)} records name no user: at a party these are one user "
+            f"of whom a query counts only as many records as the plan protects; a column user names them {_ALONE}"
+        )
     units = len({record.user for record in private}) if of_users else len(private)
     for line in large_delta(settings.privacy.delta, units, f"the number of {'users' if of_users else 'records'}"):
         yield f"{line} {_ALONE}"

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,18 +167,22 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
         shares = iid(len(pool), count, generator)
     else:
         shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
-    dealt = [[pool[i] for i in share] for share in shares]
-    return _whole_users(dealt) if settings.privacy.unit == "user" else dealt
+    by_user = settings.privacy.unit == "user"
+    return [[pool[i] for i in share] for share in (_whole_users(shares, pool) if by_user else shares)]
 
 
-def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move each user's records to the first party with any of them; a user at several parties is protected less."""
+def _whole_users(shares: Sequence[Sequence[int]], pool: Sequence[Record]) -> list[list[int]]:
+    """Move each user's records to the first party with any of them; a user at several parties is protected less.
+
+    A party has its records in the order of `pool`, so that which of a user's records count does not depend on others.
+    """
     home: dict[str, int] = {}
-    moved: list[list[Record]] = [[] for _ in dealt]
-    for party, private in enumerate(dealt):
-        for record in private:
-            moved[party if record.user is None else home.setdefault(record.user, party)].append(record)
-    return moved
+    moved: list[list[int]] = [[] for _ in shares]
+    for party, share in enumerate(shares):
+        for place in share:
+            user = pool[place].user
+            moved[party if user is None else home.setdefault(user, party)].append(int(place))
+    return [sorted(share) for share in moved]
 
 
 def _pool(source: Source, count: int) -> list[Record]:

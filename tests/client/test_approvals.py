@@ -18,7 +18,7 @@ from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
 from common import wire
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.system.locks import alone
 from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan, service
@@ -35,6 +35,19 @@ def records(tmp_path):
 
 def made(tmp_path, records):
     return Approvals(tmp_path / "private", records=records, key=b"k" * 32)
+
+
+def test_an_entry_of_another_run_or_plan_decides_nothing(tmp_path, records):
+    others = plan(4, secure=False, threshold=1)
+    approved = made(tmp_path, records)
+    approved.admit("r", PLAN, automatic=True)
+    folder = tmp_path / "private"
+    (entry,) = approvals(folder)
+    for run, agreed in (("s", PLAN), ("r", others)):
+        path = path_of(folder, run, agreed.digest().hex())
+        path.write_bytes(path_of(folder, entry.run, entry.plan_digest).read_bytes())
+        with pytest.raises(DataError, match="run's entry; expected that of this run and plan; got another"):
+            approved.admit(run, agreed, automatic=True)
 
 
 def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False):

@@ -91,6 +91,14 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
     assert line.startswith("privacy.delta=0.06 is above 1 / 20, one over the number of users:")
 
 
+def test_records_without_a_user_at_user_level(tmp_path, caplog):
+    task = labelled(tmp_path)
+    lines = warned(caplog, task, IID, "privacy.unit=user", "privacy.max_records=4")
+    assert (
+        sum(line.startswith("privacy.unit=user, and 40 of 40 records name no user: at a party") for line in lines) == 1
+    )
+
+
 @pytest.mark.parametrize(
     ("overrides", "bound"), [(["privacy.delta=0.05"], 20), (["federation.max_records=100000"], 100000)]
 )

@@ -16,6 +16,9 @@ def test_at_user_level_a_user_stays_at_one_party(tmp_path):
         users = [{record.user for record in private} for private in dealt]
         assert sum(map(len, dealt)) == 60
         assert (sum(map(len, users)) == 7) is together
+    for private in deal(_config(tmp_path, named, "privacy.unit=user")):
+        numbers = [int(record.text.removeprefix("note ")) for record in private]
+        assert numbers == sorted(numbers)  # which of a user's records count does not depend on others
 
 
 def test_labels_from_private_records_are_marked(tmp_path):
