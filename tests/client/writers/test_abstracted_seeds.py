@@ -144,7 +144,7 @@ def test_plans_beyond_the_partys_settings_are_refused():
     with pytest.raises(ConfigError, match="model for names"):
         write(seeds(Scripted(["a"]), names="no/such-model"), ["a note"])
     other = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2))
-    with pytest.raises(InternalError, match="a query for seeds"):
+    with pytest.raises(InternalError, match="query of this writer"):
         seeds(Scripted(["a"])).check(other, LABELS)
 
 
