@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from client import records
 from client.admission import Terms
 from client.service import PartyService
@@ -167,22 +170,23 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
         shares = iid(len(pool), count, generator)
     else:
         shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
-    by_user = settings.privacy.unit == "user"
-    return [[pool[i] for i in share] for share in (_whole_users(shares, pool) if by_user else shares)]
+    if settings.privacy.unit == "user":
+        return _whole_users(shares, pool)
+    return [[pool[i] for i in share] for share in shares]
 
 
-def _whole_users(shares: Sequence[Sequence[int]], pool: Sequence[Record]) -> list[list[int]]:
-    """Move each user's records to the first party with any of them; a user at several parties is protected less.
+def _whole_users(shares: Sequence[NDArray[np.int64]], pool: Sequence[Record]) -> list[list[Record]]:
+    """Deal each user's records to the first party with any of them; a user at several parties is protected less.
 
     A party has its records in the order of `pool`, so that which of a user's records count does not depend on others.
     """
     home: dict[str, int] = {}
-    moved: list[list[int]] = [[] for _ in shares]
+    places: list[list[int]] = [[] for _ in shares]
     for party, share in enumerate(shares):
-        for place in share:
+        for place in share.tolist():
             user = pool[place].user
-            moved[party if user is None else home.setdefault(user, party)].append(int(place))
-    return [sorted(share) for share in moved]
+            places[party if user is None else home.setdefault(user, party)].append(place)
+    return [[pool[place] for place in sorted(of_party)] for of_party in places]
 
 
 def _pool(source: Source, count: int) -> list[Record]:
