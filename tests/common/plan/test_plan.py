@@ -327,13 +327,19 @@ def test_a_plan_from_elsewhere_that_is_not_one_is_refused(spoil):
         Plan.from_dict(plain)
 
 
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", "[" * 100_000, "{}", "3", '{"epsilon": 1e999}'], ids=range(7))
+def test_what_is_no_plan_s_json_is_refused(data):
+    with pytest.raises((PlanError, ConfigError)):
+        Plan.from_json(data)
+
+
 @pytest.mark.parametrize("query", [QUERY, COUNT, OWN, SEEDS], ids=lambda query: query.name)
 def test_a_plan_of_any_query_survives_json(query):
     one = plan_with(queries=(query,))
-    assert Plan.from_dict(json.loads(one.to_json())) == one
+    assert Plan.from_json(one.to_json()) == one
     open_plan = plan_with(queries=(dataclasses.replace(query, scale=0.0),), epsilon=math.inf)
     assert open_plan.to_dict()["epsilon"] == "inf"
-    assert Plan.from_dict(json.loads(open_plan.to_json())) == open_plan
+    assert Plan.from_json(open_plan.to_json().decode()) == open_plan
 
 
 def test_a_sparse_graph_has_a_threshold_among_its_neighbours():
