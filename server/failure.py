@@ -73,38 +73,36 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         CheckpointError: Another process is working in the folder.
     """
     logger = logging.getLogger("caucus")
-    lock = lock_folder(folder, patience=PATIENCE)
-    if lock is None:
-        raise CheckpointError(
-            "run folder", expected="at most one process that works in it", got="another", where=folder
-        )
-    handler = logging.FileHandler(folder / "run.log")
+    with sole_process(folder), _log_file(logger, folder / "run.log", names):
+        try:
+            yield
+        except AwaitingError as pause:
+            logger.info("%s", pause)
+            waiting = [Party(party).text(names) for party in pause.parties]
+            write_atomic(folder / AWAITING, "\n".join(waiting).encode())
+        except (KeyboardInterrupt, SystemExit):
+            _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
+            raise
+        except Exception as error:
+            if isinstance(error, RejectedError):
+                write_atomic(folder / REJECTED, b"")  # first: who reads the reason then finds it
+            _tell_absent(error, folder, names)
+            _last_words(folder, _for_folder(error, folder, names))
+            raise
+
+
+@contextlib.contextmanager
+def _log_file(logger: logging.Logger, path: Path, names: Sequence[str]) -> Iterator[None]:
+    handler = logging.FileHandler(path)
     handler.setFormatter(_Named(names))
     handler.addFilter(WarnedOnce())
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        lock.truncate(0)
-        lock.write(str(os.getpid()).encode())
-        lock.flush()
         yield
-    except AwaitingError as pause:
-        logger.info("%s", pause)
-        waiting = [Party(party).text(names) for party in pause.parties]
-        write_atomic(folder / AWAITING, "\n".join(waiting).encode())
-    except (KeyboardInterrupt, SystemExit):
-        _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
-        raise
-    except Exception as error:
-        if isinstance(error, RejectedError):
-            write_atomic(folder / REJECTED, b"")  # first: who reads the reason then finds it
-        _tell_absent(error, folder, names)
-        _last_words(folder, _for_folder(error, folder, names))
-        raise
     finally:
         logger.removeHandler(handler)
         handler.close()
-        lock.close()
 
 
 def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
@@ -153,6 +151,29 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
     places = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
     module, line = [place for place in places if place[0].split(".")[0] in {"common", "server"}][-1]
     return f"{type(error).__name__} in {module}, line {line}; {TRACEBACK} in the run folder has its text"
+
+
+@contextlib.contextmanager
+def sole_process(folder: Path) -> Iterator[None]:
+    """Hold a folder's lock, whose file then contains this process's ID.
+
+    Raises:
+        CheckpointError: Another process is working in the folder.
+    """
+    lock = lock_folder(folder, patience=PATIENCE)
+    if lock is None:
+        raise CheckpointError(
+            "run folder",
+            expected="at most one process that works in it",
+            got="another",
+            where=folder,
+            do="Wait until it ends, or end it",
+        )
+    with lock:
+        lock.truncate(0)
+        lock.write(str(os.getpid()).encode())
+        lock.flush()
+        yield
 
 
 def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:

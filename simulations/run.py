@@ -27,6 +27,7 @@ from common.system.extras import needs
 from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
+from server.failure import sole_process
 from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.compose import simulated, store
@@ -51,8 +52,14 @@ def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the run in `folder`.
 
     Raises:
-        CheckpointError: The folder contains another run.
+        CheckpointError: The folder contains another run, or another process is working in it.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with sole_process(folder):
+        _simulated(settings, folder)
+
+
+def _simulated(settings: Settings, folder: Path) -> None:
     there = RunSummary.load_if_there(folder)
     if there is not None and there.run != settings.run:
         raise CheckpointError(

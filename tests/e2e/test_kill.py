@@ -14,6 +14,7 @@ import pytest
 
 from common.errors import CheckpointError, DropoutError
 from common.ledger.ledger import Ledger
+from server.failure import lock_folder
 from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.run import simulate
@@ -212,8 +213,17 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
     assert not diary.read("answer")
     assert read(run, "run.json")["seconds"] >= spent
     for path, content in before.items():
-        if path.name not in {"run.json", "state.json", "report.html", "report.json"}:  # they tell how long it took
+        if path.name not in {"lock", "run.json", "state.json", "report.html", "report.json"}:  # which process, how long
             assert path.read_bytes() == content, path
+
+
+def test_a_second_process_on_a_run_folder_is_refused_and_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("server.failure.PATIENCE", 0.0)
+    run = tiny(tmp_path / "run")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with lock_folder(run), pytest.raises(CheckpointError, match="at most one process that works in it; got another"):
+        resume(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(

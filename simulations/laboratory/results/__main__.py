@@ -18,14 +18,14 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from common.errors import CaucusError, CheckpointError, ConfigError
-from server.failure import lock_folder
+from common.errors import CaucusError, ConfigError
+from server.failure import sole_process
 from simulations.laboratory.results import cells, claims, data_sets, execution, findings, page, runs
 
 WORK = Path("runs/results")
@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # As Ctrl-C does, so that the processes of the runs end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        with contextlib.nullcontext() if options.page else _alone(options.work):
+        options.work.mkdir(parents=True, exist_ok=True)
+        # Two concurrent commands would overwrite each other's results.
+        with contextlib.nullcontext() if options.page else sole_process(options.work):
             failed = results(options)
     except CaucusError as error:
         sys.stderr.write(f"make results: {error}\n")
@@ -136,21 +138,6 @@ def _run(
         rest = execution.forecast(len(left) - done, list(known.values()))
         overrides = " ".join(_distinct_overrides(chosen, one))
         _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {overrides}: {outcome}; {rest}")
-
-
-@contextlib.contextmanager
-def _alone(work: Path) -> Iterator[None]:
-    """Lock the folder, since two concurrent commands would overwrite each other's results.
-
-    Raises:
-        CheckpointError: Another command is using the folder.
-    """
-    work.mkdir(parents=True, exist_ok=True)
-    lock = lock_folder(work)
-    if lock is None:
-        raise CheckpointError("folder of runs", expected="one `make results` at a time", got="another", where=work)
-    with lock:
-        yield
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:

@@ -290,7 +290,8 @@ def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypa
     assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
 
 
-def test_a_second_command_in_the_same_folder_is_refused(tmp_path, capsys):
+def test_a_second_command_in_the_same_folder_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("server.failure.PATIENCE", 0.0)
     with lock_folder(tmp_path), pytest.raises(SystemExit) as ended:
         command.main(["--work", str(tmp_path)])
     assert ended.value.code == 2
