@@ -163,7 +163,7 @@ def run(
 def _report(folder: RunFolder) -> None:
     """Write the report, and log the run's weaknesses that were not logged at the start."""
     write_report(folder.path)
-    for weakness in map(str, read_weaknesses(folder.path)):
+    for weakness in map(str, read_weaknesses(folder.path, of_inputs=False)):
         if weakness not in folder.warnings.values():
             log.warning("%s", weakness)
 

@@ -109,7 +109,8 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
         name: Name of the run; its ID is the name followed by eight random digits.
 
     Raises:
-        ConfigError: No hospital is enrolled, the run leaves out enrolled parties, or a setting is wrong.
+        ConfigError: No hospital is enrolled, the run leaves out enrolled parties, a file of private records is named,
+            or a setting is wrong.
     """
     parties = enrolled(settings)
     if not parties:
@@ -122,6 +123,8 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
             got=str(typed.federation.parties),
             do="Leave it out, or enrol or remove a hospital; federation.max_dropouts lets a run go on without some",
         )
+    if records := setting(typed, "task.train"):
+        raise ConfigError("task.train", expected="none: hospitals have the records", got=records, do="Leave it out")
     known: dict[str, Any] = {
         "run": f"{name}-{secrets.token_hex(4)}",
         "federation.max_records": max(entry.party.max_records for entry in parties),

@@ -18,6 +18,7 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
+from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind
 from server.guarantee.rounding import counted, hospitals
@@ -31,7 +32,7 @@ from server.report.likeness import likeness
 from server.report.utility import unmeasured, utility
 from server.report.verdict import verdict
 from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
-from server.report.weaknesses import Weakness, weaknesses
+from server.report.weaknesses import weaknesses
 from server.run_folder import TEXTS, from_round_1
 
 _UNKNOWN: dict[str, Any] = {
@@ -62,6 +63,7 @@ class Facts:
         rounds: `rounds.jsonl`, counted from 1.
         texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
+        inputs: Weaknesses of the files of a simulation.
         census: The numbers of `census.json`; None if there is no census.
         config: `config.yaml`; None if it cannot be read.
         synthetic: Points of the texts on the map; empty if there is no map.
@@ -75,6 +77,7 @@ class Facts:
     rounds: Sequence[RoundReport]
     texts: Sequence[Candidate] = field(repr=False)
     votes: Sequence[Votes]
+    inputs: Sequence[Weakness] = ()
     census: CensusNumbers | None
     config: str | None
     synthetic: Places = field(repr=False)
@@ -135,10 +138,10 @@ class Facts:
 
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
-        """Weaknesses of the run's results."""
+        """Weaknesses of the run's files and of its results."""
         if self.run is None:
-            return ()
-        return weaknesses(
+            return tuple(self.inputs)
+        return *self.inputs, *weaknesses(
             self.run,
             privacy=self.privacy,
             rounds=self.rounds,
@@ -230,6 +233,7 @@ def gather(run: Path) -> Facts:
     metrics = Metrics.read(run, problems)
     config = read(run / "config.yaml", str, problems)
     synthetic, simulated = _map(run, privacy, texts, problems)
+    inputs = InputWeaknesses.read(run, problems, needed=False)
     return Facts(
         run=summary,
         privacy=privacy and (privacy if privacy.statement else stated(privacy)),
@@ -237,6 +241,7 @@ def gather(run: Path) -> Facts:
         rounds=rounds,
         texts=texts,
         votes=list(distributions(run, privacy, rounds)) if privacy else [],
+        inputs=inputs.weaknesses if inputs else (),
         census=_census(run, problems),
         config=config,
         synthetic=synthetic,

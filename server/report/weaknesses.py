@@ -14,6 +14,7 @@ follow from these labels are marked as such.
     labels       fractions of texts and records that differ by more than a quarter; labels without any text
     pairs        pairs of labels further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
+    quoted       descriptions of labels that most of the labels' texts have word for word
     lost texts   more than half of the requested texts
     disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
@@ -25,23 +26,21 @@ replaces the expectation.
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.phrases import series
-from server.documents.files import Document
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
+from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
-from server.evaluation.subgroups import FEWEST
 from server.guarantee.case import Kind, guarantee_kind
-from server.guarantee.rounding import show_epsilon
-from server.metrics.intervals import level_of_each, of_share
 from server.planning.signal import HOPELESS
-from server.report.labels import record_shares, weights_of
+from server.report import weak_labels
+from server.report.advice import NAMED, listed, more_signal, write_more
+from server.report.labels import record_shares
 from server.report.utility import ACCURACY, BETTER, UNCLEAR, WITHOUT, accuracies
 from server.report.verdict import gained, nearer, points
 from server.report.vote_distributions import Votes
@@ -49,12 +48,6 @@ from server.report.vote_distributions import Votes
 RISE = 2.0
 """Number of standard errors from which a rise of FID counts: one rise in 40 is larger by chance. For few texts the
 error is itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
-APART = 0.25
-"""Total variation from which labels of texts and records differ widely: one text in four would need another label."""
-CROWDED = 1.25
-"""Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
-POOR = 0.5
-"""Ratio of a label's recall to the mean of all labels, below which a label is served badly."""
 GAP = 0.03
 """Loss of accuracy, from the released numbers' classifier to the texts, above which a weakness is reported."""
 MOST_LOST = 0.5
@@ -64,27 +57,6 @@ _DROPPED = ("echoes", "copies", "duplicates")
 """Rules of `server/llm/clean.py` that drop a text."""
 _FEWEST = 20
 """Smallest number of texts of which duplicates are a weakness."""
-_NAMED = 3
-"""Maximum number of labels that a sentence names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weakness(Document):
-    """A weakness of a run, with advice.
-
-    Attributes:
-        what: The weakness, with the run's own figures.
-        do: The change to make.
-        simulation_only: Whether the figures are of private records, without noise.
-    """
-
-    what: str
-    do: str
-    simulation_only: bool = False
-
-    def __str__(self) -> str:
-        """Return the weakness as one line of text."""
-        return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 
 def weaknesses(
@@ -100,26 +72,34 @@ def weaknesses(
     """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
     return (
         *_accuracy(run, rounds, metrics, texts),
-        *_poor_labels(metrics),
+        *weak_labels.poorly_recognised(metrics),
         *_gain(run, privacy, metrics),
         *_generation_gap(metrics, texts),
         *_fid(run, privacy, rounds),
         *_votes(run, privacy, votes),
-        *_labels(run, privacy, rounds, metrics, texts),
-        *_pairs(run, privacy, metrics),
-        *_crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
+        *weak_labels.apart_from_records(run, privacy, rounds, metrics, texts),
+        *weak_labels.unlike_pairs(run, privacy, metrics),
+        *weak_labels.crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
+        *weak_labels.quoted(run, texts),
         *_lost(rounds),
         *_repeated(texts),
         *_disclosures(metrics),
     )
 
 
-def read_weaknesses(run: Path) -> list[Weakness]:
-    """Return the weaknesses in the report of a run folder; none if the report is missing or damaged."""
+def read_weaknesses(run: Path, *, of_inputs: bool = True) -> list[Weakness]:
+    """Return the weaknesses in the report of a run folder; none if the report is missing or damaged.
+
+    Args:
+        run: The run folder.
+        of_inputs: Whether to include those of a simulation's files, which its log has from the start.
+    """
     path = run / "report.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
+        logged = None if of_inputs else InputWeaknesses.load_if_there(run)
+        every = [Weakness(**weakness) for weakness in facts.get("weaknesses", ())]
+        return [weakness for weakness in every if logged is None or weakness not in logged.weaknesses]
     except (AttributeError, TypeError, ValueError):  # one such folder must not keep `status` from showing the others
         return []
 
@@ -145,32 +125,14 @@ def _accuracy(
         *(["test on more texts (task.test)"] if unclear else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
-        _write_more(texts),
-        f"take larger language models (now {_listed(models)})" if models else "take larger language models",
+        write_more(texts),
+        f"take larger language models (now {listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
         what=f"{measured.measure} {accuracy:.2f} on {tested} test {measured.unit} is {what} {guess}, {majority:.2f}: "
         f"the texts {teach} than guessing",
         do=series(steps, "or"),
     )
-
-
-def _poor_labels(metrics: Metrics) -> Iterator[Weakness]:
-    """Yield a weakness for labels whose recall is below `POOR` times the mean, by intervals for all labels at once."""
-    recalled = metrics.synthetic.recalled if metrics.synthetic else {}
-    tested = {label: (hits, rows) for label, (hits, rows) in recalled.items() if rows >= FEWEST}
-    if not tested:
-        return
-    recalls = {label: hits / rows for label, (hits, rows) in tested.items()}
-    mean, level = sum(recalls.values()) / len(recalls), level_of_each(len(tested))
-    poor = [label for label, of in tested.items() if of_share(*of, level=level)[1] < POOR * mean]
-    if poor:
-        named = [f"{label} {recalls[label]:.0%}" for label in sorted(poor, key=recalls.__getitem__)]
-        yield Weakness(
-            what=f"a classifier of the texts recognises these labels far less often than labels are in the mean, "
-            f"{mean:.0%}: {_listed(named)}",
-            do="describe these labels more closely (task.labels), and do not use the texts where they matter",
-        )
 
 
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
@@ -183,7 +145,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     if gain.value > 0:
         steps += [f"more test texts (task.test, now {metrics.test_records})", "more texts (method.samples)"]
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
-        steps += _more_signal(run, privacy)
+        steps += more_signal(run, privacy)
     elif run.method != "census":
         steps.append("method=census")
     yield Weakness(
@@ -205,7 +167,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=series([*steps, _write_more(texts)], "or"),
+        do=series([*steps, write_more(texts)], "or"),
     )
 
 
@@ -224,7 +186,7 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
         return
     steps = [f"stop there (method.rounds={best.round}, now {len(rounds)})"] if best.round > 1 else []
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
-        steps += _more_signal(run, privacy)
+        steps += more_signal(run, privacy)
     yield Weakness(
         what=f"FID rises: {fid:.3g} after round {last.round}, {best_fid:.3g} after round {best.round}, and lower is "
         "nearer to real texts",
@@ -249,96 +211,12 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
         yield Weakness(
             what=f"{name} were noise: {numbers:,} noised numbers spread by {math.sqrt(spread):.2g} votes, and noise "
             f"alone by {math.sqrt(noise):.2g}",
-            do=advice or f"it takes {series([*_more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
+            do=advice or f"it takes {series([*more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
         )
     for name, warning in warnings.items():
         if name not in answers:
             what, _, do = warning.partition("; ")
             yield Weakness(what=what, do=do)
-
-
-def _labels(
-    run: RunSummary,
-    privacy: Privacy | None,
-    rounds: Sequence[RoundReport],
-    metrics: Metrics,
-    texts: Sequence[Candidate],
-) -> Iterator[Weakness]:
-    weights = weights_of(texts)
-    total = sum(weights.values())
-    if total <= 0:
-        return
-    labels = run.labels or {}
-    if without := [label for label in labels if label not in weights]:
-        yield Weakness(
-            what=f"{len(without)} of {len(labels)} labels have no text: {_listed(without)}",
-            do=f"{_write_more(texts)}, or describe these labels (task.labels)",
-        )
-    shares, exact = record_shares(privacy, rounds, metrics)
-    if not shares:
-        return
-    gaps = {label: weights[label] / total - shares.get(label, 0.0) for label in sorted({*shares, *weights})}
-    apart = sum(map(abs, gaps.values())) / 2
-    if apart <= APART:
-        return
-    ours, theirs = _counted_in(texts)
-    widest = sorted(gaps, key=lambda label: -abs(gaps[label]))[:_NAMED]
-    named = ", ".join(
-        f"{label} {weights[label] / total:.0%} of the {ours} and {shares.get(label, 0.0):.0%} of the {theirs}"
-        for label in widest
-    )
-    by = "" if exact else ", by the released, noised counts"
-    steps = ["weigh or draw the texts by the labels' shares before training"]
-    if run.method not in {"census", "dpga"}:
-        steps.append(f"try method=census or dpga (now {run.method}), which ask how many records have each label")
-    yield Weakness(
-        what=f"labels of texts and records differ by {apart:.0%}{by}: {named}",
-        do=series(steps, "or"),
-        simulation_only=exact,
-    )
-
-
-def _pairs(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
-    sets = metrics.label_sets
-    if sets is None or sets.pairs_apart is None or sets.independent_apart is None:
-        return
-    if sets.pairs_apart > sets.independent_apart:
-        steps = [*_more_signal(run, privacy), "fewer labels a text (task.labels_per_text)"]
-        yield Weakness(
-            what=f"pairs of labels in the texts are further from those of the test texts, {sets.pairs_apart:.2f}, "
-            f"than pairs of independent labels are, {sets.independent_apart:.2f}",
-            do=f"it takes {series(steps, 'or')}",
-        )
-
-
-def _crowded(
-    run: RunSummary, texts: Sequence[Candidate], shares: tuple[Mapping[str, float], bool], share_noise: float
-) -> Iterator[Weakness]:
-    """Yield a weakness for each label that attracts texts of other labels or of none, such as one that fits everything.
-
-    A method may request equally many texts of each label, so an equal proportion is always supported. Released
-    proportions may be wrong by twice their noise. Numbers of texts may deviate by twice the standard deviation that
-    they would have if the labels were drawn at random.
-    """
-    records, exact = shares
-    if not records or not texts:
-        return
-    counts = Counter(label for text in texts for label in text.labels)
-    total = counts.total()
-    crowded, (ours, theirs) = {}, _counted_in(texts)
-    for label, count in counts.items():
-        share = records.get(label, 0.0) + (0.0 if exact else 2 * share_noise)
-        supported = min(1.0, max(share, 1 / max(len(records), len(run.labels or {}))))
-        if count > max(CROWDED * supported * total, supported * total + 2 * math.sqrt(total * supported)):
-            crowded[label] = count
-    for label in sorted(crowded, key=lambda label: -crowded[label])[:_NAMED]:
-        by = "" if exact else " by the released, noised counts"
-        yield Weakness(
-            what=f"{label} has {crowded[label]} of {total} {ours} ({crowded[label] / total:.0%}) for "
-            f"{records.get(label, 0.0):.0%} of the {theirs}{by}",
-            do="read some of them, as they may belong to no label, and describe all labels more closely (task.labels)",
-            simulation_only=exact,
-        )
 
 
 def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
@@ -353,7 +231,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         for counts in report.cleaned.values():
             dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
             kinds.update({kind: counts[kind] for kind in dropped})
-    reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(_NAMED))})" if kinds else ""
+    reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(NAMED))})" if kinds else ""
     yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
         do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",
@@ -378,24 +256,3 @@ def _disclosures(metrics: Metrics) -> Iterator[Weakness]:
             do="pass them to nobody before these texts have been read next to the records",
             simulation_only=True,
         )
-
-
-def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
-    now = f" (now {show_epsilon(privacy.planned_epsilon)})" if privacy else ""
-    return ["more records", f"a larger epsilon{now}", *(["method=census"] if run.method != "census" else [])]
-
-
-def _counted_in(texts: Sequence[Candidate]) -> tuple[str, str]:
-    """Return what labels are counted in, of texts and of records: themselves, unless they have several labels."""
-    if not any(len(text.labels) > 1 for text in texts):
-        return "texts", "records"
-    several = "sections" if any(text.sections for text in texts) else "labels"
-    return f"{several} of texts", f"{several} of records"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-
-
-def _write_more(texts: Sequence[Candidate]) -> str:
-    return f"write more than these {len(texts):,} texts (method.samples)"

@@ -1,7 +1,7 @@
-"""Warnings about the data of a simulation, logged once, before its parties are built.
+"""Weaknesses of the files of a simulation, logged once, before its parties are built, and kept for its report.
 
-A simulation has all records in one place and may count them; the warnings are only for its own log. In a deployment the
-coordinator sees no records and cannot give such warnings.
+A simulation has all records in one place and may count them. In a deployment the coordinator sees no records and cannot
+give such warnings.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from common.domain import Record, is_one_population
 from common.errors import CheckpointError, ConfigError
 from common.labelled_files import duplicates
 from common.system.files import SECRET, write_atomic
+from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.planning.make_plan import check_delta, large_delta
 from server.report.utility import ACCURACY, MICRO_F1
 from server.settings.build import build
@@ -30,8 +31,6 @@ log = logging.getLogger("caucus.simulation")
 INPUTS = "inputs.json"
 """File in `parties` with digests of the private records and of the other texts. Like the ledgers beside it, it tells of
 records without noise, and only its owner can read it: a simulation hides nothing from its operator."""
-_ALONE = "(simulation only)"
-"""Suffix of a warning that reveals something about the private records without noise."""
 _MOST_SHARED = 0.1
 """Largest fraction of the private texts that may also be public texts; above it the run is refused."""
 _SHOWN = 5
@@ -58,19 +57,22 @@ def check(settings: SimulationSettings, folder: Path) -> None:
     check_delta(settings.privacy.delta, settings.federation.max_records or max(map(len, dealt)))
     held_out = source.held_out()
     public = source.public_texts() if isinstance(source, LabelledFiles) and source.public_text else []
-    for line in chain(
-        _dealing(settings, source, dealt),
-        _labels(source, private),
-        _guarantee(settings, private),
-        _other_files(source, private, held_out, public),
-    ):
-        log.warning("%s", line)
+    weaknesses = (
+        *_dealing(settings, source, dealt),
+        *_labels(source, private),
+        *_guarantee(settings, private),
+        *_other_files(source, private, held_out, public),
+    )
+    for weakness in weaknesses:
+        log.warning("%s", weakness)
     content = {
         "task.train": [[astuple(record) for record in share] for share in dealt],
         "task.test": [astuple(record) for record in held_out],
         "task.public_text": public,
     }
     _check_unchanged(settings, content, folder / "parties" / INPUTS)
+    if weaknesses:
+        InputWeaknesses(weaknesses=weaknesses).save(folder)
 
 
 def _check_unchanged(settings: SimulationSettings, content: Mapping[str, object], path: Path) -> None:
@@ -91,20 +93,27 @@ def _check_unchanged(settings: SimulationSettings, content: Mapping[str, object]
             )
 
 
-def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[str]:
+def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
     if isinstance(source, LabelledFiles):
         if settings.federation.partition == "natural":
-            yield (
-                "federation.partition=natural: the file of records does not say which hospital has which, so they are "
-                f"dealt as by dirichlet with federation.alpha={settings.federation.alpha:g}; iid makes all alike"
+            yield Weakness(
+                what="federation.partition=natural: the file of records does not say which hospital has which, so they "
+                f"are dealt as by dirichlet with federation.alpha={settings.federation.alpha:g}",
+                do="federation.partition=iid makes all alike",
             )
         if repeated := duplicates(list(chain.from_iterable(dealt))):
-            yield f"{repeated} rows of the training file repeat others; each votes {_ALONE}"
+            yield _private(
+                f"{repeated} rows of the training file repeat others, and each votes",
+                "remove those that are no records of their own",
+            )
     if empty := sum(not share for share in dealt):
-        yield f"{empty} of {len(dealt)} parties have no record: they contribute noise alone {_ALONE}"
+        yield _private(
+            f"{empty} of {len(dealt)} parties have no record: they contribute noise alone",
+            "name fewer (federation.parties)",
+        )
 
 
-def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
+def _labels(source: Source, private: Sequence[Record]) -> Iterator[Weakness]:
     task = source.task()
     labels, most = task.labels, task.labels_per_text
     if is_one_population(labels):
@@ -114,46 +123,57 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
     else:
         counts = Counter(label for record in private for label in record.labels[:most])
     if most == 1 and not task.sectioned and (several := sum(bool(record.more) for record in private)):
-        yield f"{several} rows have several labels; only the first counts: task.labels_per_text {_ALONE}"
+        yield _private(
+            f"{several} rows have several labels, of which only the first counts", "raise task.labels_per_text"
+        )
     if absent := [label for label in labels if not counts[label]]:
-        yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
+        yield _private(
+            f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone",
+            "leave them out of task.labels",
+        )
     if single := [label for label in labels if counts[label] == 1]:
         more = ", ..." if len(single) > _SHOWN else ""
-        yield (
+        yield _private(
             f"{len(single)} of {len(labels)} labels have one record, too few to be seen in the noise: "
-            f"{', '.join(single[:_SHOWN])}{more}; is the label misspelt? {_ALONE}"
+            f"{', '.join(single[:_SHOWN])}{more}",
+            "look whether a label is misspelt",
         )
 
 
-def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Iterator[str]:
+def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Iterator[Weakness]:
     of_users = settings.privacy.unit == "user"
     if of_users and (unnamed := sum(record.user is None for record in private)):
-        yield (
+        yield _private(
             f"privacy.unit=user, and {unnamed} of {len(private)} records name no user: at a party these are one user "
-            f"of whom a query counts only as many records as the plan protects; a column user names them {_ALONE}"
+            "of whom a query counts only as many records as the plan protects",
+            "name users in a column user",
         )
     units = len({record.user for record in private}) if of_users else len(private)
     for line in large_delta(settings.privacy.delta, units, f"the number of {'users' if of_users else 'records'}"):
-        yield f"{line} {_ALONE}"
+        what, _, do = line.rpartition(": ")
+        yield _private(what, do)
 
 
 def _other_files(
     source: Source, private: Sequence[Record], held_out: Sequence[Record], public_texts: Sequence[str]
-) -> Iterator[str]:
+) -> Iterator[Weakness]:
     task = source.task()
     measure = MICRO_F1 if task.several and not task.sectioned else ACCURACY
     if not held_out:
-        yield f"no held-out texts (task.test): no {measure} and no FID will be measured"
+        yield Weakness(what=f"no held-out texts: no {measure} and no FID will be measured", do="name some (task.test)")
     if not isinstance(source, LabelledFiles):
         return
     texts = {_normal(record.text) for record in private}
     if shared := sum(_normal(record.text) in texts for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
-        yield f"{of_test} are private records too: the {measure} will be too high {_ALONE}"
+        yield _private(f"{of_test} are private records too: the {measure} is too high", "take other texts (task.test)")
     public = set(map(_normal, public_texts))
     if shared := sum(_normal(record.text) in public for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
-        yield f"{of_test} are in task.public_text too, from which models learn: the {measure} will be too high"
+        yield Weakness(
+            what=f"{of_test} are in task.public_text too, from which models learn: the {measure} is too high",
+            do="take other texts (task.test)",
+        )
     if shared := len(texts & public):
         if shared > _MOST_SHARED * len(texts):
             raise ConfigError(
@@ -163,10 +183,16 @@ def _other_files(
                 where=source.public_text,
                 do="Name another file, or none: task.public_text=null",
             )
-        yield (
+        yield _private(
             f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
-            f"show them word for word, which no guarantee covers {_ALONE}"
+            "show them word for word, which no guarantee covers",
+            "remove them from task.public_text",
         )
+
+
+def _private(what: str, do: str) -> Weakness:
+    """Return a weakness that reveals something about the private records without noise."""
+    return Weakness(what=what, do=do, simulation_only=True)
 
 
 def _normal(text: str) -> str:

@@ -43,7 +43,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
-    for weakness in read_weaknesses(folder):
+    for weakness in read_weaknesses(folder, of_inputs=False):
         if weakness.simulation_only:
             log.warning("%s", weakness)
 

@@ -132,7 +132,7 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("privacy.epsilon=0", "caucus-simulate: privacy.epsilon; expected a finite number > 0"),
+        ("privacy.epsilon=0", "caucus-simulate: privacy.epsilon; expected a number > 0, or inf"),
         ("client.limits.max_epsilon=1", "caucus-simulate: too few parties"),
     ],
 )

@@ -379,6 +379,7 @@ EARLY = [
     (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
     (["first", "federation.parties=abc"], "federation.parties; expected a whole number; got 'abc'"),
     (["first", "federation.parties=5"], "federation.parties; expected 2, one for each enrolled hospital; got 5"),
+    (["first", "task=csv", "task.train=notes.csv"], "task.train; expected none: hospitals have the records; got"),
     (["first", "method.rounds=2.5"], "method.rounds; expected a whole number, or auto; got 2.5"),
     (["first", "method.rounds=many"], "method.rounds; expected a whole number, or auto; got 'many'"),
     (["first", "federation.expected_records=0"], "federation.expected_records; expected an integer >= 1; got 0"),

@@ -103,6 +103,7 @@ KEYS_OF_OTHERS = {
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
     "server/report/croissant.py": {"spans"},  # a column
+    "server/report/weaknesses.py": {"weaknesses"},  # report.json
     "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
     "server/tasks/span_files.py": {"spans"},  # a row of a file
     "simulations/laboratory/audit/known_leaks.py": {"rows", "value"},  # a group of figures

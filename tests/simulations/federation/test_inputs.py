@@ -1,5 +1,6 @@
 """What is odd about a simulation's data is said once, before its parties are built."""
 
+import json
 import logging
 import shutil
 import stat
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import CheckpointError, ConfigError
+from server.documents.weaknesses import InputWeaknesses
 from server.settings.compose import composed
 from simulations.federation import inputs, parties
 from tests.support.runs import labelled, tiny
@@ -48,16 +50,19 @@ def test_the_partition_natural_of_a_plain_file_is_said(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("private", "message"),
     [
-        (rows(20, ("a text", "c")), "1 of 3 labels have one record, too few to be seen in the noise: c; is the label"),
+        (
+            rows(20, ("a text", "c")),
+            "1 of 3 labels have one record, too few to be seen in the noise: c (simulation only); look",
+        ),
         (rows(20), "1 of 3 labels have no record: their votes are noise alone"),
-        (rows(20, *[("a text", "c")] * 3), "2 rows of the training file repeat others; each votes"),
+        (rows(20, *[("a text", "c")] * 3), "2 rows of the training file repeat others, and each votes"),
     ],
 )
 def test_labels_and_repeated_rows(private, message, tmp_path, caplog):
     task = [setting for setting in labelled(tmp_path, train=private) if not setting.startswith("task.labels")]
     (line,) = warned(caplog, [*task, "task.labels={a: null, b: null, c: null}"], IID)
     assert line.startswith(message)
-    assert line.endswith("(simulation only)")
+    assert "(simulation only); " in line
 
 
 def test_a_label_that_six_and_more_share_is_cut_short(tmp_path, caplog):
@@ -66,7 +71,7 @@ def test_a_label_that_six_and_more_share_is_cut_short(tmp_path, caplog):
     labels = ", ".join(f"{label}: null" for label in "abcdefgh")
     (line,) = warned(caplog, [*task, f"task.labels={{{labels}}}"], IID)
     assert "6 of 8 labels have one record" in line
-    assert ": c, d, e, f, g, ...; is" in line
+    assert ": c, d, e, f, g, ... (simulation only)" in line
 
 
 def test_rows_with_several_labels_in_a_task_with_one(tmp_path, caplog):
@@ -74,7 +79,8 @@ def test_rows_with_several_labels_in_a_task_with_one(tmp_path, caplog):
     sets = ("a", "b", "a;b")
     (tmp_path / "train.csv").write_text("text,labels\n" + "".join(f"zq {i},{sets[i % 3]}\n" for i in range(39)))
     (line,) = warned(caplog, task, IID)
-    assert line == "13 rows have several labels; only the first counts: task.labels_per_text (simulation only)"
+    what = "13 rows have several labels, of which only the first counts"
+    assert line == f"{what} (simulation only); raise task.labels_per_text"
     assert warned(caplog, task, IID, "task.labels_per_text=2") == []
 
 
@@ -82,13 +88,15 @@ def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
     task = labelled(tmp_path)
     assert warned(caplog, task, IID, "privacy.delta=0.025") == []
     (line,) = warned(caplog, task, IID, "privacy.delta=0.026")
-    assert line.startswith("privacy.delta=0.026 is above 1 / 40, one over the number of records:")
+    assert line.startswith(
+        "privacy.delta=0.026 is above 1 / 40, one over the number of records (simulation only); choose"
+    )
     (tmp_path / "train.csv").write_text(
         "text,label,user\n" + "".join(f"zq {i},{'ab'[i % 2]},u{i % 20}\n" for i in range(40))
     )
     user = ("federation.parties=20", "privacy.unit=user", "privacy.max_records=10")
     *_, line = warned(caplog, task, IID, "privacy.delta=0.06", *user)
-    assert line.startswith("privacy.delta=0.06 is above 1 / 20, one over the number of users:")
+    assert line.startswith("privacy.delta=0.06 is above 1 / 20, one over the number of users (simulation only); choose")
 
 
 def test_records_without_a_user_at_user_level(tmp_path, caplog):
@@ -110,12 +118,12 @@ def test_a_delta_of_one_over_the_records_of_a_party_is_refused_before_the_partie
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     task = labelled(tmp_path)
     (line,) = warned(caplog, task, IID, "task.test=null")
-    assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
+    assert line == "no held-out texts: no accuracy and no FID will be measured; name some (task.test)"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
-    message = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
-    assert line == f"{message} (simulation only)"
+    message = "40 of 40 texts of task.test are private records too: the accuracy is too high"
+    assert line == f"{message} (simulation only); take other texts (task.test)"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv", "task.labels_per_text=2")
-    assert line.endswith("private records too: the micro F1 will be too high (simulation only)")
+    assert "private records too: the micro F1 is too high (simulation only)" in line
 
 
 def test_public_text_with_texts_of_the_test_set(tmp_path, caplog):
@@ -161,4 +169,13 @@ def test_each_is_said_once_and_before_the_parties_are_built(tmp_path, caplog, mo
     short = ("method.rounds=2", "method.samples=24", "llm.use=[broad]")
     tiny(tmp_path / "run", *labelled(tmp_path, train=rows(20, *[("a text", "b")] * 3)), *short)
     assert caplog.text.count("2 rows of the training file repeat others") == 1
-    assert caplog.text.count("federation.partition=natural") == 1
+    assert caplog.text.count("federation.partition=natural: ") == 1
+    facts, page = (
+        json.loads((tmp_path / "run" / "report.json").read_text()),
+        (tmp_path / "run" / "release.md").read_text(),
+    )
+    kept = InputWeaknesses.load(tmp_path / "run").weaknesses
+    assert len(kept) == 2
+    for weakness in kept:
+        assert weakness.to_json() in facts["weaknesses"]
+    assert "2 rows of the training file repeat others, and each votes: remove" in page
