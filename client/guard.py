@@ -54,7 +54,8 @@ class Limits:
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
             starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
             later, earlier answers remain charged for the smaller coalition. If `unit` or `min_unit_records` is
-            tightened later, they remain charged for one record, and have cost a user with several records more.
+            tightened later, they remain charged for one record, and have cost a user with several records more;
+            `caucus-party check` counts the plans (`protects`).
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with this run's data set.
             A refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this
@@ -120,6 +121,11 @@ class Limits:
         return [
             name for name, loose in _LOOSENESS.items() if not loose(getattr(self, name)) <= loose(getattr(than, name))
         ]
+
+    def protects(self, plan: Plan) -> bool:
+        """Return whether a plan protects as many records of one user together as these limits demand."""
+        together = all(query.spec.max_records >= self.min_unit_records for query in plan.queries)
+        return together and (self.unit == "sample" or plan.unit == "user")
 
     def check(self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int) -> None:
         """Check that a plan is within the limits, before any private data is accessed.

@@ -21,12 +21,13 @@ from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
+from common.queries.votes import VotesSpec
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority
 from tests.support.enrolment import PARTY
-from tests.support.federations import CANARY
+from tests.support.federations import CANARY, plan
 from tests.support.front_door import front_door
-from tests.support.hospital import change, said
+from tests.support.hospital import change, opened, said
 from tests.support.spellings import UNSEEN, WORDS, spellings
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
@@ -322,6 +323,20 @@ LOOSEST = {
 """The value of each limit that accepts most."""
 SHIPPED = {"unit", "min_unit_records"}
 """Limits that accept most already at a new hospital."""
+
+
+@pytest.mark.parametrize("limits", [{"unit": "user"}, {"min_unit_records": 3}])
+def test_approved_plans_that_protect_less_than_the_limits_demand_now_are_counted(limits, made, capsys):
+    opened(made, plan(2), "first")
+    opened(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)), "second")
+    opened(made, plan(2), "third")
+    for run in ("first", "second"):
+        assert main(["approve", str(made), "--run", run, "--yes"]) == 0
+    capsys.readouterr()
+    change(made, limits=limits)
+    check = checked(capsys, made, "--offline")["limits"]
+    assert check["result"] == "warning"
+    assert check["fix"].endswith("than unit and min_unit_records demand now: 1")
 
 
 def test_each_limit_that_is_looser_than_that_of_a_new_hospital_is_a_warning(made, capsys):
