@@ -209,7 +209,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
-    """Return the facts about these ledger entries for JSON, where an infinite epsilon is null."""
+    """Return the facts about these ledger entries."""
     spent = epsilon((entry.cost for entry in entries), delta)
     times = sorted(entry.charged for entry in entries)
     return {
@@ -219,7 +219,7 @@ def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
         "noise": dict(Counter(entry.release.mechanism if entry.release.scale else "none" for entry in entries)),
         "first": times[0] if times else None,
         "last": times[-1] if times else None,
-        "epsilon": None if math.isinf(spent) else spent,
+        "epsilon": spent,
     }
 
 
@@ -234,7 +234,7 @@ def _table(rows: Iterable[dict[str, Any]], delta: float) -> Iterator[str]:
             " ".join(f"{count} {mechanism}" for mechanism, count in row["noise"].items()) or "-",
             row["first"] or "-",
             row["last"] or "-",
-            "infinite" if row["epsilon"] is None else f"{math.ceil(row['epsilon'] * 1e4) / 1e4:.4f}",
+            "infinite" if math.isinf(row["epsilon"]) else f"{math.ceil(row['epsilon'] * 1e4) / 1e4:.4f}",
         )
         for row in rows
     ]

@@ -192,7 +192,7 @@ class PlanFacts:
         return f"MUST be trusted: it {sums} if it follows the protocol, {colluding}"
 
     def plain(self) -> dict[str, object]:
-        """Return the facts as values for JSON; an infinite epsilon is the string "inf"."""
+        """Return the facts as values for JSON."""
         plan, budget, records = self.plan, self.budget, self.records
         return {
             "run": self.approval.run,
@@ -219,10 +219,10 @@ class PlanFacts:
             "unit": plan.unit,
             "max_records": max((query.spec.max_records for query in plan.queries), default=1),
             "delta": plan.delta,
-            "epsilon": _finite(plan.epsilon),
-            "epsilon_released": _finite(self.epsilon_released),
-            "epsilon_against": _finite(self.epsilon_against),
-            "epsilon_alone": _finite(self.epsilon_alone),
+            "epsilon": plan.epsilon,
+            "epsilon_released": self.epsilon_released,
+            "epsilon_against": self.epsilon_against,
+            "epsilon_alone": self.epsilon_alone,
             "right_guesses_percent": {
                 "epsilon": self.right_guesses(plan.epsilon),
                 "epsilon_released": self.right_guesses(self.epsilon_released),
@@ -239,8 +239,8 @@ class PlanFacts:
             "lifetime": {
                 "limit": budget.limit,
                 "delta": budget.delta,
-                "before": _finite(budget.before),
-                "after": _finite(budget.after),
+                "before": budget.before,
+                "after": budget.after,
                 "left": budget.left,
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
@@ -276,7 +276,3 @@ def down(value: float, digits: int = 3) -> str:
     """Format an amount of noise or of remaining budget, rounded down."""
     shown = f"{value:.{digits}f}"
     return shown if float(shown) <= value else f"{value - 10.0**-digits:.{digits}f}"
-
-
-def _finite(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"

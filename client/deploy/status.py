@@ -156,7 +156,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
         yield "epsilon left: no limit over all runs"
     else:
         yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
-    yield f"limits: {', '.join(f'{name} {value}' for name, value in _limits(settings).items() if name != 'queries')}"
+    yield f"limits: {', '.join(f'{name} {value}' for name, value in asdict(limits).items() if name != 'queries')}"
     yield f"queries that are answered: {', '.join(limits.queries)}"
     noted = status.noted_head or "none"
     yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
@@ -165,7 +165,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
 
 
 def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
-    """Return the status for `--json`, with null for an infinite epsilon and "inf" for an infinite limit."""
+    """Return the status for `--json`."""
     spending = status.spending
     return {
         "name": settings.name,
@@ -174,7 +174,7 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
         "audit": status.audit_used,
         "awaiting": status.awaiting,
         "requests": asdict(status.requests),
-        "limits": _limits(settings),
+        "limits": asdict(settings.party.limits),
         "charged": spending.charged,
         "delta": settings.party.limits.lifetime_delta,
         "epsilon": _rounded(spending.epsilon),
@@ -184,15 +184,10 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
     }
 
 
-def _limits(settings: HospitalSettings) -> dict[str, Any]:
-    limits = asdict(settings.party.limits)
-    return {name: "inf" if value == math.inf else value for name, value in limits.items()}
-
-
-def _rounded(value: float, *, down: bool = False) -> float | None:
-    """Round up, or down, to four decimals; return None if the value is infinite."""
+def _rounded(value: float, *, down: bool = False) -> float:
+    """Round up, or down, to four decimals; an infinite value stays as it is."""
     if math.isinf(value):
-        return None
+        return value
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
 
 

@@ -14,6 +14,7 @@ import argparse
 import codecs
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,13 +136,26 @@ def run(
 def as_json(value: object) -> str:
     """Return the text that a command prints for `--json`: strict JSON, with unprintable characters escaped.
 
-    A coordinator's or a model's text could otherwise control the reader's terminal.
+    A coordinator's or a model's text could otherwise control the reader's terminal. An infinite number is the text
+    "inf" or "-inf".
 
     Raises:
-        ValueError: A number is infinite or not a number.
+        ValueError: A value is not a number.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
+
+
+def _finite(value: object) -> object:
+    match value:
+        case float() if math.isinf(value):
+            return str(value)
+        case Mapping():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_finite(inner) for inner in value]
+        case _:
+            return value
 
 
 def escape_unknown_letters() -> None:

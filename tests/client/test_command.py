@@ -97,7 +97,7 @@ def test_without_noise_epsilon_is_infinite(path, capsys):
     Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
     output = {line.split()[0]: line.split()[-1] for line in output_of(capsys, "show", path).splitlines()}
     assert [run for run, epsilon in output.items() if epsilon == "infinite"] == ["open", "all"]
-    assert json.loads(output_of(capsys, "show", path, "--json"))["all"]["epsilon"] is None
+    assert json.loads(output_of(capsys, "show", path, "--json"))["all"]["epsilon"] == "inf"
 
 
 def test_an_empty_ledger(tmp_path, capsys):

@@ -88,7 +88,7 @@ def test_an_answer_without_noise_is_infinite(hospital, capsys):
     ledger = Ledger(hospital / "private" / "ledger.db")
     ledger.reserve(**reservation(index=1) | {"release": replace(RELEASE, scale=0.0)})
     facts = as_json(capsys, hospital)
-    assert (facts["epsilon"], facts["epsilon_left"]) == (None, 0)
+    assert (facts["epsilon"], facts["epsilon_left"]) == ("inf", 0)
     assert "at delta 0.0001: infinite\nepsilon left: 0.0 of 10\n" in output_of(capsys, hospital)
 
 

@@ -59,5 +59,9 @@ def test_json_for_a_terminal_has_letters_as_they_are_and_nothing_that_controls_i
     assert json.loads(printed) == {"Zürich": [hostile, 1]}
     assert "Zürich" in printed
     assert all(line.isprintable() for line in printed.split("\n"))
+
+
+def test_infinities_in_json_are_texts_and_what_is_no_number_is_refused() -> None:
+    assert json.loads(as_json({"a": math.inf, "b": [(-math.inf, 1.5)]})) == {"a": "inf", "b": [["-inf", 1.5]]}
     with pytest.raises(ValueError, match="JSON compliant"):
-        as_json({"epsilon": math.inf})
+        as_json({"epsilon": math.nan})
