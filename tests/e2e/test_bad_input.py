@@ -195,7 +195,7 @@ def test_without_a_test_file_nothing_is_measured_and_the_report_says_so(tmp_path
 def test_repeated_rows_are_stated_and_vote(tmp_path, caplog):
     rows = [A, B, A, A, ("zq three", "b")]
     folder = tiny(tmp_path / "run", *labelled(tmp_path / "data", train=rows), *SHORT)
-    assert "2 rows of the training file repeat others; each votes" in caplog.text
+    assert "2 rows of the training file repeat others, and each votes" in caplog.text
     assert read(folder, "metrics.json")["real_private"]["records"] == 5
 
 
