@@ -220,7 +220,7 @@ def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
     page = TEXTS["server/report/README.md"].split("## What a run leaves")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ((?:`[a-z._/]+`(?:, )?)+) \|", page, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(listed) == 17
+    assert len(listed) == 18
     assert {name.rstrip("/") for name in listed} == {path.name for path in (tmp_path / "run").iterdir()}
 
 

@@ -27,7 +27,7 @@ class Weakness(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputWeaknesses(Document):
-    """The `input_weaknesses.json` document, which a simulation writes if its files have any.
+    """The `input_weaknesses.json` document, which a simulation writes.
 
     Attributes:
         weaknesses: Weaknesses of the files, found before any query is asked.

@@ -20,10 +20,6 @@ APART = 0.25
 """Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 CROWDED = 1.25
 """Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
-_FEWEST_WORDS = 3
-"""Smallest number of words of a description that is looked for in texts."""
-QUOTED = 0.5
-"""Share of a label's texts with its description word for word, above which the texts are said to quote it."""
 POOR = 0.5
 """Ratio of a label's recall to the mean of all labels, below which a label is served badly."""
 
@@ -130,29 +126,6 @@ def crowded(
             do="read some of them, as they may belong to no label, and describe all labels more closely (task.labels)",
             simulation_only=exact,
         )
-
-
-def quoted(run: RunSummary, texts: Sequence[Candidate]) -> Iterator[Weakness]:
-    """Yield a weakness if texts have the descriptions of their labels word for word; a name of few words may recur."""
-    own: dict[str, list[str]] = {}
-    for text in texts:
-        for label in text.labels:
-            own.setdefault(label, []).append(_plain(text.text))
-    shares = {
-        label: sum(_plain(description) in text for text in own[label]) / len(own[label])
-        for label, description in (run.labels or {}).items()
-        if description and len(description.split()) >= _FEWEST_WORDS and label in own
-    }
-    if quoted := [f"{label} {share:.0%}" for label, share in shares.items() if share > QUOTED]:
-        yield Weakness(
-            what=f"texts have the descriptions of their labels word for word: {listed(quoted)}; a classifier learns "
-            "these words in place of what records say",
-            do="take language models that write their own words (llm), or describe labels by their names (task.labels)",
-        )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _counted_in(texts: Sequence[Candidate]) -> tuple[str, str]:

@@ -14,7 +14,6 @@ follow from these labels are marked as such.
     labels       fractions of texts and records that differ by more than a quarter; labels without any text
     pairs        pairs of labels further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
-    quoted       descriptions of labels that most of the labels' texts have word for word
     lost texts   more than half of the requested texts
     disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
@@ -80,7 +79,6 @@ def weaknesses(
         *weak_labels.apart_from_records(run, privacy, rounds, metrics, texts),
         *weak_labels.unlike_pairs(run, privacy, metrics),
         *weak_labels.crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
-        *weak_labels.quoted(run, texts),
         *_lost(rounds),
         *_repeated(texts),
         *_disclosures(metrics),

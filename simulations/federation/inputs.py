@@ -58,21 +58,20 @@ def check(settings: SimulationSettings, folder: Path) -> None:
     held_out = source.held_out()
     public = source.public_texts() if isinstance(source, LabelledFiles) and source.public_text else []
     weaknesses = (
-        *_dealing(settings, source, dealt),
+        *_dealing(source, dealt),
         *_labels(source, private),
         *_guarantee(settings, private),
         *_other_files(source, private, held_out, public),
     )
-    for weakness in weaknesses:
-        log.warning("%s", weakness)
+    for line in (*_notes(settings, source, held_out), *weaknesses):
+        log.warning("%s", line)
     content = {
         "task.train": [[astuple(record) for record in share] for share in dealt],
         "task.test": [astuple(record) for record in held_out],
         "task.public_text": public,
     }
     _check_unchanged(settings, content, folder / "parties" / INPUTS)
-    if weaknesses:
-        InputWeaknesses(weaknesses=weaknesses).save(folder)
+    InputWeaknesses(weaknesses=weaknesses).save(folder)
 
 
 def _check_unchanged(settings: SimulationSettings, content: Mapping[str, object], path: Path) -> None:
@@ -93,23 +92,32 @@ def _check_unchanged(settings: SimulationSettings, content: Mapping[str, object]
             )
 
 
-def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
-    if isinstance(source, LabelledFiles):
-        if settings.federation.partition == "natural":
-            yield Weakness(
-                what="federation.partition=natural: the file of records does not say which hospital has which, so they "
-                f"are dealt as by dirichlet with federation.alpha={settings.federation.alpha:g}",
-                do="federation.partition=iid makes all alike",
-            )
-        if repeated := duplicates(list(chain.from_iterable(dealt))):
-            yield _private(
-                f"{repeated} rows of the training file repeat others, and each votes",
-                "remove those that are no records of their own",
-            )
+def _notes(settings: SimulationSettings, source: Source, held_out: Sequence[Record]) -> Iterator[str]:
+    """Yield what is no weakness of the files, but may surprise; the report says by itself what was not measured."""
+    if isinstance(source, LabelledFiles) and settings.federation.partition == "natural":
+        yield (
+            "federation.partition=natural: the file of records does not say which hospital has which, so they are "
+            f"dealt as by dirichlet with federation.alpha={settings.federation.alpha:g}; iid makes all alike"
+        )
+    if not held_out:
+        yield f"no held-out texts (task.test): no {_measure(source)} and no FID will be measured"
+
+
+def _measure(source: Source) -> str:
+    task = source.task()
+    return MICRO_F1 if task.several and not task.sectioned else ACCURACY
+
+
+def _dealing(source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
+    if isinstance(source, LabelledFiles) and (repeated := duplicates(list(chain.from_iterable(dealt)))):
+        yield _private(
+            f"{repeated} rows of the training file repeat others, and each votes",
+            "remove those that are no records of their own",
+        )
     if empty := sum(not share for share in dealt):
         yield _private(
             f"{empty} of {len(dealt)} parties have no record: they contribute noise alone",
-            "name fewer (federation.parties)",
+            "take fewer parties (federation.parties)",
         )
 
 
@@ -157,10 +165,7 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
 def _other_files(
     source: Source, private: Sequence[Record], held_out: Sequence[Record], public_texts: Sequence[str]
 ) -> Iterator[Weakness]:
-    task = source.task()
-    measure = MICRO_F1 if task.several and not task.sectioned else ACCURACY
-    if not held_out:
-        yield Weakness(what=f"no held-out texts: no {measure} and no FID will be measured", do="name some (task.test)")
+    measure = _measure(source)
     if not isinstance(source, LabelledFiles):
         return
     texts = {_normal(record.text) for record in private}

@@ -24,6 +24,7 @@ def run(tmp_path_factory):
 def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
     assert sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()) == [
         "config.yaml",
+        "input_weaknesses.json",
         "lock",
         "map.json",
         "map_private.json",

@@ -54,24 +54,6 @@ def test_a_run_without_figures_has_no_weaknesses():
     assert weaknesses_of() == weaknesses_of(texts=[]) == []
 
 
-def test_texts_that_have_the_descriptions_of_their_labels():
-    labels = {
-        "sepsis": "a severe  Infection of the blood",
-        "flu": "a viral infection",
-        "cold": "a severe cold",
-        "x": None,
-    }
-    said = [("sepsis", "He has A severe infection of the blood.")] * 3 + [("sepsis", "He has fever.")] * 2
-    said += [("flu", "A viral infection.")] * 2 + [("flu", "Cough.")] * 2  # half of them alone
-    texts = [Candidate.from_json({"text": text, "label": label, "model": "m", "round": 1}) for label, text in said]
-    (weak,) = [line for line in weaknesses_of(run={"labels": labels}, texts=texts) if "word for word" in line]
-    assert weak == (
-        "texts have the descriptions of their labels word for word: sepsis 60%; a classifier learns these words in "
-        "place of what records say; take language models that write their own words (llm), or describe labels by their "
-        "names (task.labels)"
-    )
-
-
 def test_accuracy_below_the_majority_class():
     (weakness,) = weaknesses_of(metrics=scored(0.11, majority=0.27), rounds=[line(0)])
     assert weakness == (

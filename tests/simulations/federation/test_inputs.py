@@ -118,7 +118,7 @@ def test_a_delta_of_one_over_the_records_of_a_party_is_refused_before_the_partie
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     task = labelled(tmp_path)
     (line,) = warned(caplog, task, IID, "task.test=null")
-    assert line == "no held-out texts: no accuracy and no FID will be measured; name some (task.test)"
+    assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
     message = "40 of 40 texts of task.test are private records too: the accuracy is too high"
     assert line == f"{message} (simulation only); take other texts (task.test)"
@@ -175,7 +175,6 @@ def test_each_is_said_once_and_before_the_parties_are_built(tmp_path, caplog, mo
         (tmp_path / "run" / "release.md").read_text(),
     )
     kept = InputWeaknesses.load(tmp_path / "run").weaknesses
-    assert len(kept) == 2
-    for weakness in kept:
-        assert weakness.to_json() in facts["weaknesses"]
+    (weakness,) = kept
+    assert weakness.to_json() in facts["weaknesses"]
     assert "2 rows of the training file repeat others, and each votes: remove" in page
