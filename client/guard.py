@@ -55,7 +55,7 @@ class Limits:
             starting another run. A charge is computed for the coalition assumed at that time: if `corrupt` is raised
             later, earlier answers remain charged for the smaller coalition. If `unit` or `min_unit_records` is
             tightened later, they remain charged for one record, and have cost a user with several records more;
-            `caucus-party check` counts the plans (`protects`).
+            `caucus-party check` counts the runs (`protects`).
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with this run's data set.
             A refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this

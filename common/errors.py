@@ -8,6 +8,7 @@
     │   ├── PlanError          a privacy plan that cannot be made, or differs from the agreed one
     │   ├── ProviderError      a language model that fails or returns too little
     │   ├── CheckpointError    a run folder that cannot be resumed
+    │   │   └── FolderInUseError     one in which another process works
     │   └── LedgerError        a ledger that was edited, is damaged or cannot be written
     │       ├── DamagedLedgerError     one whose content is not what was written
     │       └── IncompleteLedgerError  one that may lack charges: missing, older than its noted head, or without a note
@@ -112,6 +113,10 @@ class ProviderError(InputError):
 
 class CheckpointError(InputError):
     """A run folder cannot be resumed."""
+
+
+class FolderInUseError(CheckpointError):
+    """Another process works in the folder."""
 
 
 class LedgerError(InputError):

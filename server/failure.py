@@ -19,9 +19,9 @@ from typing import BinaryIO
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import AwaitingError, CaucusError, CheckpointError, DropoutError, RejectedError
+from common.errors import AwaitingError, CaucusError, DropoutError, FolderInUseError, RejectedError
 from common.phrases import Party, Turnout, Words, rendered
-from common.system.files import SECRET, write_atomic
+from common.system.files import SECRET, text_of, write_atomic
 from common.system.log_lines import LOG_FORMAT
 from common.system.warned_once import WarnedOnce
 
@@ -70,7 +70,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         names: Names of the hospitals, indexed by number; if empty, the log calls them "party 0" and so on.
 
     Raises:
-        CheckpointError: Another process is working in the folder.
+        FolderInUseError: Another process is working in the folder.
     """
     logger = logging.getLogger("caucus")
     with sole_process(folder), _log_file(logger, folder / "run.log", names):
@@ -158,14 +158,15 @@ def sole_process(folder: Path) -> Iterator[None]:
     """Hold a folder's lock, whose file then contains this process's ID.
 
     Raises:
-        CheckpointError: Another process is working in the folder.
+        FolderInUseError: Another process is working in the folder.
     """
     lock = lock_folder(folder, patience=PATIENCE)
     if lock is None:
-        raise CheckpointError(
-            "run folder",
+        process = text_of(folder / LOCK) or "unknown"  # that has only just locked it
+        raise FolderInUseError(
+            "folder",
             expected="at most one process that works in it",
-            got="another",
+            got=f"another: process {process}",
             where=folder,
             do="Wait until it ends, or end it",
         )

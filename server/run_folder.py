@@ -16,6 +16,8 @@ map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
 release.md        what was tested, found and not tested, for the person who decides about the texts
 tensorboard/      figures by round, with `tracking: tensorboard`
+input_weaknesses.json  weaknesses of a simulation's files    (before its parties are built)
+lock              ID of the process that works, or worked, in the folder
 state/            what resuming needs
 sending/          who was sent the texts afterwards                  (by `caucus-coordinator send`)
 """

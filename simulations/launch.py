@@ -28,7 +28,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from tqdm import tqdm
 
-from common.errors import CaucusError, CheckpointError, ConfigError
+from common.errors import CaucusError, CheckpointError, ConfigError, FolderInUseError
 from common.system.commands import escape_unknown_letters, exit_code
 from common.system.files import text_of
 from common.system.log_lines import LOG_FORMAT
@@ -154,6 +154,8 @@ def _composed(config: object) -> None:
         composed = mapping_of(settings)
         _simulated(combinations.continued(settings, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
+    except FolderInUseError as error:
+        log.error("%s", summary(error))  # noqa: TRY400 what that process makes of the run is its result
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", summary(error))  # noqa: TRY400

@@ -52,14 +52,15 @@ def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the run in `folder`.
 
     Raises:
-        CheckpointError: The folder contains another run, or another process is working in it.
+        CheckpointError: The folder contains another run.
+        FolderInUseError: Another process is working in the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with sole_process(folder):
-        _simulated(settings, folder)
+        _simulate(settings, folder)
 
 
-def _simulated(settings: Settings, folder: Path) -> None:
+def _simulate(settings: Settings, folder: Path) -> None:
     there = RunSummary.load_if_there(folder)
     if there is not None and there.run != settings.run:
         raise CheckpointError(

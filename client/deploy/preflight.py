@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 
 from client.approvals import approvals
 from client.deploy import connection
+from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
-from client.deploy.record_advice import on_labels, on_users
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
@@ -245,17 +245,7 @@ class _Preflight:
             f"set {name}: {_listed(getattr(shipped, name))}, {LOOSER.get(name, 'as at a new hospital')}"
             for name in limits.looser(shipped)
         ]
-        return _advised(detail, [*loose, *self._charged_for_less()])
-
-    def _charged_for_less(self) -> list[str]:
-        """Return advice if this hospital approved plans that protect fewer of a user's records than it demands now."""
-        approved = [entry.read_plan() for entry in approvals(self._settings.private) if entry.decision == "approved"]
-        less = sum(plan is not None and not self._settings.party.limits.protects(plan) for plan in approved)
-        advice = (
-            "count on more epsilon for a user with several records than the ledger says: approved plans that protect "
-            f"fewer records together than unit and min_unit_records demand now: {less}"
-        )
-        return [advice] if less else []
+        return _advised(detail, [*loose, *on_charges(self._settings)])
 
     def ledger_head(self) -> _Outcome:
         note, folder = self._settings.noted_head, self._settings.folder

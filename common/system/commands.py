@@ -140,20 +140,21 @@ def as_json(value: object) -> str:
     "inf" or "-inf".
 
     Raises:
-        ValueError: A value is not a number.
+        ValueError: A number is NaN.
     """
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_with_text_infinities(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
 
 
-def _finite(value: object) -> object:
+def _with_text_infinities(value: object) -> object:
+    """Return the value with texts in place of infinities; documents of a run have their own form of JSON."""
     match value:
         case float() if math.isinf(value):
             return str(value)
         case Mapping():
-            return {key: _finite(inner) for key, inner in value.items()}
+            return {key: _with_text_infinities(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_finite(inner) for inner in value]
+            return [_with_text_infinities(inner) for inner in value]
         case _:
             return value
 

@@ -6,7 +6,7 @@
     metrics.py   metrics.json: the figures, which figure_groups.py groups
     maps.py      map.json, map_private.json: coordinates
     census.py    census.json: released numbers
-    weaknesses.py  input_weaknesses.json: weaknesses of a simulation's files
+    weaknesses.py  a weakness; input_weaknesses.json: those of a simulation's files
     codec.py     converts dataclasses to JSON and back, following the types of their fields
     files.py     documents in files
 

@@ -36,7 +36,7 @@ def large_delta(delta: float, number: int | None, of: str) -> list[str]:
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
-    return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}: {advice}"]
+    return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}; {advice}"]
 
 
 def check_delta(delta: float, declared: int) -> None:

@@ -9,7 +9,9 @@
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
     vote_distributions.py  distribution of the noised votes
     ending.py         the last lines of a command that made a data set
-    weaknesses.py     what is weak about a run, and what to change; weak_labels.py: of labels; advice.py: common steps
+    weaknesses.py     what is weak about a run, and what to change
+    weak_labels.py    what is weak about a run's labels
+    advice.py         steps that several weaknesses advise
     plots.py          layout of lines and bars
     dots.py           layout of a map
     run_plots.py      the plots of one run

@@ -7,7 +7,7 @@ from server.documents.run import RunSummary
 from server.domain import Candidate
 from server.guarantee.rounding import show_epsilon
 
-NAMED = 3
+MOST_NAMED = 3
 """Maximum number of labels that a sentence names."""
 
 
@@ -19,9 +19,9 @@ def more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
 
 def listed(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
-def write_more(texts: Sequence[Candidate]) -> str:
+def more_texts(texts: Sequence[Candidate]) -> str:
     """Return the step of writing more than these texts."""
     return f"write more than these {len(texts):,} texts (method.samples)"

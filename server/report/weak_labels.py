@@ -13,7 +13,7 @@ from server.documents.weaknesses import Weakness
 from server.domain import Candidate
 from server.evaluation.subgroups import FEWEST
 from server.metrics.intervals import level_of_each, of_share
-from server.report.advice import NAMED, listed, more_signal, write_more
+from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
 from server.report.labels import record_shares, weights_of
 
 APART = 0.25
@@ -24,7 +24,7 @@ POOR = 0.5
 """Ratio of a label's recall to the mean of all labels, below which a label is served badly."""
 
 
-def poorly_recognised(metrics: Metrics) -> Iterator[Weakness]:
+def poor_labels(metrics: Metrics) -> Iterator[Weakness]:
     """Yield a weakness for labels whose recall is below `POOR` times the mean, by intervals for all labels at once."""
     recalled = metrics.synthetic.recalled if metrics.synthetic else {}
     tested = {label: (hits, rows) for label, (hits, rows) in recalled.items() if rows >= FEWEST}
@@ -42,7 +42,7 @@ def poorly_recognised(metrics: Metrics) -> Iterator[Weakness]:
         )
 
 
-def apart_from_records(
+def unbalanced_labels(
     run: RunSummary,
     privacy: Privacy | None,
     rounds: Sequence[RoundReport],
@@ -58,7 +58,7 @@ def apart_from_records(
     if without := [label for label in labels if label not in weights]:
         yield Weakness(
             what=f"{len(without)} of {len(labels)} labels have no text: {listed(without)}",
-            do=f"{write_more(texts)}, or describe these labels (task.labels)",
+            do=f"{more_texts(texts)}, or describe these labels (task.labels)",
         )
     shares, exact = record_shares(privacy, rounds, metrics)
     if not shares:
@@ -68,7 +68,7 @@ def apart_from_records(
     if apart <= APART:
         return
     ours, theirs = _counted_in(texts)
-    widest = sorted(gaps, key=lambda label: -abs(gaps[label]))[:NAMED]
+    widest = sorted(gaps, key=lambda label: -abs(gaps[label]))[:MOST_NAMED]
     named = ", ".join(
         f"{label} {weights[label] / total:.0%} of the {ours} and {shares.get(label, 0.0):.0%} of the {theirs}"
         for label in widest
@@ -98,7 +98,7 @@ def unlike_pairs(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> 
         )
 
 
-def crowded(
+def crowded_labels(
     run: RunSummary, texts: Sequence[Candidate], shares: tuple[Mapping[str, float], bool], share_noise: float
 ) -> Iterator[Weakness]:
     """Yield a weakness for each label that attracts texts of other labels or of none, such as one that fits everything.
@@ -118,7 +118,7 @@ def crowded(
         supported = min(1.0, max(share, 1 / max(len(records), len(run.labels or {}))))
         if count > max(CROWDED * supported * total, supported * total + 2 * math.sqrt(total * supported)):
             crowded[label] = count
-    for label in sorted(crowded, key=lambda label: -crowded[label])[:NAMED]:
+    for label in sorted(crowded, key=lambda label: -crowded[label])[:MOST_NAMED]:
         by = "" if exact else " by the released, noised counts"
         yield Weakness(
             what=f"{label} has {crowded[label]} of {total} {ours} ({crowded[label] / total:.0%}) for "

@@ -15,6 +15,7 @@ follow from these labels are marked as such.
     pairs        pairs of labels further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
     lost texts   more than half of the requested texts
+    files        of a simulation (`simulations/federation/inputs.py`), which its log has from the start
     disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
 Before the first answer a run warns about queries whose answers noise is expected to drown
@@ -38,7 +39,7 @@ from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.planning.signal import HOPELESS
 from server.report import weak_labels
-from server.report.advice import NAMED, listed, more_signal, write_more
+from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
 from server.report.labels import record_shares
 from server.report.utility import ACCURACY, BETTER, UNCLEAR, WITHOUT, accuracies
 from server.report.verdict import gained, nearer, points
@@ -71,14 +72,14 @@ def weaknesses(
     """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
     return (
         *_accuracy(run, rounds, metrics, texts),
-        *weak_labels.poorly_recognised(metrics),
+        *weak_labels.poor_labels(metrics),
         *_gain(run, privacy, metrics),
         *_generation_gap(metrics, texts),
         *_fid(run, privacy, rounds),
         *_votes(run, privacy, votes),
-        *weak_labels.apart_from_records(run, privacy, rounds, metrics, texts),
+        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts),
         *weak_labels.unlike_pairs(run, privacy, metrics),
-        *weak_labels.crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
+        *weak_labels.crowded_labels(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
         *_repeated(texts),
         *_disclosures(metrics),
@@ -123,7 +124,7 @@ def _accuracy(
         *(["test on more texts (task.test)"] if unclear else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
-        write_more(texts),
+        more_texts(texts),
         f"take larger language models (now {listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
@@ -165,7 +166,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=series([*steps, write_more(texts)], "or"),
+        do=series([*steps, more_texts(texts)], "or"),
     )
 
 
@@ -229,7 +230,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         for counts in report.cleaned.values():
             dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
             kinds.update({kind: counts[kind] for kind in dropped})
-    reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(NAMED))})" if kinds else ""
+    reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(MOST_NAMED))})" if kinds else ""
     yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
         do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",

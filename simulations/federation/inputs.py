@@ -38,11 +38,12 @@ _SHOWN = 5
 
 
 def check(settings: SimulationSettings, folder: Path) -> None:
-    """Warn about data that make a result worse or misleading; raise an error if public text contains private records.
+    """Log and keep weaknesses of the data that make results worse or misleading, before any party is built.
 
     Args:
         settings: The complete settings.
-        folder: The run folder, which keeps digests of records and texts: a run goes on with those that it began with.
+        folder: The run folder, which keeps the weaknesses for the report, and digests of records and texts: a run goes
+            on with those that it began with.
 
     Raises:
         CheckpointError: The run was begun with other records or texts.
@@ -137,7 +138,7 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[Weakness]:
     if absent := [label for label in labels if not counts[label]]:
         yield _private(
             f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone",
-            "leave them out of task.labels",
+            "leave out of task.labels those that you know to be absent without the records",
         )
     if single := [label for label in labels if counts[label] == 1]:
         more = ", ..." if len(single) > _SHOWN else ""
@@ -158,7 +159,7 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
         )
     units = len({record.user for record in private}) if of_users else len(private)
     for line in large_delta(settings.privacy.delta, units, f"the number of {'users' if of_users else 'records'}"):
-        what, _, do = line.rpartition(": ")
+        what, _, do = line.partition("; ")
         yield _private(what, do)
 
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from common.errors import CheckpointError, DropoutError
+from common.errors import CheckpointError, DropoutError, FolderInUseError
 from common.ledger.ledger import Ledger
 from server.failure import lock_folder
 from server.settings.compose import load, store
@@ -221,7 +221,7 @@ def test_a_second_process_on_a_run_folder_is_refused_and_changes_nothing(tmp_pat
     monkeypatch.setattr("server.failure.PATIENCE", 0.0)
     run = tiny(tmp_path / "run")
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with lock_folder(run), pytest.raises(CheckpointError, match="at most one process that works in it; got another"):
+    with lock_folder(run), pytest.raises(FolderInUseError, match="at most one process that works in it; got another"):
         resume(run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 

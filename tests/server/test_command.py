@@ -201,7 +201,7 @@ def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, message, capsys
 
 def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
     message = (
-        "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller, as a mechanism "
+        "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records; choose a smaller, as a mechanism "
         "that publishes one of them whole would satisfy it"
     )
     settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")

@@ -37,11 +37,11 @@ def charge(folder, index):
     spend(folder, "r", index)
 
 
-def spend(folder, run, index=0):
+def spend(folder, run, index=0, **changes):
     """Charge an answer in this run, and note the ledger's new head."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
-    ledger.reserve(**reservation(run=run, index=index))
+    ledger.reserve(**reservation(run=run, index=index, **changes))
     noted.write(ledger)
 
 

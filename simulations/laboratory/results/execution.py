@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
-from common.errors import CaucusError, CheckpointError
+from common.errors import CaucusError, CheckpointError, FolderInUseError
 from common.models import catalogue
 from simulations.laboratory.results.cells import Cell, Preset
 from simulations.laboratory.results.data_sets import data_folder
@@ -100,10 +100,12 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
-    from server.failure import EXPECTED, summary
+    from server.failure import EXPECTED, at_work, summary
     from server.settings.compose import composed, reloaded
     from simulations.run import simulate
 
+    if at_work(folder):  # a worker that outlived its command
+        return replace(blank, error=f"another process works in {folder}")
     goes_on = (folder / "state").exists()
     if not goes_on:
         shutil.rmtree(folder, ignore_errors=True)
@@ -114,7 +116,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     try:
         simulate(reloaded(folder, []) if goes_on else composed(list(overrides)), folder)
     except CheckpointError as error:
-        if not goes_on:
+        if not goes_on or isinstance(error, FolderInUseError):
             return replace(blank, error=summary(error))
         shutil.rmtree(folder)
         return run_one(blank, overrides, folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from client.command import main
-from client.deploy import connection, preflight, record_advice
+from client.deploy import check_advice, connection, preflight
 from client.deploy.create import shipped_limits
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
@@ -27,7 +27,7 @@ from server.deploy.authority import make_authority
 from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY, plan
 from tests.support.front_door import front_door
-from tests.support.hospital import change, opened, said
+from tests.support.hospital import change, opened, said, spend
 from tests.support.spellings import UNSEEN, WORDS, spellings
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
@@ -219,7 +219,7 @@ def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):
 @pytest.mark.parametrize("word", WORDS)
 def test_each_spelling_of_a_label_is_a_warning(word):
     for other in spellings(word):
-        (similar, *_) = record_advice.on_labels([Record("x", word), Record("y", "flue"), Record("z", other)])
+        (similar, *_) = check_advice.on_labels([Record("x", word), Record("y", "flue"), Record("z", other)])
         assert "letter by letter" in similar
         assert not {*other} & {*UNSEEN} & {*similar}
 
@@ -238,7 +238,7 @@ def test_labels_with_spaces_at_an_end_are_a_warning_and_those_after_the_first_ar
 @pytest.mark.parametrize("word", WORDS)
 def test_each_spelling_of_a_user_is_a_warning_that_names_none(word):
     for other in spellings(word):
-        (advice,) = record_advice.on_users([Record(*"xa", word), Record(*"yb", "zoe"), Record(*"zc", other)], "user")
+        (advice,) = check_advice.on_users([Record(*"xa", word), Record(*"yb", "zoe"), Record(*"zc", other)], "user")
         assert advice.startswith("2 of the 3 users differ")
         assert word not in advice
         assert other not in advice
@@ -326,17 +326,19 @@ SHIPPED = {"unit", "min_unit_records"}
 
 
 @pytest.mark.parametrize("limits", [{"unit": "user"}, {"min_unit_records": 3}])
-def test_approved_plans_that_protect_less_than_the_limits_demand_now_are_counted(limits, made, capsys):
-    opened(made, plan(2), "first")
-    opened(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)), "second")
-    opened(made, plan(2), "third")
-    for run in ("first", "second"):
-        assert main(["approve", str(made), "--run", run, "--yes"]) == 0
-    capsys.readouterr()
+def test_answers_of_plans_that_protect_less_than_the_limits_demand_now_are_counted(limits, made, capsys):
+    plans = {"sample": plan(2), "user": plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)), "unasked": plan(2)}
+    for run, agreed in plans.items():
+        opened(made, agreed, run)
+    for run in ("sample", "user"):
+        spend(made, run, plan_digest=plans[run].digest())
+    assert checked(capsys, made, "--offline")["limits"]["result"] == "passed"
     change(made, limits=limits)
     check = checked(capsys, made, "--offline")["limits"]
     assert check["result"] == "warning"
-    assert check["fix"].endswith("than unit and min_unit_records demand now: 1")
+    assert check["fix"].endswith("demand now (1) or whose plan is not known here (0)")
+    spend(made, "of another folder")
+    assert checked(capsys, made, "--offline")["limits"]["fix"].endswith("(1) or whose plan is not known here (1)")
 
 
 def test_each_limit_that_is_looser_than_that_of_a_new_hospital_is_a_warning(made, capsys):

@@ -246,6 +246,9 @@ def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     assert {"synthetic.accuracy", "fid", "seconds"} <= set(ran.figures)
     assert ran.epsilon == pytest.approx(4.0, abs=0.01)
     assert "parties" in execution.run_one(blank, ["federation.parties=0"], tmp_path / "b").error
+    with lock_folder(tmp_path / "k"):
+        assert execution.run_one(blank, small, tmp_path / "k").error == f"another process works in {tmp_path}/k"
+    assert (tmp_path / "k" / "run.json").exists()
 
 
 @pytest.mark.parametrize(

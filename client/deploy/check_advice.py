@@ -1,7 +1,9 @@
-"""Advice on the users and labels of the hospital's own records, for `caucus-party check`; no user is ever named."""
+"""Advice of `caucus-party check` on users and labels of the records and on earlier charges; it names no user."""
 
 from collections.abc import Sequence
 
+from client.approvals import find
+from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import MOST_LABELS, shown_label
 from common.domain import Record
 from common.spelling import alike
@@ -43,3 +45,26 @@ def on_labels(private: Sequence[Record]) -> list[str]:
 def _quoted(label: str) -> str:
     # As ASCII, since two encodings of the same letters look the same.
     return f"'{shown_label(ascii(label)[1:-1])}'"
+
+
+def on_charges(settings: HospitalSettings) -> list[str]:
+    """Return advice if answers were charged that protect fewer of a user's records than the limits demand now.
+
+    Raises:
+        DataError: A file of the hospital's runs is damaged.
+        LedgerError: The ledger cannot be read.
+    """
+    limits = settings.party.limits
+    if limits.unit == "sample" and limits.min_unit_records == 1:
+        return []
+    ledger, _ = settings.noted_head.inspected(settings.ledger)
+    charged = {(entry.run, entry.plan_digest.hex()) for entry in ledger.entries()} if ledger else set()
+    approvals = [find(settings.private, run, digest) for run, digest in charged]
+    plans = [approval.read_plan() if approval else None for approval in approvals]
+    less, unknown = sum(plan is not None and not limits.protects(plan) for plan in plans), plans.count(None)
+    advice = (
+        "count on more epsilon for a user with several records than the ledger says: it has answers of plans that "
+        f"protect fewer records together than unit and min_unit_records demand now ({less}) or whose plan is not "
+        f"known here ({unknown})"
+    )
+    return [advice] if less or unknown else []
