@@ -140,5 +140,9 @@ def _quoting(override: str) -> str:
     """Return advice on an override that cannot be parsed: lists and mappings are not quoted, texts are quoted twice."""
     name, _, value = override.rpartition("=")
     if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
-        return "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole and none around names"
+        return (
+            "A list is 'NAME=[a, b]' and a mapping 'NAME={a: \"b, c\"}': quotes around the whole, around each text "
+            "with commas, brackets or letters such as ü, and none around names; names with spaces or such letters go into a "
+            "file, such as task/mine.yaml in a folder DIR: 'hydra.searchpath=[file://DIR]' task=mine"
+        )
     return "Put a text with special characters in two pairs of quotes: NAME='\"TEXT\"'"

@@ -46,7 +46,7 @@ NONE = "got an unknown setting"
         ("method=wasp,dpga", "method; expected one choice; got wasp,dpga. caucus-simulate --multirun runs each of"),
         (
             'task.labels={"a b": "c"}',
-            "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole",
+            "A list is 'NAME=[a, b]' and a mapping 'NAME={a: \"b, c\"}': quotes around the whole, around each text",
         ),
         ("task.labels=[flu, cold", "got 'task.labels=[flu, cold'. A list is 'NAME=[a, b]' and"),
         ("influenza}", "got 'influenza}'. A list is 'NAME=[a, b]' and"),
