@@ -142,7 +142,7 @@ def _quoting(override: str) -> str:
     if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
         return (
             "A list is 'NAME=[a, b]' and a mapping 'NAME={a: \"b, c\"}': quotes around the whole, around each text "
-            "with commas, brackets or letters such as ü, and none around names; names with spaces or such letters go into a "
-            "file, such as task/mine.yaml in a folder DIR: 'hydra.searchpath=[file://DIR]' task=mine"
+            "with commas, brackets or letters such as ü, and none around names; names with spaces or such letters go "
+            "into a file, such as task/mine.yaml in a folder DIR: 'hydra.searchpath=[file://DIR]' task=mine"
         )
     return "Put a text with special characters in two pairs of quotes: NAME='\"TEXT\"'"
