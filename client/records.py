@@ -256,12 +256,12 @@ class RecordSections:
     @classmethod
     def of(cls, private: Sequence[Record], encoder: Encoder, headings: Sequence[str]) -> "RecordSections":
         """Return the sections of these records, with their embeddings."""
-        found = [
+        rows = [
             (number, sections.normal(part.heading), record.text[part.start : part.end])
             for number, record in enumerate(private)
             for part in sections.sections(record.text, headings)
         ]
-        numbers, names, texts = zip(*found, strict=True) if found else ((), (), ())
+        numbers, names, texts = zip(*rows, strict=True) if rows else ((), (), ())
         return cls(numbers=numbers, headings=names, texts=texts, vectors=_alone(texts, encoder))
 
 

@@ -42,15 +42,15 @@ Sections = tuple[Section, ...]
 def sections(text: str, headings: Iterable[str]) -> Sections:
     """Return the sections of a text under these headings, in the order of the text; no section is blank."""
     names = {normal(heading): heading for heading in headings}
-    found, at = list[tuple[str, int, int]](), 0
+    headed, at = list[tuple[str, int, int]](), 0
     for line in text.splitlines(keepends=True):
         name, length = _opening(line)
         if name in names:
-            found.append((name, at, at + length))
+            headed.append((name, at, at + length))
         at += len(line)
-    ends = [start for _, start, _ in found[1:]] + [len(text)]
+    ends = [start for _, start, _ in headed[1:]] + [len(text)]
     seen, kept = set[str](), list[Section]()
-    for (name, _, start), end in zip(found, ends, strict=False):  # the last end is that of no heading if there is none
+    for (name, _, start), end in zip(headed, ends, strict=False):  # the last end is that of no heading if there is none
         body = text[start:end]
         if name not in seen and (stripped := body.strip()):
             first = start + len(body) - len(body.lstrip())

@@ -268,9 +268,9 @@ class Task:
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]
 
     def _parts(self, text: ClassifierInput) -> Iterator[ClassifierInput]:
-        found = text.sections if isinstance(text, Candidate) else sections(text.text, self.labels)
+        parts = text.sections if isinstance(text, Candidate) else sections(text.text, self.labels)
         without: dict[str, Any] = {"sections": None} if isinstance(text, Candidate) else {}
-        for part, body in zip(found or (), bodies(text.text, found or ()), strict=True):
+        for part, body in zip(parts or (), bodies(text.text, parts or ()), strict=True):
             yield replace(text, text=body, label=part.heading, more=None, **without)
 
 

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 OTHER_TEST = re.compile(r"^\s*(?:from|import) tests\.[\w.]*?(?:test_\w+|conftest)\b", re.MULTILINE)
 EXCEPTION = re.compile(r"# fmt: (?:skip|off)|# noqa: [\w, ]*(?:PLC0415|ANN401)")
 
+PRONOUNS = {"found", "held", "own", "some", "told"}
+"""Words that say nothing of a value: a variable has a noun as its name."""
 _RUNS = 'if __name__ == "__main__":'
 
 
@@ -44,6 +46,20 @@ def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
     literals = (set(_literals(test.co_consts)) for test in tests)
     files = Counter(literal for sentences in literals for literal in sentences if len(literal) > 40 and " " in literal)
     assert [literal for literal, number in files.items() if number > 2] == []
+
+
+def test_variables_are_named_by_nouns(sources):
+    rooms = ("client/", "common/", "server/", "simulations/")
+    product = {name: compile(text, name, "exec") for name, text in sources.items() if name.startswith(rooms)}
+    named = {name: PRONOUNS.intersection(_variables(code)) for name, code in product.items()}
+    assert {name: pronouns for name, pronouns in named.items() if pronouns} == {}
+
+
+def _variables(code):
+    yield from (*code.co_varnames, *code.co_cellvars)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _variables(constant)
 
 
 def _literals(constants):

@@ -176,14 +176,14 @@ def audit(
 
 
 def _problem(audit: Audit) -> CaucusError | None:
-    found = [test.feature for test in audit.learning if test.rejected]
+    learned = [test.feature for test in audit.learning if test.rejected]
     broken = [test.feature for test in audit.promise if test.rejected]
-    if not found and not broken:
+    if not learned and not broken:
         return None
     return CaucusError(
         "the texts disclose records" + (" beyond the guarantee" if broken else ""),
         expected="each feature as often of control records",
-        got=", ".join(dict.fromkeys(found + broken)),
+        got=", ".join(dict.fromkeys(learned + broken)),
         do="Do not release them before somebody has read the texts next to the records",
     )
 

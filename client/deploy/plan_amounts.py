@@ -131,8 +131,8 @@ def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]
         sets = [(UNLABELLED,)] * len(private)
     if plan.by_section:
         spelt = {normal(label): label for label in plan.labels}  # as the plan spells them
-        found = ([part.heading for part in sections(record.text, headings)] for record in private)
-        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in found]
+        headings_by_record = ([part.heading for part in sections(record.text, headings)] for record in private)
+        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in headings_by_record]
     counts = Counter(label for labels in sets for label in labels)
     eligible = [record for record, labels in zip(private, sets, strict=True) if not set(labels).isdisjoint(plan.labels)]
     of_user = Counter(record.user or "" for record in eligible)  # without names all belong to one user

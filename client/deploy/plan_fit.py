@@ -74,11 +74,11 @@ def largest_epsilon(
     for _ in range(_HALVINGS + 1):
         if clock() > ends:
             return None
-        found = _epsilon(middle, plan, limits, charged, declared)
-        if found == math.inf:
+        epsilon = _epsilon(middle, plan, limits, charged, declared)
+        if epsilon == math.inf:
             least = middle
         else:
-            most, fitting = middle, found or fitting
+            most, fitting = middle, epsilon or fitting
         if least == most:
             break
         middle = math.sqrt(least * most)

@@ -119,7 +119,7 @@ class Pool:
         if self._values is None:
             return None
         flags = np.zeros(len(self._words), dtype=np.bool_)
-        flags[[self._values[value] for found in _occurring(set(self._values), released) for value in found]] = True
+        flags[[self._values[value] for of_text in _occurring(set(self._values), released) for value in of_text]] = True
         return flags
 
     def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -174,11 +174,11 @@ def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
         texts: (texts, d) vectors of unit norm, at least one; with a single text the second cosine is -1.
     """
     texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
-    found = np.empty((len(records), 2), dtype=np.float32)
+    nearest = np.empty((len(records), 2), dtype=np.float32)
     for start in range(0, len(records), _BLOCK):
         cosines = np.nan_to_num(records[start : start + _BLOCK] @ texts.T, nan=-1.0)
-        found[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
-    return found
+        nearest[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
+    return nearest
 
 
 def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
@@ -189,8 +189,8 @@ def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
 def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> dict[Words, int]:
     """Return the values that occur in exactly one record of the pool, each with the index of that record."""
     holders: dict[Words, list[int]] = {}
-    for position, found in enumerate(_occurring({value for of_record in values for value in of_record}, pool)):
-        for value in found:
+    for position, of_text in enumerate(_occurring({value for of_record in values for value in of_record}, pool)):
+        for value in of_text:
             holders.setdefault(value, []).append(position)
     return {value: positions[0] for value, positions in holders.items() if len(positions) == 1}
 

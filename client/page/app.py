@@ -39,7 +39,7 @@ def application(folder: Path, access: Access) -> Door:
 
     def reading(answer: Callable[[Request, HospitalSettings], Response]) -> Callable[[Request], Response]:
         load = partial(HospitalSettings.load, folder)
-        return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, told=refusals.detail)
+        return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, describe=refusals.detail)
 
     async def received(request: Request) -> Response:
         """Store an uploaded file of texts; return its path, or an error message, to the page's script."""

@@ -101,8 +101,10 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
         finally:
             if form.get("texts", "").strip() == str(received):
                 received.unlink(missing_ok=True)
-    found = audited.audit
-    return Looked(audited=audited, fewest=learning.fewest(found.records, found.control, features=len(found.learning)))
+    looked = audited.audit
+    return Looked(
+        audited=audited, fewest=learning.fewest(looked.records, looked.control, features=len(looked.learning))
+    )
 
 
 @contextmanager

@@ -170,7 +170,7 @@ class Door:
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 policy = Headers(raw=message["headers"]).get("content-security-policy")
-                others = (own for own in (SANDBOXED, SCRIPTED) if own["Content-Security-Policy"] == policy)
+                others = (headers for headers in (SANDBOXED, SCRIPTED) if headers["Content-Security-Policy"] == policy)
                 chosen = HEADERS | next(others, {})
                 ours = {name.lower().encode(): value.encode() for name, value in chosen.items()}
                 rest = [(name, value) for name, value in message["headers"] if name not in ours]

@@ -92,10 +92,10 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
 def _is_every_address(host: str) -> bool:
     """Return whether the system interprets this host, such as 0, 0x0 or 0.0, as all addresses of the machine."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:  # serving it fails, and says so
         return False
-    addresses = [ipaddress.ip_address(place[0]) for *_, place in found]
+    addresses = [ipaddress.ip_address(place[0]) for *_, place in resolved]
     return any((getattr(address, "ipv4_mapped", None) or address).is_unspecified for address in addresses)
 
 

@@ -70,7 +70,7 @@ def answering(
     answer: Callable[[Request, S], Response],
     *,
     owner: Callable[[S], str],
-    told: Callable[[Exception], str],
+    describe: Callable[[Exception], str],
 ) -> Callable[[Request], Response]:
     """Return an endpoint that first reads the settings, and that shows errors as a page.
 
@@ -79,7 +79,7 @@ def answering(
         load: Function that reads the settings of the folder that the page is about.
         answer: Function that answers a request.
         owner: Function that returns the name of the page's owner.
-        told: Function that describes an error in words without private text.
+        describe: Function that describes an error in words without private text.
     """
 
     @functools.wraps(answer)
@@ -90,7 +90,7 @@ def answering(
             request.state.owner = owner(settings)
             return answer(request, settings)
         except Exception as error:  # noqa: BLE001 an error's text could quote a record
-            problem = told(error)
+            problem = describe(error)
             log.warning("%s: %s", answer.__name__.strip("_"), problem)
             ours = isinstance(error, CaucusError)
             status = HTTPStatus.BAD_REQUEST if ours else HTTPStatus.INTERNAL_SERVER_ERROR

@@ -23,9 +23,9 @@ def sentences(package: str) -> dict[str, SimpleNamespace]:
     of_language = {}
     for language in LANGUAGES:
         if (resources.files(package) / f"{language}.yaml").is_file():
-            shared, own = (_read(name, language) for name in (__package__, package))
-            groups = {name: {**shared[name], **own[name]} for name in shared.keys() & own.keys()}
-            of_language[shared["lang"]] = _named({**shared, **own, **groups})
+            shared, of_page = (_read(name, language) for name in (__package__, package))
+            groups = {name: {**shared[name], **of_page[name]} for name in shared.keys() & of_page.keys()}
+            of_language[shared["lang"]] = _named({**shared, **of_page, **groups})
     return of_language
 
 

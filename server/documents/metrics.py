@@ -326,9 +326,9 @@ class Metrics(Document):
     def disclosed(self) -> str | None:
         """Names of features through which the texts disclose records; empty if there are none, None if not tested."""
         group = self._group("disclosures")
-        if not isinstance(found := group.get("found"), Mapping):
+        if not isinstance(disclosing := group.get("found"), Mapping):
             return None
-        return _text(group.get("features")) or "a feature" if found.get("value") else ""
+        return _text(group.get("features")) or "a feature" if disclosing.get("value") else ""
 
     @property
     def label_shares(self) -> LabelShares | None:

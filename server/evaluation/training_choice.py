@@ -58,5 +58,5 @@ def variance(
     means, rows = table.mean(axis=1), table.shape[1]
     residuals = table - means[:, None] - table.mean(axis=0) + means.mean()
     square = float((residuals**2).sum()) / (GROUPS - 1) / max(1, rows - 1)
-    found, freedom = jackknife(means.tolist())
-    return max(0.0, found - (GROUPS - 1) ** 2 / GROUPS * square / rows), freedom
+    variance, freedom = jackknife(means.tolist())
+    return max(0.0, variance - (GROUPS - 1) ** 2 / GROUPS * square / rows), freedom

@@ -103,8 +103,8 @@ def _variances(
 
     def hits(chosen: list[int]) -> NDArray[np.float64]:
         predicted, _ = predicted_by(measured, [part[at] for at in chosen], evaluation, 0)
-        found = np.array(predicted) == [record.label for record in measured.test]
-        return np.asarray(found, dtype=np.float64)
+        correct = np.array(predicted) == [record.label for record in measured.test]
+        return np.asarray(correct, dtype=np.float64)
 
     generator = rng.experiment(measured.experiment_seed, "choice of training texts")
     variance, freedom = training_choice.variance([text.label for text in part], hits, generator)

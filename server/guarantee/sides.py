@@ -107,13 +107,13 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 def _safe(privacy: Privacy, epsilon: float) -> str:
     """Return sentences on what ε promises and whose data are protected, in the same words as a hospital's page."""
     whose = "a user's records" if privacy.by_user else "a record"
-    released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
+    released, inside, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
-    if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
+    if not privacy.earlier and show_epsilon(inside) != show_epsilon(released):
         helped = f", helped by {hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
         others = (
-            f", the coordinator{helped} (ε = {show_epsilon(own)}, {strength(own, delta)} protection) in at most "
-            f"{right_guesses(own, delta):g} %"
+            f", the coordinator{helped} (ε = {show_epsilon(inside)}, {strength(inside, delta)} protection) in at most "
+            f"{right_guesses(inside, delta):g} %"
         )
     labels = " Which labels occur is not covered." if privacy.labels_from_records else ""
     return (
@@ -143,8 +143,8 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             f"No hospital was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
             "under this guarantee, at no further cost."
         )
-    own = max(epsilon, privacy.party_epsilon)
-    bound = f"in at most {right_guesses(own, privacy.delta):g} % of cases (ε = {show_epsilon(own)})"
+    inside = max(epsilon, privacy.party_epsilon)
+    bound = f"in at most {right_guesses(inside, privacy.delta):g} % of cases (ε = {show_epsilon(inside)})"
     if not privacy.summed:
         return (
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "

@@ -220,10 +220,10 @@ def _text(example: Example, request: Request) -> str:
 
 def _shortened(text: str, request: Request) -> str:
     """Return an example, cut to at most twice the requested number of words, after a whole sentence if possible."""
-    words, found = request.words, words_of(text) if request.marks else list(re.finditer(r"\S+", text))
-    if words is None or len(found) <= 2 * words:
+    words, matches = request.words, words_of(text) if request.marks else list(re.finditer(r"\S+", text))
+    if words is None or len(matches) <= 2 * words:
         return text
-    cut = text[: found[2 * words - 1].end()]
+    cut = text[: matches[2 * words - 1].end()]
     whole = whole_sentences(cut)
     if request.marks and isinstance(request.marks.read(whole), str):  # a full stop within a mark
         return cut
@@ -239,8 +239,10 @@ def _public(public: Sequence[Example], request: Request, count: int, stream: np.
     section = request.before is not None
     labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}
     named = [(labels.get((normal if section else str.lower)(text.topic or "")), text) for text in public]
-    own = [replace(text, topic=_topic(request)) for name, text in named if section and name and name == request.label]
-    others = own or [text for name, text in named if name is None]
+    of_label = [
+        replace(text, topic=_topic(request)) for name, text in named if section and name and name == request.label
+    ]
+    others = of_label or [text for name, text in named if name is None]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))

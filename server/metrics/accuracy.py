@@ -189,9 +189,9 @@ def _predicted(
     constant = [min(by_label, key=lambda label: (-by_label[label], label))] * len(test_texts)
     if len(by_label) == 1:
         return constant, "all training texts have one label: it is the answer to every test text"
-    found = vectors(train_texts, test_texts, encoder)
-    if found is None:
+    embedded = vectors(train_texts, test_texts, encoder)
+    if embedded is None:
         return constant, "no training text has a word: the most frequent label is the answer to every test text"
-    train, test = found
+    train, test = embedded
     model = logistic_regression(train, given, train_weights or (1.0,) * len(train_texts))
     return [str(label) for label in model.predict(test)], None

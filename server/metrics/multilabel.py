@@ -51,10 +51,10 @@ def predict(
     """
     if not len(train) or not len(test):
         raise DataError("texts of the classifier", expected="at least one to train on and one to test", got="none")
-    found = vectors(train, test, encoder)
-    if found is None:
+    embedded = vectors(train, test, encoder)
+    if embedded is None:
         raise DataError("training texts", expected="words", got="none")
-    of_train, of_test = found
+    of_train, of_test = embedded
     answers = np.zeros((len(test), known.shape[1]), dtype=np.bool_)
     for label, mine in enumerate(known.T):
         if mine.all() or not mine.any():

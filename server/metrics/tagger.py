@@ -75,15 +75,15 @@ class Tagger:
         return _spans(tokens, [self._names[at] for at in reversed(path)])
 
 
-def matches(found: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]:
+def matches(tagged: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]:
     """Return the numbers of correct spans found, of spans found, and of true spans in each text, (texts, 3).
 
     Args:
-        found: Spans that a classifier found in each text.
+        tagged: Spans that a classifier found in each text.
         right: The true spans of each text.
     """
     counts = []
-    for ours, theirs in zip(found, right, strict=True):
+    for ours, theirs in zip(tagged, right, strict=True):
         first, second = set(ours), set(theirs)
         counts.append((len(first & second), len(first), len(second)))
     return np.array(counts, dtype=np.int64).reshape(-1, 3)
@@ -91,10 +91,10 @@ def matches(found: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64]
 
 def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
     """Return precision, recall and F1 over all spans of the texts; a figure is NaN if it is 0 divided by 0."""
-    hits, found, right = map(int, counts.sum(axis=0))
+    hits, tagged, right = map(int, counts.sum(axis=0))
     return {
-        "f1": 2 * hits / (found + right) if found + right else np.nan,
-        "precision": hits / found if found else np.nan,
+        "f1": 2 * hits / (tagged + right) if tagged + right else np.nan,
+        "precision": hits / tagged if tagged else np.nan,
         "recall": hits / right if right else np.nan,
     }
 

@@ -162,11 +162,11 @@ def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates
         labels: The set.
         candidates: The texts to which the indices refer.
     """
-    own = [pools.get(label, ()) for label in labels]
-    if len(own) == 1 and all(candidates[at].more is None for at in own[0]):
-        return own[0]
+    exemplars = [pools.get(label, ()) for label in labels]
+    if len(exemplars) == 1 and all(candidates[at].more is None for at in exemplars[0]):
+        return exemplars[0]
     ranks: dict[int, int] = {}
-    for pool in own:
+    for pool in exemplars:
         for rank, place in enumerate(pool):
             ranks[place] = min(rank, ranks.get(place, rank))
     wanted = set(labels)
@@ -174,4 +174,4 @@ def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates
     def order(place: int) -> tuple[int, int]:
         return len(wanted ^ set(candidates[place].labels)), ranks[place]
 
-    return sorted(ranks, key=order)[: max(map(len, own), default=0)]
+    return sorted(ranks, key=order)[: max(map(len, exemplars), default=0)]

@@ -190,8 +190,8 @@ def own(reply: str, heading: str, headings: Sequence[str]) -> str:
     lines = reply.strip().splitlines()
     if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
         reply = "\n".join([lines[0].partition(":")[2], *lines[1:]])
-    found = sections(f"{heading}\n{reply}", headings)
-    return bodies(f"{heading}\n{reply}", found)[0] if found and found[0].heading == heading else ""
+    parts = sections(f"{heading}\n{reply}", headings)
+    return bodies(f"{heading}\n{reply}", parts)[0] if parts and parts[0].heading == heading else ""
 
 
 def row_texts(candidates: Sequence[Candidate]) -> list[str]:

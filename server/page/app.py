@@ -41,7 +41,7 @@ def application(folder: Path, access: Access) -> Door:
 
     def reading(answer: Callable[[Request, CoordinatorSettings], Response]) -> Callable[[Request], Response]:
         load = partial(CoordinatorSettings.load, folder)
-        return app.answering(PAGES, load, answer, owner=lambda settings: settings.address, told=told)
+        return app.answering(PAGES, load, answer, owner=lambda settings: settings.address, describe=describe)
 
     routes = [
         Route("/", reading(_runs)),
@@ -59,7 +59,7 @@ def application(folder: Path, access: Access) -> Door:
     return app.application(access, PAGES, routes)
 
 
-def told(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """Return an error as one line; for a library's error only the class name, as its message may quote the input."""
     return summary(error) if isinstance(error, (*EXPECTED, OSError)) else type(error).__name__
 

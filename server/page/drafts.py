@@ -179,6 +179,6 @@ def _quoted(text: str) -> str:
     """Return a text in quotation marks, according to Hydra's grammar; an empty text stays empty."""
     if not text:
         return ""
-    text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)  # or it would be filled in, a key perhaps
-    escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
+    text = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", text)  # or it would be filled in, a key perhaps
+    escaped = re.sub(r'(\\*)("|$)', lambda match: 2 * match[1] + ('\\"' if match[2] else ""), text)
     return f'"{escaped}"'

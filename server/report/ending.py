@@ -27,8 +27,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     metrics = Metrics.read(run, []) or Metrics()
     summary = RunSummary.read(run, [])
     if summary and summary.status == REFUSED:
-        found = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
-        yield f"refused:  {found} (refuse_disclosures); they may not be passed on"
+        reason = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
+        yield f"refused:  {reason} (refuse_disclosures); they may not be passed on"
     yield f"privacy:  {cost(Privacy.read(run, []))}"
     near, measured, count = metrics.nearness, accuracies(metrics), len(split(text_of(run / TEXTS)))
     figures = _distance(near) if near else _accuracy(measured, counted(metrics).value)
@@ -78,19 +78,19 @@ def _distance(near: Nearness) -> str:
 def _spans(metrics: Metrics) -> str:
     """Return what a token classifier learns from the texts and from references; empty without held-out spans."""
     shown = (("synthetic", "f1"), (WITHOUT, "zero shot"), ("other real texts", "real"))
-    found = metrics.finite
-    scores = [f"{words} {100 * found[key]:.1f} %" for words, name in shown if (key := f"spans: {name}") in found]
+    figures = metrics.finite
+    scores = [f"{words} {100 * figures[key]:.1f} %" for words, name in shown if (key := f"spans: {name}") in figures]
     return f"{', '.join(scores)} (F1 on real texts)" if scores else ""
 
 
 def _sections(metrics: Metrics) -> str:
     """Return how the order and the lengths of sections differ from those of real texts; empty without sections."""
-    found = metrics.finite
+    figures = metrics.finite
     shown = (("synthetic", "order distance"), ("independent", "independent"), ("the plan's order", "plan order"))
-    apart = [f"{words} {found[key]:.2f}" for words, name in shown if (key := f"sections: {name}") in found]
+    apart = [f"{words} {figures[key]:.2f}" for words, name in shown if (key := f"sections: {name}") in figures]
     if not apart:
         return ""
-    words = f"{found['sections: words']:,.0f} words a text, real ones {found['sections: words real']:,.0f}"
+    words = f"{figures['sections: words']:,.0f} words a text, real ones {figures['sections: words real']:,.0f}"
     return f"{', '.join(apart)} (distance of their order from real texts); {words}"
 
 

@@ -12,8 +12,8 @@ def setting_in_a_sentence(schema: type[Any], name: str) -> str:
     """Return the first sentence of a setting's description, from its class or the nearest parent class with one."""
     described = re.compile(rf"^ {{8}}{name}: (.+?)(?=^ {{8}}\S|^ {{0,4}}\S|\Z)", re.MULTILINE | re.DOTALL)
     for parent in schema.__mro__:
-        if found := described.search(parent.__doc__ or ""):
-            return _line(found[1].partition(". ")[0].partition(".\n")[0].rstrip(". \n") + ".")
+        if match := described.search(parent.__doc__ or ""):
+            return _line(match[1].partition(". ")[0].partition(".\n")[0].rstrip(". \n") + ".")
     return ""
 
 
@@ -23,8 +23,9 @@ def method_in_a_sentence(schema: type[Any]) -> str:
     Args:
         schema: Settings class of the method; the class of a variant inherits `made_by` from the other method.
     """
-    own = "made_by" in vars(schema)
-    return _of_file(schema.made_by) if own else _line((schema.__doc__ or "").partition("\n\n")[0])
+    if "made_by" in vars(schema):
+        return _of_file(schema.made_by)
+    return _line((schema.__doc__ or "").partition("\n\n")[0])
 
 
 @cache

@@ -232,10 +232,10 @@ class LabelledFiles(LabelledFilesSettings):
         """Return the sections of public texts, with their headings as topics; a text without sections stays whole."""
         parts = []
         for example in examples:
-            found = sections(example.text, self.sections)
-            for part, body in zip(found, bodies(example.text, found), strict=True):
+            headed = sections(example.text, self.sections)
+            for part, body in zip(headed, bodies(example.text, headed), strict=True):
                 parts.append(Example(text=body, topic=part.heading))
-            parts += [] if found else [example]
+            parts += [] if headed else [example]
         return parts
 
     def held_out(self) -> list[Record]:

@@ -60,19 +60,19 @@ def figures(
     nearness = features.nearest(embedded(pool), embedded(texts))
     flags = features.disclosed(pool, texts, nearness=nearness, personal=features.personal_values)
     n, m = len(kept), len(kept_control)
-    tests, found = learning.learning(flags, n), []
+    tests, disclosing = learning.learning(flags, n), []
     made: dict[str, Any] = {}
     for name, test in zip(NAMES, tests, strict=True):
         for figure, count, rows in ((name, test.training, n), (f"{name}_control", test.control, m)):
             made[figure] = share(count, rows)
         made[f"{name}_p"] = {"value": test.p, "rows": n + m}
         if test.rejected:
-            found.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
+            disclosing.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
     fewest = learning.fewest(n, m, features=len(tests))
     note = f'Fewer than {fewest} disclosed records cannot be found among these; "nothing found" proves no privacy.'
     by_any = np.any([*flags.values()], axis=0)
     made |= {"any": share(int(by_any[:n].sum()), n), "any_control": share(int(by_any[n:].sum()), m)}
     of_kept = {kind: [names[place] for place in kept] for kind, names in (groups or {}).items()}
     made |= subgroups.worst(by_any[:n].astype(float), of_kept, highest=True)
-    made |= {"found": {"value": len(found), "rows": n + m}, "note": note}
-    return made | ({"features": ", ".join(found)} if found else {})
+    made |= {"found": {"value": len(disclosing), "rows": n + m}, "note": note}
+    return made | ({"features": ", ".join(disclosing)} if disclosing else {})

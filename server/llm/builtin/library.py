@@ -40,14 +40,14 @@ class Sense:
         terms: Rare words in the label's description, as token sequences, even if the model has never read them. If
             there is no description, these are the words of the label's name that consist of letters. Empty for a
             heading under which the model has read texts.
-        own: (n,) indices of the texts that the model may write from: the texts under the label if it is a heading with
-            texts, and otherwise all texts that the model has read.
+        passages: (n,) indices of the texts that the model may write from: the texts under the label if it is a heading
+            with texts, and otherwise all texts that the model has read.
     """
 
     vector: Vector
     words: dict[str, float]
     terms: tuple[Sentence, ...]
-    own: NDArray[np.intp]
+    passages: NDArray[np.intp]
 
 
 class Library:
@@ -119,7 +119,7 @@ class Library:
             apart, everything = _apart(raw), np.arange(len(self.parts))
             under = [self._under(label) for label, _ in labels]
             nearest = [np.argsort(-row, kind="stable")[:_TYPICAL] for row in whole_numbers(apart) @ self.whole.T]
-            tops = [own if len(own) else top for own, top in zip(under, nearest, strict=True)]
+            tops = [section if len(section) else top for section, top in zip(under, nearest, strict=True)]
             recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             sizes = list(map(len, tops))
@@ -127,9 +127,9 @@ class Library:
             for at, (label, _) in enumerate(labels):
                 vector = unit(apart[at] + _DESCRIPTION * raw[at] + _RECALLED * recalled[at])
                 words, terms = self._telling(seen, at, sizes), self._terms(labels, label)
-                made[label] = Sense(vector=vector, words=words, terms=terms, own=everything)
+                made[label] = Sense(vector=vector, words=words, terms=terms, passages=everything)
                 if len(under[at]):
-                    made[label] = replace(made[label], vector=recalled[at], terms=(), own=under[at])
+                    made[label] = replace(made[label], vector=recalled[at], terms=(), passages=under[at])
             self._senses[labels] = made
         return self._senses[labels]
 

@@ -173,32 +173,32 @@ class BuiltinModel:
         library = self._library
         senses = [library.sense(request.labels)[label] for label, _ in request.requested]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
-        own = senses[0].own if len(senses) == 1 else np.arange(len(near))
-        passages_at = self._drawn(near, own, _PASSAGES, rng)
+        passages = senses[0].passages if len(senses) == 1 else np.arange(len(near))
+        passages_at = self._drawn(near, passages, _PASSAGES, rng)
         shown = request.good + request.source  # of which a text of the kind takes its shape
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         shapeless = not shown or request.abstract
         if shapeless:
             # Nothing shows what a text looks like: a text that was read does, and those like it that are near.
-            shape = library.vectors[own[rng.integers(len(own))]]
-            like = (whole_numbers(shape) @ library.whole.T)[own]
+            shape = library.vectors[passages[rng.integers(len(passages))]]
+            like = (whole_numbers(shape) @ library.whole.T)[passages]
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
             near_and_alike = near.copy()
-            near_and_alike[own[~alike]] = -2
-            passages_at = np.concatenate([passages_at, self._drawn(near_and_alike, own, _SHAPES, rng)])
+            near_and_alike[passages[~alike]] = -2
+            passages_at = np.concatenate([passages_at, self._drawn(near_and_alike, passages, _SHAPES, rng)])
         return TextComposer(
             request=request,
             passages=[
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in passages_at
             ],
-            shapes=min(_SHAPES, len(own)) if shapeless else 0,
+            shapes=min(_SHAPES, len(passages)) if shapeless else 0,
             meaning=_meaning(senses),
             terms=[sense.terms for sense in senses],
             common=library.common,
             anchors=anchors,
             between=library.between,
             # Many sections are formulas, such as "None known", and then a public one is what is to be written.
-            known=library.known if len(own) == len(near) else frozenset(),
+            known=library.known if len(passages) == len(near) else frozenset(),
             focus=self._focus,
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
@@ -219,20 +219,22 @@ class BuiltinModel:
             rng=experiment(self._seed, "embedded model", self.name, request.seed),
         )
 
-    def _drawn(self, near: Vector, own: NDArray[np.intp], count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _drawn(
+        self, near: Vector, passages: NDArray[np.intp], count: int, rng: np.random.Generator
+    ) -> NDArray[np.intp]:
         """Draw passages without replacement, in proportion to exp(focus · nearness), by adding Gumbel noise.
 
         Args:
             near: (texts,) nearness of each passage to the target.
-            own: (n,) indices of the passages to draw from.
+            passages: (n,) indices of the passages to draw from.
             count: Number of passages to draw; if there are fewer, all are drawn.
             rng: The request's own random generator.
         """
-        near = near[own]
+        near = near[passages]
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
         short = short[np.lexsort((short, -near[short]))]
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
-        return own[short[np.argsort(-scores)[:count]]]
+        return passages[short[np.argsort(-scores)[:count]]]
 
 
 @lru_cache(maxsize=2)

@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for seed in range(chosen.seeds):
                 group = audited(name, METHODS[method], chosen, seed)
                 cells = [_cell(group, feature) for feature in phantoms.NAMES]
-                found = "yes" if group["found"]["value"] else "no"
-                sys.stdout.write(markdown_row([name, method, *cells, found]))
+                verdict = "yes" if group["found"]["value"] else "no"
+                sys.stdout.write(markdown_row([name, method, *cells, verdict]))
                 sys.stdout.flush()
     return 0
 

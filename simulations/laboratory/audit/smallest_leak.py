@@ -105,8 +105,8 @@ class Run:
         low, high = 0, most
         while low < high:
             middle = (low + high) // 2
-            found = learned(self.leaking(planted[: COPIES[middle]]))
-            low, high = (low, middle) if found else (middle + 1, high)
+            detected = learned(self.leaking(planted[: COPIES[middle]]))
+            low, high = (low, middle) if detected else (middle + 1, high)
         return COPIES[low] if low < most else math.inf
 
     def broken(self) -> bool:
@@ -116,11 +116,11 @@ class Run:
 
     def alarms(self) -> float:
         """Return the rate of false alarms: the fraction of `SPLITS` other splits in which a leak is wrongly found."""
-        flags, found = self._independent.flags(), 0
+        flags, rejected = self._independent.flags(), 0
         for _ in range(SPLITS):
             split = self._generator.permutation(2 * _SIDE)
-            found += learned({name: flag[split] for name, flag in flags.items()})
-        return found / SPLITS
+            rejected += learned({name: flag[split] for name, flag in flags.items()})
+        return rejected / SPLITS
 
     def _evidence(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> Evidence:
         return self._pool.evidence(texts, nearness=features.nearest(self._vectors, vectors))
@@ -165,16 +165,16 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
     )
 
 
-def quantile(found: Sequence[float], texts: int) -> str:
+def quantile(copies: Sequence[float], texts: int) -> str:
     """Return a cell: the number of copies found in a fraction `POWER` of the runs, its ratio to M and its interval.
 
     Args:
-        found: Smallest number of copies that was found in each run.
+        copies: Smallest number of copies that was found in each run.
         texts: M, number of independent texts.
     """
-    ordered = [*sorted(found), math.inf]
-    low, high = (stats.binom(len(found), POWER).ppf(level) for level in (0.025, 0.975))
-    value = ordered[math.ceil(POWER * len(found)) - 1]
+    ordered = [*sorted(copies), math.inf]
+    low, high = (stats.binom(len(copies), POWER).ppf(level) for level in (0.025, 0.975))
+    value = ordered[math.ceil(POWER * len(copies)) - 1]
     ends = f"{ordered[max(0, int(low) - 1)]:g} to {ordered[int(high)]:g}"
     return (f"{value:g} ({value / texts:.2%})" if value < math.inf else "none") + f"; {ends}"
 

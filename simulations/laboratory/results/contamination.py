@@ -84,8 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     causal = Causal(model=model, tokenizer=tokenizer, prefixes=(), max_tokens=2 * HALF)
     sys.stdout.write("| set | completed | recalled | above another's | nats a token | above another's |\n")
     for name in chosen.sets:
-        found = halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
-        sys.stdout.write(f"| {name} | {measured(causal, found).cells()} |\n")
+        split = halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
+        sys.stdout.write(f"| {name} | {measured(causal, split).cells()} |\n")
         sys.stdout.flush()
     return 0
 
