@@ -25,6 +25,7 @@ WRONG = {
     errors.DataError,
     errors.PlanError,
     errors.CheckpointError,
+    errors.FolderInUseError,
 }
 
 

@@ -270,7 +270,7 @@ TABLES = [
 @pytest.mark.parametrize("name", ["train", "test"])
 def test_a_label_that_the_task_lacks_is_named_by_its_place_in_the_table(name, tmp_path):
     tables = {"train": TRAIN, "test": TEST}
-    tables[name] = pd.DataFrame(tables[name])
+    tables[name] = pd.DataFrame(tables[name]).copy()  # before pandas 3 both would share their rows
     tables[name].loc[3, "label"] = "c"
     with pytest.raises(DataError, match=rf"unknown label; .*; at {name}\.iloc\[3\]"):
         simulate(**tables, public_text=OPEN, labels=["a", "b"], folder=tmp_path / "run", overrides=SMALL)
