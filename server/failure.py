@@ -155,11 +155,12 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def sole_process(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, whose file then contains this process's ID.
+    """Hold a folder's lock, whose file then contains this process's ID; the folder is made if it is missing.
 
     Raises:
         FolderInUseError: Another process is working in the folder.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(folder, patience=PATIENCE)
     if lock is None:
         process = text_of(folder / LOCK) or "unknown"  # that has only just locked it

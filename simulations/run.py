@@ -55,7 +55,6 @@ def simulate(settings: Settings, folder: Path) -> None:
         CheckpointError: The folder contains another run.
         FolderInUseError: Another process is working in the folder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     with sole_process(folder):
         _simulate(settings, folder)
 

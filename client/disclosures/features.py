@@ -174,11 +174,11 @@ def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray
         texts: (texts, d) vectors of unit norm, at least one; with a single text the second cosine is -1.
     """
     texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
-    nearest = np.empty((len(records), 2), dtype=np.float32)
+    highest = np.empty((len(records), 2), dtype=np.float32)
     for start in range(0, len(records), _BLOCK):
         cosines = np.nan_to_num(records[start : start + _BLOCK] @ texts.T, nan=-1.0)
-        nearest[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
-    return nearest
+        highest[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
+    return highest
 
 
 def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:

@@ -166,9 +166,9 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
 def _other_files(
     source: Source, private: Sequence[Record], held_out: Sequence[Record], public_texts: Sequence[str]
 ) -> Iterator[Weakness]:
-    measure = _measure(source)
     if not isinstance(source, LabelledFiles):
         return
+    measure = _measure(source)
     texts = {_normal(record.text) for record in private}
     if shared := sum(_normal(record.text) in texts for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"

@@ -50,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # As Ctrl-C does, so that the processes of the runs end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        options.work.mkdir(parents=True, exist_ok=True)
         # Two concurrent commands would overwrite each other's results.
         with contextlib.nullcontext() if options.page else sole_process(options.work):
             failed = results(options)

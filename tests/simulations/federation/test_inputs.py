@@ -174,7 +174,6 @@ def test_each_is_said_once_and_before_the_parties_are_built(tmp_path, caplog, mo
         json.loads((tmp_path / "run" / "report.json").read_text()),
         (tmp_path / "run" / "release.md").read_text(),
     )
-    kept = InputWeaknesses.load(tmp_path / "run").weaknesses
-    (weakness,) = kept
+    (weakness,) = InputWeaknesses.load(tmp_path / "run").weaknesses
     assert weakness.to_json() in facts["weaknesses"]
     assert "2 rows of the training file repeat others, and each votes: remove" in page
