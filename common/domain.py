@@ -19,7 +19,7 @@ MOST_LABELS = 64
 """Maximum number of labels under which a plan may count one record."""
 
 NOT_STATED = "not stated"
-"""Text that a plan contains in place of an unstated purpose or recipient."""
+"""Text that a plan contains in place of what its coordinator did not state, such as the recipient."""
 
 
 def is_one_population(labels: Iterable[str]) -> bool:

@@ -124,11 +124,11 @@ def host_and_port(name: str, value: str) -> None:
         raise ConfigError(name, expected="host:port", got=value)
 
 
-def printable(**values: str) -> None:
-    """Check that each value is a name that is safe in a log: 1 to 200 printable characters."""
+def printable(*, most: int = 200, **values: str) -> None:
+    """Check that each value is a name that is safe in a log: 1 to `most` printable characters."""
     for name, value in values.items():
-        if not (0 < len(value) <= 200 and value.isprintable()):
-            raise ConfigError(name, expected="1 to 200 printable characters", got=f"{len(value)} others")
+        if not (0 < len(value) <= most and value.isprintable()):
+            raise ConfigError(name, expected=f"1 to {most} printable characters", got=f"{len(value)} others")
 
 
 def not_empty(**values: Sized) -> None:

@@ -33,6 +33,10 @@ NAMES = {
     "max_records_per_party": "largest number of records of a hospital",
     "purpose": "purpose",
     "recipient": "recipient",
+    "contact": "contact",
+    "retention": "retention",
+    "models": "language models",
+    "forecast": "forecast",
 }
 """Readable names of the fields of a plan that are compared as a whole, keyed by field. Labels and queries are compared
 one by one."""

@@ -17,12 +17,12 @@ from common.domain import Record
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
-from common.plan.plan import Plan
+from common.plan.plan import STATED, Plan
 from common.plan.words import right_guesses, strength
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
-NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
+NOT_STATED_BY_THE_PLAN = ("how many texts the language models write",)
 """Facts that a person may want to know but that no plan contains; only the coordinator can provide them."""
 
 
@@ -131,6 +131,11 @@ class PlanFacts:
         )
 
     @property
+    def stated(self) -> dict[str, str]:
+        """The coordinator's statements, keyed by field of the plan."""
+        return {name: getattr(self.plan, name) for name in STATED}
+
+    @property
     def unit(self) -> str:
         """The unit of privacy that the plan protects, in words."""
         if self.plan.unit == "sample":
@@ -204,8 +209,7 @@ class PlanFacts:
             "first_seen": self.approval.first_seen,
             "run_before": self.before.run if self.before else None,
             "changes": list(self.changes),
-            "purpose": plan.purpose,
-            "recipient": plan.recipient,
+            **self.stated,
             "method": plan.method,
             "hospitals": list(self.hospitals),
             "hospitals_not_on_the_roster": self.unknown,

@@ -1,8 +1,8 @@
 """The sheet from which a person decides on a plan: its facts in sentences, for both the terminal and the page.
 
-Privacy losses are rounded up; noise and remaining budget are rounded down. The plan's labels, purpose and recipient and
-the names of queries are texts from the coordinator. Their unprintable and blank characters are escaped, so that these
-texts can neither overwrite facts nor, after a gap, look like a further fact.
+Privacy losses are rounded up; noise and remaining budget are rounded down. The plan's labels, the coordinator's
+statements and the names of queries are texts from the coordinator. Their unprintable and blank characters are escaped,
+so that these texts can neither overwrite facts nor, after a gap, look like a further fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
                 *_changes(facts),
             ),
         ),
-        Part("what it is for, in the coordinator's words", tuple(_purpose(plan))),
+        Part("what it is for, in the coordinator's words", tuple(_purpose(facts))),
         Part("who takes part", (Fact("hospitals", _hospitals(facts)),)),
         Part("who can see what", tuple(_sight(facts))),
         Part(f"what it can cost in privacy, at delta {plan.delta!r}", tuple(_cost(facts))),
@@ -106,12 +106,12 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
         yield Fact("", "none: it is this same plan, with the same digest")
 
 
-def _purpose(plan: Plan) -> Iterator[Fact]:
+def _purpose(facts: PlanFacts) -> Iterator[Fact]:
     not_stated = f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"
-    yield Fact("purpose", plain(plan.purpose), folded=True)
-    yield Fact("recipient", plain(plan.recipient), folded=True)
-    yield Fact("", "both are the coordinator's word alone: nothing enforces them")
-    yield Fact("method", plain(plan.method), folded=True)
+    for name, statement in facts.stated.items():
+        yield Fact(name, plain(statement), folded=True)
+    yield Fact("", "these are the coordinator's word alone: nothing enforces them")
+    yield Fact("method", plain(facts.plan.method), folded=True)
     yield Fact("not stated", not_stated, folded=True)
 
 

@@ -34,6 +34,12 @@ from common.validate import in_range, integers, not_empty, one_of, printable, pr
 
 UNITS = ("sample", "user")
 
+STATED = ("purpose", "recipient", "contact", "retention", "models", "forecast")
+"""Fields that are the coordinator's word alone: they are part of the plan's digest, but nothing enforces them."""
+
+LONGEST_STATEMENT = 1000
+"""Maximum number of characters in one of the coordinator's statements."""
+
 MOST_PARTIES = 2**20
 MOST_QUERIES = 100
 MOST_ANSWERS = 10_000
@@ -75,9 +81,12 @@ class Plan:
             mechanism.
         max_records_per_party: Public bound on the number of records per party, the same as in the parties' roster. With
             this bound, sums provably fit the ring, and a sum that is too large for this number of records is rejected.
-        purpose: Purpose of the texts as stated by the coordinator; it is part of the plan's digest, but nothing
-            enforces it.
-        recipient: Recipient of the texts as stated by the coordinator.
+        purpose: Purpose of the texts; like the other fields of `STATED`, the coordinator's word alone.
+        recipient: Recipient of the texts.
+        contact: Whom a hospital can ask about the recipient's use of the texts.
+        retention: How long the recipient keeps the texts, and whether they may be passed on.
+        models: The coordinator's language models, who runs them, and where.
+        forecast: One sentence on the quality that the coordinator expects of the answers.
 
     Raises:
         ConfigError: If a single value is out of range.
@@ -104,10 +113,15 @@ class Plan:
     max_records_per_party: int = MOST_RECORDS
     purpose: str = NOT_STATED
     recipient: str = NOT_STATED
+    contact: str = NOT_STATED
+    retention: str = NOT_STATED
+    models: str = NOT_STATED
+    forecast: str = NOT_STATED
 
     def __post_init__(self) -> None:
         not_empty(labels=self.labels, encoder=self.encoder)
-        printable(method=self.method, purpose=self.purpose, recipient=self.recipient)
+        printable(method=self.method)
+        printable(most=LONGEST_STATEMENT, **{name: getattr(self, name) for name in STATED})
         integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)
         integers(1, threshold=self.threshold, max_attempts=self.max_attempts)
         integers(0, max_dropouts=self.max_dropouts, colluders=self.colluders)

@@ -32,11 +32,16 @@ SETTINGS = {
     "records": "federation.expected_records",
     "purpose": "purpose",
     "recipient": "recipient",
+    "contact": "contact",
+    "retention": "retention",
+    "models_place": "models_place",
 }
 """Settings, keyed by the form's field; an empty field leaves the setting's default."""
 OWN_TASK = ("labels", "test", "public_text")
 """Fields for one's own task: if any of them is filled in, the task is read from files, unless another task is named."""
-TEXTS = ("test", "public_text", "purpose", "recipient")
+STATED = ("purpose", "recipient", "contact", "retention")
+"""Fields that each hospital reads before it decides, and misses if they are empty."""
+TEXTS = ("test", "public_text", *STATED, "models_place")
 """Fields with words or a path, which are quoted so that Hydra reads any content as text."""
 MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
 """Methods that a coordinator can run, keyed by name; all other methods are baselines of simulations."""
@@ -111,8 +116,8 @@ class Planned:
 
     Attributes:
         facts: Facts of the plan, keyed by name.
-        warnings: Names of the warnings to show before the start, about the demo's task or a missing purpose or
-            recipient.
+        warnings: Names of the warnings to show before the start, about the demo's task or a missing statement, such as
+            the recipient.
         text: The text that the command prints.
         commands: The command lines that print this text and that start the run.
     """
@@ -144,7 +149,7 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
 def _warnings(composed: Settings) -> Iterator[str]:
     if isinstance(composed.task, DemoSettings):
         yield "demo"
-    if NOT_STATED in (composed.purpose, composed.recipient):
+    if NOT_STATED in (section_setting(composed, name) for name in STATED):
         yield "not_stated"
 
 

@@ -2,10 +2,11 @@
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common.domain import MOST_RECORDS, NOT_STATED
+from common.domain import MOST_RECORDS
 from common.errors import ConfigError
 from common.plan.plan import Plan
 from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
@@ -66,13 +67,13 @@ def make_plan(
     roster: str = "",
     evaluation_share: float = 0.0,
     max_records_per_party: int = MOST_RECORDS,
-    purpose: str = NOT_STATED,
-    recipient: str = NOT_STATED,
+    stated: Mapping[str, str] = {},
 ) -> Plan:
     """Price and calibrate all queries of `method`, and that of a federated evaluation if it gets a fraction of epsilon.
 
     A single party cannot hide among other parties, so it adds all of the noise itself, and there are no masks. If the
-    coordinator is not trusted, `roster` is the hex digest of the parties' identities.
+    coordinator is not trusted, `roster` is the hex digest of the parties' identities. `stated` has the coordinator's
+    statements, keyed by field (`common.plan.plan.STATED`).
 
     Raises:
         ConfigError, PlanError: Settings contradict each other; the message contains the numbers.
@@ -118,8 +119,7 @@ def make_plan(
         queries=with_evaluation(queries, evaluation_share, target.max_records),
         max_attempts=membership.max_attempts,
         max_records_per_party=max_records_per_party,
-        purpose=purpose,
-        recipient=recipient,
+        **stated,
     )
     # A count beside no other query has the whole of the plan's epsilon, which is its fraction of the target's.
     part = evaluation_share if evaluation_share and not queries else 1.0

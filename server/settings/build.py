@@ -22,6 +22,7 @@ from server.planning.make_plan import check_delta, colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has
+from server.settings.statements import statements
 
 
 def build(section: object, *, partial: bool = False) -> Any:
@@ -136,8 +137,7 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
             roster=digest if secagg.malicious else "",
             evaluation_share=settings.evaluation.federated,
             max_records_per_party=federation.max_records or MOST_RECORDS,
-            purpose=settings.purpose,
-            recipient=settings.recipient,
+            stated=statements(settings),
         )
     except InputError as error:
         for name, section in (("privacy", privacy), ("federation", federation), ("method", settings.method)):

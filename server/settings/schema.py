@@ -267,6 +267,10 @@ class Settings:
         run: ID of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts; it is part of the plan and is shown to the hospitals before they approve it.
         recipient: Recipient of the texts; it is part of the plan and is shown to the hospitals, too.
+        contact: Address of somebody who answers for the recipient; the hospitals read it in the plan.
+        retention: How long the texts are kept, and whether they may be passed on; the hospitals read it in the plan.
+        models_place: Who runs the language models and in which country; the hospitals read it in the plan, after the
+            models' names, which are filled in from `llm`.
         embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run" stores them in the run
             folder, and None does not store them.
         reply_cache: File that stores the models' replies, which runs may share; None stores them in the run folder.
@@ -288,6 +292,9 @@ class Settings:
     run: str
     purpose: str = NOT_STATED
     recipient: str = NOT_STATED
+    contact: str = NOT_STATED
+    retention: str = NOT_STATED
+    models_place: str = NOT_STATED
     embedding_cache: str | None = None
     reply_cache: str | None = None
     experiment_seed: int = 0
@@ -304,7 +311,8 @@ class Settings:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.printable(purpose=self.purpose, recipient=self.recipient)
+        validate.printable(purpose=self.purpose, recipient=self.recipient, contact=self.contact)
+        validate.printable(retention=self.retention, models_place=self.models_place)
         validate.integers(0, experiment_seed=self.experiment_seed)
         if self.tracking is not None:
             validate.one_of("tracking", self.tracking, among=TRACKING)

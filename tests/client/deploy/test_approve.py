@@ -20,6 +20,7 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
+from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
@@ -62,11 +63,12 @@ def facts(capsys, folder):
 
 
 def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(made, capsys):
-    agreed = plan(2, max_attempts=2, purpose="triage", recipient="University Hospital")
+    said = {name: f"a {name} that the coordinator states" for name in STATED}
+    agreed = plan(2, max_attempts=2, **said)
     opened(made, agreed)
     assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
     output = facts(capsys, made)
-    assert (output["purpose"], output["recipient"][0]) == (["triage"], "University Hospital")
+    assert {name: output[name][0] for name in STATED} == said
     assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
     assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
     assert output["colluders"] == ["no other hospital is assumed to help the coordinator"]
@@ -278,7 +280,7 @@ def test_as_json_for_other_programs(made, capsys):
         "decision": "awaiting",
         "by": "",
         "purpose": "triage",
-        "recipient": "not stated",
+        **dict.fromkeys(STATED[1:], "not stated"),
         "hospitals": ["St. Luke", "St. Mary: #1"],
         "masks": "semi-honest",
         "threshold": 2,
@@ -458,10 +460,9 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     (entry,) = json.loads(approve(capsys, made, "--json"))
     assert entry["not_covered"] == items
     assert " ".join(output["not stated"]) == (
-        "ask the coordinator which language models write, whether one runs at a provider, how many texts they write: "
-        "the plan does not say it"
+        "ask the coordinator how many texts the language models write: the plan does not say it"
     )
-    assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
+    assert output["forecast"][1] == "these are the coordinator's word alone: nothing enforces them"
     assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
     assert entry["right_guesses_percent"]["epsilon"] == 98.21
 

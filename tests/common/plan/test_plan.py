@@ -6,7 +6,7 @@ import pytest
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
-from common.plan.plan import MOST_ANSWERS, Plan
+from common.plan.plan import MOST_ANSWERS, STATED, Plan
 from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.closed_set import KINDS
@@ -281,8 +281,7 @@ def test_round_trip_and_digest():
         {"max_attempts": 2},
         {"calibration": "paper"},
         {"roster": 32 * "ab"},
-        {"purpose": "teaching"},
-        {"recipient": "a university"},
+        *({name: "a statement"} for name in STATED),
         {"queries": (dataclasses.replace(QUERY, times=3),)},
         {"queries": (dataclasses.replace(QUERY, scale=1561.0),)},
         {"queries": (dataclasses.replace(QUERY, mechanism="laplace"),)},

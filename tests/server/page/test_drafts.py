@@ -99,7 +99,7 @@ def test_a_plan_of_the_demo_or_without_a_purpose_is_warned_of_above_its_start(br
     text = html.unescape(browser.post("planned").text)
     places = [text.index(said) for said in (SAY.warnings.demo, SAY.warnings.not_stated, SAY.start_title)]
     assert places == sorted(places)
-    own = {"labels": "{flu: influenza}", "purpose": "a trial", "recipient": "us"}
+    own = {"labels": "{flu: influenza}", **dict.fromkeys(drafts.STATED, "a statement")}
     text = html.unescape(browser.post("planned", **own).text)
     assert "task=csv" in text
     assert SAY.warnings.demo not in text

@@ -1,0 +1,53 @@
+"""The coordinator's statements in a plan are right without typing, and give no path and no key away."""
+
+import pytest
+
+from common.domain import NOT_STATED
+from server.settings.build import build, drafted
+from server.settings.compose import composed
+
+KEY = "KEY-7F3A"
+OWN = "llm.models.own"
+HERE = "on the coordinator's machine; place: not stated"
+
+
+def planned(*overrides):
+    settings = composed(["method=census", *overrides])
+    return drafted(settings, build(settings.task).task())[0]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "models"),
+    [
+        ([], f"broad, narrow, noisy {HERE}"),
+        (["llm.use=[noisy]"], f"noisy {HERE}"),
+        (["llm=smollm2"], f"smollm2 {HERE}"),
+        (["llm=local", f"llm.models.local.model=/home/{KEY}/tiny"], f"tiny {HERE}"),
+        (["llm=server", f"{OWN}.model=m"], f"m {HERE}"),
+        (
+            ["llm=server", f"{OWN}.model=m", f"{OWN}.base_url=https://u:{KEY}@llm.uni.example/{KEY}"],
+            "m on llm.uni.example",
+        ),
+        (["llm=openai"], "gpt-4.1-mini on OpenAI; place: not stated"),
+        (
+            ["llm=mixed", "models_place='by us, in France'"],
+            "gpt-4.1-mini on OpenAI; broad on the coordinator's machine; place: by us, in France",
+        ),
+    ],
+)
+def test_a_plan_names_the_models_and_who_runs_them(overrides, models):
+    said = planned(*overrides).models
+    assert models in said
+    assert KEY not in said
+
+
+@pytest.mark.parametrize("llm", ["anthropic", "builtin", "mixed", "openai", "server", "smollm2"])
+def test_every_choice_of_models_is_described(llm):
+    assert planned(f"llm={llm}").models != NOT_STATED
+
+
+def test_what_the_coordinator_states_is_in_the_plan():
+    said = {name: f"the {name}" for name in ("purpose", "recipient", "contact", "retention")}
+    plan = planned(*(f"{name}='{text}'" for name, text in said.items()))
+    assert {name: getattr(plan, name) for name in said} == said
+    assert planned().contact == planned().retention == NOT_STATED
