@@ -49,6 +49,10 @@ headings: []               # or those of the records' sections, such as [History
 
 MOST_BY_DEFAULT = 1_000
 """Maximum number of records that a hospital declares by default: the same for all hospitals, so it reveals nothing."""
+BY_USER = (
+    "the records name users: client.yaml has `unit: user`, which refuses plans that protect single records alone; "
+    "`unit: sample` there accepts these, too"
+)
 MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
@@ -84,7 +88,8 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
-    count = len(records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled))
+    private = records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled)
+    count, names_users = len(private), any(record.user for record in private)
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(count, public)
     new_folder(folder)
@@ -104,13 +109,15 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         relay_user=_scalar(chosen.relay_user),
         labelled="false" if chosen.unlabelled else "true ",
     )
-    write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
+    write_atomic(folder / "client.yaml", (header + sections(by_user=names_users)).encode(), mode=SECRET)
     write_atomic(folder / "party.json", public.to_json().encode())
     if account:
         _hand_over(folder, account)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
+    if names_users:
+        yield BY_USER
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"
@@ -166,12 +173,17 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
     }
 
 
-def sections() -> str:
-    """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writers.
+def sections(*, by_user: bool = False) -> str:
+    """Return the sections of configs/client.yaml for a new hospital: `limits`, and no writers.
 
     Each writer is null, with its settings in comments below it, ready to be enabled.
+
+    Args:
+        by_user: Whether the limits demand plans that protect each user as a whole; otherwise they are unchanged.
     """
     text = (resources.files("configs") / "client.yaml").read_text(encoding="utf-8")
+    if by_user:
+        text = re.sub(r"^(  unit: )sample\b  ", r"\1user    ", text, flags=re.MULTILINE)
     _, *parts = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
     return "".join(part if part.startswith("limits:") else _turned_off(part) for part in parts)
 

@@ -41,6 +41,9 @@ class PlanFacts:
         epsilon_released: See `common.plan.guarantee`.
         epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
+        user_released: Like `epsilon_released`, for all records of one user together. None unless the plan protects
+            single records and a user has several that take part.
+        user_against: Like `epsilon_against`, for all records of one user together; None likewise.
         budget: The lifetime budget before and after the run.
         given: What this hospital has answered in the run.
         records: Counts of this hospital's records by the plan's labels.
@@ -62,6 +65,8 @@ class PlanFacts:
     epsilon_released: float
     epsilon_against: float
     epsilon_alone: float
+    user_released: float | None
+    user_against: float | None
     budget: Budget
     given: Given
     records: OwnRecords
@@ -109,6 +114,8 @@ class PlanFacts:
             fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
+        records = records_under(plan, private, settings.headings)
+        together = (records.most_of_user or 1) if plan.unit == "sample" else 1
         return cls(
             approval=approval,
             plan=plan,
@@ -119,9 +126,11 @@ class PlanFacts:
             epsilon_released=epsilon_released(plan),
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
+            user_released=epsilon_released(plan, together) if together > 1 else None,
+            user_against=epsilon_against(plan, colluders, together) if together > 1 else None,
             budget=budget,
             given=given(approval, limits, ledger),
-            records=records_under(plan, private, settings.headings),
+            records=records,
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=str(refused or ""),
             fits=fits,
@@ -227,6 +236,8 @@ class PlanFacts:
             "epsilon_released": self.epsilon_released,
             "epsilon_against": self.epsilon_against,
             "epsilon_alone": self.epsilon_alone,
+            "epsilon_released_of_user": self.user_released,
+            "epsilon_against_of_user": self.user_against,
             "right_guesses_percent": {
                 "epsilon": self.right_guesses(plan.epsilon),
                 "epsilon_released": self.right_guesses(self.epsilon_released),
@@ -253,6 +264,7 @@ class PlanFacts:
                 "total": records.total,
                 "taking_part": records.taking_part,
                 "users": records.users,
+                "most_records_of_user": records.most_of_user,
                 "of_label": records.of_label,
                 "labels_without_records": list(records.without),
                 "not_asked_for": shown_labels(records.unasked),

@@ -140,6 +140,10 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them"))
     yield Fact("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}"))
     yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
+    if facts.user_released is not None and facts.user_against is not None:
+        together = f"for all {facts.records.most_of_user} records of one user together (known here alone)"
+        yield Fact("of a user", _epsilon(facts, facts.user_released, f"of the synthetic texts, {together}"))
+        yield Fact("", _epsilon(facts, facts.user_against, f"{answers}{helpers}, {together}"))
     yield Fact(
         "a guess",
         f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
@@ -267,3 +271,5 @@ def _limited(records: OwnRecords) -> Iterator[str]:
     if records.most is not None:
         whose = f"each of {records.users} users" if records.users is not None else "them all, as no user is named"
         yield f"{records.taking_part} of these take part: up to {records.most} of {whose}"
+    elif records.users is not None:
+        yield f"they belong to {records.users} users, each with {records.most_of_user} at the most"

@@ -5,14 +5,18 @@ epsilon_released  the synthetic data, against an outsider, who does not know any
 epsilon_against   the answers of one party, against a coordinator that colludes with other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
 
-`epsilon_pure` returns the same epsilon as `verify`, but at a delta of 0.
+The second and third are of one record or, if `records` is above 1 in a plan that protects single records, of that many
+records of one person together. `epsilon_pure` returns the same epsilon as `verify`, but at a delta of 0.
 """
 
 import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.privacy import accountant
+from common.privacy.accountant import Release
 
 
 def verify(plan: Plan) -> float:
@@ -44,16 +48,16 @@ def epsilon_pure(plan: Plan) -> float:
     return math.fsum(release.times * release.sensitivity.l1 / release.scale for release in releases)
 
 
-def epsilon_released(plan: Plan) -> float:
+def epsilon_released(plan: Plan, records: int = 1) -> float:
     """Return the epsilon of the data made from the noised sums, against an observer who knows none of the noise.
 
     Each sum contains the shares of all survivors, including assumed colluders; without secure aggregation it contains
     the whole noise of each survivor.
     """
-    return _with_shares(plan, plan.survivors)
+    return _with_shares(plan, plan.survivors, records)
 
 
-def epsilon_against(plan: Plan, colluders: int) -> float:
+def epsilon_against(plan: Plan, colluders: int, records: int = 1) -> float:
     """Return the epsilon of one party's answers if the coordinator and `colluders` other parties collude.
 
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
@@ -65,11 +69,12 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     Args:
         plan: The plan.
         colluders: Number of other parties that collude, 0 to parties - 1.
+        records: Number of records of one person that are to be hidden together.
     """
     if not 0 <= colluders < plan.parties:
         raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
     alone = not plan.secure or colluders > plan.largest_coalition
-    return epsilon_alone(plan) if alone else _with_shares(plan, max(1, plan.survivors - colluders))
+    return _with_shares(plan, 1 if alone else max(1, plan.survivors - colluders), records)
 
 
 def epsilon_alone(plan: Plan) -> float:
@@ -81,10 +86,25 @@ def epsilon_alone(plan: Plan) -> float:
     return _with_shares(plan, 1)
 
 
-def _with_shares(plan: Plan, shares: int) -> float:
-    planned = accountant.epsilon(plan.releases(), plan.delta)
+def _with_shares(plan: Plan, shares: int, records: int = 1) -> float:
+    price = accountant.epsilon if records == 1 else accountant.epsilon_by_norm
+    planned = price(_of_group(plan.releases(), records), plan.delta)
     if shares == plan.noise_parties:
         return planned
-    bound = accountant.epsilon_by_norm(plan.releases(shares), plan.delta)
+    bound = accountant.epsilon_by_norm(_of_group(plan.releases(shares), records), plan.delta)
     # A sum with more noise than planned is post-processing of the planned one; the bound is the coarser of two ways.
     return min(bound, planned) if shares > plan.noise_parties else bound
+
+
+def _of_group(releases: Iterable[Release], records: int) -> Iterator[Release]:
+    """Yield each release as it changes for several records at once.
+
+    Of records that take part with probability q each, some take part with at most `records` times q.
+    """
+    for release in releases:
+        changed = replace(release, sensitivity=release.sensitivity.of_group(records))
+        rate = min(1.0, release.rate * records)
+        if release.rate == 1 or rate < 1:
+            yield replace(changed, rate=rate)
+        else:
+            yield replace(changed, rate=1.0, times=release.times * release.draws, draw="", draws=1)

@@ -33,6 +33,12 @@ class Sensitivity:
             shifts=shifts if units == 1 else (),
         )
 
+    def of_group(self, units: int) -> "Sensitivity":
+        """Return the sensitivity to several units at once, in the worst case that all change the answer alike."""
+        if units == 1:
+            return self
+        return Sensitivity(l1=self.l1 * units, l2_squared=self.l2_squared * units**2, touched=self.touched * units)
+
     @property
     def l2(self) -> float:
         """Largest l2 change."""

@@ -224,6 +224,28 @@ def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
     ]
 
 
+def test_where_single_records_are_protected_epsilon_of_a_persons_records_is_said(made, capsys):
+    records = HospitalSettings.load(made).records
+    records.write_text("text,label,user\n" + "x,a,ann\n" * 3 + "x,other,ann\n" + "y,b,bob\nz,c,eve\n")
+    opened(made, plan(2))
+    output = facts(capsys, made)
+    assert "they belong to 2 users, each with 3 at the most" in output["records"]
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert (entry["records"]["users"], entry["records"]["most_records_of_user"]) == (2, 3)
+    released, against = entry["epsilon_released_of_user"], entry["epsilon_against_of_user"]
+    assert 3 * entry["epsilon_released"] <= released <= against
+    assert [line.split()[0] for line in output["of a user"]] == [up(released), up(against)]
+    # Neither where each person has one record, nor where the plan protects persons.
+    for text, protected in (("text,label,user\nx,a,ann\n", plan(2)), ("text,label\nx,a\n", plan(2))):
+        records.write_text(text)
+        opened(made, protected)
+        assert "of a user" not in facts(capsys, made)
+    records.write_text("text,label,user\n" + "x,a,ann\n" * 3)
+    opened(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)), run="users")
+    (entry,) = (entry for entry in json.loads(approve(capsys, made, "--json")) if entry["run"] == "users")
+    assert entry["epsilon_released_of_user"] is entry["epsilon_against_of_user"] is None
+
+
 def test_how_many_records_take_part_after_the_limit_of_a_user_is_said(made, capsys):
     records = HospitalSettings.load(made).records
     records.write_text("text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
@@ -299,6 +321,7 @@ def test_as_json_for_other_programs(made, capsys):
         "total": 2,
         "taking_part": 2,
         "users": None,
+        "most_records_of_user": None,
         "of_label": {"a": 1, "b": 1},
         "labels_without_records": [],
         "not_asked_for": {},

@@ -14,6 +14,7 @@ import pytest
 import configs
 from client.command import main
 from client.deploy import host, start
+from client.deploy.create import shipped_limits
 from client.deploy.settings import SIDES, HospitalSettings
 from common import messages as m
 from common import wire
@@ -133,6 +134,20 @@ def test_init_takes_records_of_text_alone_if_that_is_said(made, tmp_path, capsys
     assert not settings.labelled
     assert [record.text for record in settings.read_records()] == ["wet cough"]
     assert HospitalSettings.load(made).labelled
+
+
+@pytest.mark.parametrize(
+    ("records", "unit"),
+    [("text,label,user\nwet cough,flu,ann\n", "user"), ("text,label\nwet cough,flu\n", "sample")],
+)
+def test_init_over_records_that_name_persons_demands_plans_that_protect_them(records, unit, made, tmp_path, capsys):
+    file = tmp_path / "persons.csv"
+    file.write_text(records)
+    file.chmod(0o600)
+    named = ["--name", "x", "--records", file, "--invitation", tmp_path / "invitation.json"]
+    assert main(["init", str(tmp_path / "new"), *map(str, named)]) == 0
+    assert ("unit: user" in capsys.readouterr().out) == (unit == "user")
+    assert HospitalSettings.load(tmp_path / "new").party.limits == replace(shipped_limits(), unit=unit)
 
 
 def test_init_refuses_records_that_check_would_refuse_and_makes_nothing(made, tmp_path, capsys):

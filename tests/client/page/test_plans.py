@@ -128,6 +128,18 @@ def test_a_german_page_has_decimal_commas(browser):
     assert "98.21" not in re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL)
 
 
+def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser):
+    records = HospitalSettings.load(browser.folder).records
+    opened(browser.folder, plan(2), RUN)
+    assert PAGES.say.plans.persons not in browser.get().text
+    records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
+    assert PAGES.say.plans.persons_of.format(1, 2) in html.unescape(browser.get().text)
+    assert "For 2 records of one person together" in browser.get().text
+    records.write_text("text,label,user\nx,a,ann\n")
+    assert PAGES.say.plans.persons_of.format(1, 1) in html.unescape(browser.get().text)
+    assert "of one person together" not in browser.get().text
+
+
 def test_without_a_plan_the_page_says_what_comes_next(browser):
     text = browser.get().text
     assert "No plan waits for a decision." in text

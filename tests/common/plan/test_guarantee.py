@@ -9,8 +9,10 @@ from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.texts import FineTunedSpec
 from common.queries.votes import VotesSpec
 from server.planning.calibration import calibrate
+from tests.support.federations import each_kind
 from tests.support.plans import plan_with
 
 SMALL = VotesSpec(top=5)
@@ -124,3 +126,40 @@ def test_no_noise():
     open_plan = calibrated(epsilon=math.inf)
     assert open_plan.share_sigma(open_plan.queries[0]) == 0
     assert verify(open_plan) == epsilon_released(open_plan) == epsilon_against(open_plan, 0) == math.inf
+
+
+@pytest.mark.parametrize("records", [2, 5])
+@pytest.mark.parametrize("kind", sorted(each_kind()))
+def test_records_of_one_person_cost_at_least_what_a_plan_for_persons_proves(kind, records):
+    single, together = each_kind()[kind].spec.sensitivity, each_kind(max_records=records)[kind].spec.sensitivity
+    group = single.of_group(records)
+    assert group.l1 >= together.l1
+    assert group.l2_squared >= together.l2_squared
+    assert group.touched >= min(together.touched, single.touched)
+    assert group.shifts == ()
+
+
+@pytest.mark.parametrize("query", [VOTES, COUNT, RANGE], ids=lambda query: query.name)
+def test_epsilon_of_a_persons_records_grows_at_least_in_proportion(query):
+    plan = calibrated(query)
+    assert epsilon_released(plan, 1) == epsilon_released(plan)
+    assert epsilon_against(plan, 2, 1) == epsilon_against(plan, 2)
+    for records in (2, 4):
+        assert epsilon_released(plan, records) >= records * epsilon_released(plan)
+        assert epsilon_against(plan, 9, records) >= epsilon_against(plan, 2, records) >= records * 3
+
+
+@pytest.mark.parametrize("redraw", [False, True])
+def test_a_person_with_several_records_takes_part_more_often(redraw):
+    one, two, many = (
+        epsilon_released(calibrated(dataclasses.replace(VOTES, rate=0.1, redraw=redraw)), records)
+        for records in (1, 2, 20)
+    )
+    assert 2 * one <= two < math.inf
+    assert many > 10 * one  # at 10 records and more, one of them is as good as always there
+
+
+def test_training_steps_of_a_person_with_many_records_are_all_priced():
+    query = PlannedQuery(name="texts", spec=FineTunedSpec(texts=4, steps=5), mechanism="dp-sgd", rate=0.2, redraw=True)
+    plan = calibrated(query)
+    assert epsilon_released(plan, 5) >= 5 * epsilon_released(plan)
