@@ -107,7 +107,7 @@ def _release(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _look(request: Request, settings: HospitalSettings) -> Response:
-    looked = looked_at(settings, request.state.form)
+    looked = looked_at(settings, request.state.form, PAGES.language(request))
     return page(request, "release", scripted=True, looked=looked, sent=releases(settings.private))
 
 

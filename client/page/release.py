@@ -21,6 +21,7 @@ from client.disclosures import learning
 from client.releases import release
 from common.errors import ConfigError
 from common.messages import LARGEST_RELEASE
+from common.personal_patterns import LANGUAGES, PATTERNS
 
 MOST_BYTES = LARGEST_RELEASE
 """Maximum size, in bytes, of a file that the page reads, since it reads the whole file and an upload may have any size.
@@ -71,7 +72,7 @@ def forget(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
+def looked_at(settings: HospitalSettings, form: Mapping[str, str], code: str) -> Looked:
     """Run the audit that a form requests.
 
     Args:
@@ -79,6 +80,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
         form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty. In
             place of "texts", "sent" may name a release that the coordinator sent; epsilon and delta are then those of
             its plan.
+        code: Code of the reader's language, in which personal information is searched for.
 
     Raises:
         ConfigError: A field is invalid, or another audit is running.
@@ -97,6 +99,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
                 _path("control records", form.get("control", "")),
                 epsilon=epsilon,
                 delta=delta,
+                language=next(name for name in LANGUAGES if PATTERNS[name].code == code),
             )
         finally:
             if form.get("texts", "").strip() == str(received):

@@ -28,6 +28,7 @@ class Pages:
         values: Values that the page's templates use.
 
     Attributes:
+        spoken: The page's sentences, keyed by language code.
         say: The page's sentences in English.
         script: The page's script file, `page.js`, which some of its tabs load.
     """
@@ -41,22 +42,26 @@ class Pages:
         values: Mapping[str, object],
         figures: Mapping[str, Callable[..., str]] = MappingProxyType({}),
     ) -> None:
-        self._spoken = sentences(package)
-        self.say: SimpleNamespace = self._spoken[ENGLISH]
+        self.spoken = sentences(package)
+        self.say: SimpleNamespace = self.spoken[ENGLISH]
         self.script = (resources.files(package) / "page.js").read_text("utf-8")
         folders = [resources.files(name) / "templates" for name in (package, __package__)]
         self._environments = {}
-        for language in self._spoken:
+        for language in self.spoken:
             environment = _environment(folders)
             spelling = {name: _spelling(filter_, language) for name, filter_ in {"figure": figure, **figures}.items()}
             environment.filters |= {"utc": utc, **spelling, **filters}
             environment.globals |= {"tabs": tabs, **values}
             self._environments[language] = environment
 
+    def language(self, request: Request) -> str:
+        """Return the code of the reader's language: the one that the browser prefers."""
+        return preferred(request.headers.get("accept-language", ""), self.spoken)
+
     def render(self, request: Request, template: str, **view: object) -> str:
-        """Render a template with these values in the browser's preferred language, and return the HTML."""
-        language = preferred(request.headers.get("accept-language", ""), self._spoken)
-        return self._environments[language].get_template(template).render(view, say=self._spoken[language])
+        """Render a template with these values in the reader's language, and return the HTML."""
+        language = self.language(request)
+        return self._environments[language].get_template(template).render(view, say=self.spoken[language])
 
     def page(
         self,

@@ -70,6 +70,17 @@ def test_without_the_patterns_personal_information_is_said_to_be_untested(made, 
     assert "personal information    not tested: patterns; expected the package x" in capsys.readouterr().out
     names = [test["feature"] for test in json.loads((made / "private" / "disclosures.json").read_text())["learning"]]
     assert "personal information" not in names
+    assert json.loads((made / "private" / "disclosures.json").read_text())["searched"] == 0
+
+
+@pytest.mark.parametrize(("language", "name"), [("english", "Mrs Smith"), ("german", "Frau Schmidt")])
+def test_personal_information_in_the_texts_is_counted(language, name, made, control, capsys):
+    texts = write(made.parent / "t.csv", [*unrelated(28), f"seen with {name}", "write to nobody@example.org"])
+    assert main(["audit", str(made), str(texts), "--control", str(control), "--language", language]) == 0
+    said = f"personal information by {language} patterns: in 2 of 30 texts, EMAIL 1, PERSON 1"
+    assert said in capsys.readouterr().out
+    result = json.loads((made / "private" / "disclosures.json").read_text())
+    assert (result["searched"], result["personal"]) == (30, 2)
 
 
 def test_control_records_that_are_records_are_left_out_and_too_few_are_refused(made, control, released, capsys):

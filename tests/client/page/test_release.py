@@ -14,7 +14,7 @@ from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
 from client.page.release import RECEIVED, _looking, forget, receive
 from client.page.render import PAGES
-from common.page.access import BYTES, TOKEN_HEADER
+from common.page.access import BYTES, FORM_TOKEN, TOKEN_HEADER
 from common.page.address import OPTIONS
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY, plan
@@ -62,6 +62,20 @@ def test_texts_of_nobody_pass_and_the_page_says_that_this_proves_nothing(browser
     assert PAGES.say.release.unseen_list[-1] in text
     assert 'Not tested:</strong> <span lang="en">personal information' in text
     assert "p of the guarantee" not in text
+
+
+@pytest.mark.parametrize(("code", "name"), [("en", "Mrs Smith"), ("de", "Frau Schmidt"), ("fr", "Mme Petit")])
+def test_personal_information_in_the_texts_is_shown_in_the_readers_language(browser, code, name):
+    control = held_back(browser.folder)
+    texts = write(browser.folder.parent / "t.csv", [*unrelated(29), f"{name} asleep"])
+    token = browser.access.form_token(browser.cookie)
+    form = {FORM_TOKEN: token, "texts": str(texts), "control": str(control)}
+    asked = browser.ask("POST", f"{browser.access.root}/look", headers={"accept-language": code}, form=form)
+    text = html.unescape(asked.text)
+    said = PAGES.spoken[code].release
+    assert said.personal.format(1, 30) in text
+    assert said.personal_note in text
+    assert "asleep" not in text
 
 
 def untested():
