@@ -18,6 +18,7 @@ caucus-party ledger verify FILE [--head HEX]           whether the file is intac
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it
 caucus-party ledger accept FOLDER --lost EPSILON       continue with an older ledger, and charge what it lacks
+caucus-party leave FOLDER [--yes]        end this hospital's part: ledger and audit log sealed, everything else deleted
 """
 
 import sys
@@ -38,6 +39,7 @@ MODULES = {
     "client.deploy.ledger": ("ledger",),
     "client.deploy.models": ("models",),
     "client.deploy.audit": ("audit",),
+    "client.deploy.leave": ("leave",),
 }
 
 

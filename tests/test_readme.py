@@ -75,6 +75,7 @@ def test_there_are_commands_to_test():
         "configs/README.md": 7,
         "configs/deployment/CLUSTERS.md": 4,
         "configs/deployment/CONNECTIONS.md": 2,
+        "configs/deployment/LEAVING.md": 2,
         "configs/deployment/OPERATIONS.md": 31,
         "configs/deployment/README.md": 17,
         "server/methods/CENSUS.md": 2,

@@ -188,7 +188,7 @@ def audit(
         else []
     )
     searched = () if untested else texts[:: max(1, math.ceil(len(texts) / MOST_SEARCHED))]
-    found = [set(entities(text, language)) for text in searched]
+    kinds_by_text = [set(entities(text, language)) for text in searched]
     made = Audit(
         when=now(),
         texts=len(texts),
@@ -201,8 +201,8 @@ def audit(
         promise=promise,
         language=language,
         searched=len(searched),
-        personal=sum(map(bool, found)),
-        kinds=dict(sorted(Counter(kind for kinds in found for kind in kinds).items())),
+        personal=sum(map(bool, kinds_by_text)),
+        kinds=dict(sorted(Counter(kind for kinds in kinds_by_text for kind in kinds).items())),
     )
     path = settings.private / "disclosures.json"
     write_atomic(path, (json.dumps(asdict(made), indent=2) + "\n").encode(), mode=SECRET)

@@ -34,7 +34,7 @@ class _Noted:
 def note(folder: Path, records: Path) -> Iterator[str]:
     """Add this folder and its records to the note; yield a warning if another folder has them or if this fails."""
     try:
-        path = _path()
+        path = note_path()
         key, before, problem = _read(path)
         if problem:
             yield f"{_UNKNOWN}: {problem}"
@@ -59,7 +59,8 @@ def note(folder: Path, records: Path) -> Iterator[str]:
         yield f"{_UNKNOWN}, or not the next time: {error}"
 
 
-def _path() -> Path:
+def note_path() -> Path:
+    """Return the path of this account's note; raise a RuntimeError if the account has no home."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     return (state if state.is_absolute() else Path.home() / ".local" / "state") / "caucus" / "records.json"
 

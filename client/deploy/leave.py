@@ -1,0 +1,159 @@
+"""`caucus-party leave`: ends a hospital's part, seals what must be kept, and deletes the rest of its folder.
+
+    FOLDER/private/ledger.db      kept: it shows what was spent, so that a new folder does not give the budget back
+    FOLDER/private/ledger.head    kept: the ledger's head, with which `ledger verify` compares
+    FOLDER/private/audit.jsonl    kept: it shows what was asked, answered and decided, and by whom
+    FOLDER/left.json              written: who left, when, the head, and the SHA-256 of each kept file; mode 0400, too
+
+Keys, settings, plans, received texts, logs and sockets are deleted, and nothing outside of the folder. `client.yaml` is
+deleted last, so that the command can be repeated after an interruption. A file that Caucus did not make stays.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from client.deploy.account import account
+from client.deploy.known_records import note_path
+from client.deploy.settings import SIDES, HospitalSettings
+from common.errors import CaucusError, ConfigError
+from common.ledger.ledger import Ledger
+from common.models import catalogue
+from common.system import locks, processes
+from common.system.commands import Commands, add_command, add_folder, as_json
+from common.system.enrolment import PartyFile
+from common.system.files import SECRET, content_of, write_atomic
+from common.system.log_lines import now, utc
+
+LEFT = "left.json"
+SEALED = 0o400
+"""Mode of the files that are kept: only this account can read them, and only after a change can it write them."""
+OWN = ("node", "logs", "run", "roster.json", PartyFile.FILE)
+"""Files and folders of Caucus beside `private` and `client.yaml`."""
+
+
+def register(commands: Commands) -> None:
+    """Add the `leave` command."""
+    parser = add_command(
+        commands,
+        "leave",
+        _leave,
+        summary="end this hospital's part: seal ledger and audit log, delete everything else of its folder",
+        description="Stop the hospital's processes, seal its ledger and audit log, and delete keys, settings, plans, "
+        "received texts and logs. Nothing outside of the folder is deleted. It asks first.",
+        example="caucus-party leave hospital",
+    )
+    add_folder(parser, "caucus-party")
+    parser.add_argument("--yes", action="store_true", help="leave without asking")
+
+
+def _leave(chosen: argparse.Namespace) -> Iterator[str]:
+    folder = chosen.folder.resolve()
+    if (folder / LEFT).is_file() and not (folder / "client.yaml").exists():
+        yield f"this hospital left {utc(json.loads(content_of(folder / LEFT))['left'])} UTC; what it keeps is sealed"
+        return
+    settings = HospitalSettings.load(chosen.folder)
+    if settings.private.is_symlink():
+        raise ConfigError("private folder", expected="a folder", got="a link", where=settings.private)
+    yield f"{settings.name} leaves: keys, settings, plans, received texts and logs in {folder} are deleted for ever"
+    yield "ledger and audit log are kept, sealed; open runs end without this hospital"
+    if not (chosen.yes or _asked()):
+        raise CaucusError("this hospital does not leave", do="Nothing was changed")
+    processes.stop(folder, SIDES["both"])
+    with locks.hold(folder, SIDES["both"], stop=f"caucus-party stop {chosen.folder}"):
+        head = _close_ledger(settings)
+        kept = sorted(path for path in settings.private.glob("*") if _is_kept(path))
+        for path in kept:
+            path.chmod(SEALED)
+        _clear(settings.private, {*kept, settings.records})
+        for name in OWN:
+            _delete(folder / name, settings.records)
+        digests = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
+        facts = {"hospital": settings.name, "left": now(), "by": account(), "head": head, "sha256": digests}
+        write_atomic(folder / LEFT, as_json(facts).encode(), mode=SEALED)
+        (folder / "client.yaml").unlink()
+    yield from (f"kept, read-only: {folder / name}, SHA-256 {digest}" for name, digest in digests.items())
+    yield f"the ledger's head is {head}; write it down elsewhere" if head else "this hospital never answered anything"
+    yield from _untouched(settings, kept)
+    yield f'tell the coordinator that {settings.name} leaves, for: caucus-coordinator remove FOLDER "{settings.name}"'
+
+
+def _asked() -> bool:
+    """Ask whether to leave, and return the answer, which is no by default.
+
+    Raises:
+        ConfigError: There is no terminal to ask at.
+    """
+    if not sys.stdin.isatty():
+        do = "Read configs/deployment/LEAVING.md; then --yes leaves"
+        raise ConfigError("leaving", expected="a terminal, or --yes", got="neither", do=do)
+    try:
+        return input("leave? [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
+
+
+def _close_ledger(settings: HospitalSettings) -> str:
+    """Erase the answers and sample keys of open runs, and return the ledger's head; empty if there is no ledger.
+
+    Raises:
+        LedgerError: The service would not start with this ledger; `caucus-party ledger accept` comes first.
+    """
+    note = settings.noted_head
+    if note.unused(settings.ledger):
+        return ""
+    for path in (settings.ledger, note.path):
+        if path.exists():
+            path.chmod(SECRET)  # an interrupted command has sealed it
+    ledger: Ledger = note.opened(settings.ledger)
+    for run in {entry.run for entry in ledger.entries()}:
+        ledger.forget(run)
+    note.write(ledger)
+    head = ledger.verify().chain
+    write_atomic(settings.private / "ledger.head", f"{head}\n".encode(), mode=SECRET)
+    return head
+
+
+def _is_kept(path: Path) -> bool:
+    """Return whether a file is the ledger, its head or the audit log, or one of these that was moved aside."""
+    return (
+        path.is_file() and not path.is_symlink() and path.name.startswith(("ledger.db", "ledger.head", "audit.jsonl"))
+    )
+
+
+def _clear(folder: Path, kept: Collection[Path]) -> None:
+    """Delete everything in a folder except the kept files and the folders that contain one."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if not any(one.is_relative_to(path) for one in kept):
+            _delete(path)
+        elif path not in kept:
+            _clear(path, kept)
+
+
+def _delete(path: Path, *kept: Path) -> None:
+    """Delete a file, a link or a whole folder, whose links are not followed; keep these files in it."""
+    if path.is_symlink() or path.is_file() or path.is_socket():
+        path.unlink()
+    elif any(one.is_relative_to(path) for one in kept):
+        _clear(path, kept)
+    elif path.exists():
+        shutil.rmtree(path)
+
+
+def _untouched(settings: HospitalSettings, kept: Collection[Path]) -> Iterator[str]:
+    """Name what stays although it is not sealed, since it is not in the folder or not of Caucus."""
+    folder, note = settings.folder, settings.noted_head.path
+    others = [path for path in sorted(folder.iterdir()) if path not in {settings.private, folder / LEFT}]
+    outside = [f"your records: {settings.records}", *(f"not of this command: {path}" for path in others)]
+    if note not in kept and note.exists():
+        outside.append(f"the noted head: {note}")
+    try:
+        outside += [f"models, also of other folders: {catalogue.root()}"] if catalogue.root().exists() else []
+        outside.append(f"the note that leads a later init over these records to this ledger: {note_path()}")
+    except (ConfigError, RuntimeError):
+        pass  # an account without a home has neither
+    yield from (f"not touched: {line}" for line in outside)

@@ -1,0 +1,181 @@
+"""A hospital that leaves keeps its ledger and audit log, sealed, and nothing else of what Caucus made."""
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from client.command import main
+from client.deploy import host, leave
+from client.deploy.settings import HospitalSettings
+from common.ledger.ledger import Ledger
+from common.system import locks
+from tests.support.federations import CANARY, plan
+from tests.support.hospital import change, note, opened, said
+from tests.support.ledgers import ANSWER, KEY, reservation
+
+SEALED = {"private/ledger.db", "private/ledger.head", "private/audit.jsonl", "left.json"}
+
+
+@pytest.fixture
+def hospital(made):
+    """A hospital with a plan, a release, logs and a charge whose answer is kept, as in an open run."""
+    service = host.service(HospitalSettings.load(made))
+    service._ledger.reserve(**reservation())
+    service._ledger.keep("r", 0, ANSWER)
+    service._ledger.sample_key("r", "draw", KEY)
+    service._noted_head.write(service._ledger)
+    opened(made, plan(2))
+    note(made, "Ask")
+    (made / "private" / "releases").mkdir()
+    (made / "private" / "releases" / "ab.jsonl").write_text(json.dumps({"text": CANARY}))
+    (made / "logs" / "service.log").write_text("a line")
+    return made
+
+
+def files(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_only_sealed_files_stay_and_the_ledger_verifies(hospital, capsys):
+    assert main(["leave", str(hospital), "--yes"]) == 0
+    out = capsys.readouterr().out
+    assert files(hospital) == SEALED
+    assert {path.name for path in hospital.iterdir()} == {"private", "left.json"}
+    assert {stat.S_IMODE((hospital / name).stat().st_mode) for name in SEALED} == {0o400}
+    head = Ledger(hospital / "private" / "ledger.db", read_only=True).verify().chain
+    assert (hospital / "private" / "ledger.head").read_text().strip() == head
+    assert main(["ledger", "verify", str(hospital), "--head", head]) == 0
+    left = json.loads((hospital / "left.json").read_text())
+    assert (left["hospital"], left["head"]) == ("St. Mary: #1", head)
+    assert left["sha256"].keys() == SEALED - {"left.json"}
+    assert 'caucus-coordinator remove FOLDER "St. Mary: #1"' in out
+    assert CANARY not in out
+    assert (hospital.parent / "notes.csv").is_file()
+
+
+def test_answers_and_sample_keys_of_open_runs_are_erased_and_their_charge_stays(hospital):
+    main(["leave", str(hospital), "--yes"])
+    content = (hospital / "private" / "ledger.db").read_bytes()
+    assert ANSWER not in content
+    assert KEY not in content
+    (entry,) = Ledger(hospital / "private" / "ledger.db", read_only=True).entries()
+    assert entry.committed
+
+
+def interrupting(monkeypatch, at):
+    """Interrupt the command at one of its changes."""
+    count = iter(range(1000))
+
+    def counted(function):
+        def call(*arguments, **more):
+            if next(count) == at:
+                raise KeyboardInterrupt
+            return function(*arguments, **more)
+
+        return call
+
+    for place, name in ((leave, "_delete"), (leave, "write_atomic"), (Path, "chmod"), (Path, "unlink")):
+        monkeypatch.setattr(place, name, counted(getattr(place, name)))
+    return count
+
+
+def test_an_interrupted_leave_can_be_repeated(hospital, monkeypatch, tmp_path):
+    with monkeypatch.context() as patched:
+        shutil.copytree(hospital, tmp_path / "whole")
+        count = interrupting(patched, -1)
+        assert main(["leave", str(tmp_path / "whole"), "--yes"]) == 0
+        changes = next(count)
+    for at in range(changes):
+        folder = tmp_path / str(at)
+        shutil.copytree(hospital, folder)
+        with monkeypatch.context() as patched:
+            interrupting(patched, at)
+            assert main(["leave", str(folder), "--yes"]) != 0
+        assert main(["leave", str(folder), "--yes"]) == 0
+        assert files(folder) == SEALED, at
+        head = (folder / "private" / "ledger.head").read_text().strip()
+        assert Ledger(folder / "private" / "ledger.db", read_only=True).verify(head).events
+    assert changes > len(SEALED)
+    assert main(["leave", str(hospital), "--yes"]) == 0
+    assert main(["leave", str(hospital), "--yes"]) == 0  # and of one that has left
+
+
+def test_without_an_answer_nothing_is_changed(hospital, capsys, monkeypatch):
+    before = files(hospital)
+    assert "leaving; expected a terminal, or --yes" in said(capsys, "leave", hospital)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert main(["leave", str(hospital)]) == 1
+    assert files(hospital) == before
+
+
+def test_what_is_not_of_caucus_and_what_is_outside_stays_and_is_named(hospital, tmp_path, capsys):
+    (tmp_path / "disk").mkdir()
+    shutil.move(hospital / "private" / "ledger.head", tmp_path / "disk" / "head")
+    shutil.copy(tmp_path / "notes.csv", hospital / "private" / "notes.csv")
+    change(hospital, ledger_head=str(tmp_path / "disk" / "head"), records="private/notes.csv")
+    (hospital / "mine.txt").write_text("a note of somebody")
+    (hospital / "logs" / "link").symlink_to(tmp_path / "disk")
+    assert main(["leave", str(hospital), "--yes"]) == 0
+    out = capsys.readouterr().out
+    assert files(hospital) == SEALED | {"mine.txt", "private/notes.csv"}
+    for path in (hospital / "mine.txt", hospital / "private" / "notes.csv", tmp_path / "disk" / "head"):
+        assert f": {path}\n" in out
+    assert (tmp_path / "disk" / "head").read_text() == (hospital / "private" / "ledger.head").read_text()
+
+
+def test_a_hospital_that_was_asked_nothing_leaves_too(made, capsys):
+    assert main(["leave", str(made), "--yes"]) == 0
+    assert "never answered anything" in capsys.readouterr().out
+    assert files(made) == {"left.json"}
+
+
+def test_over_a_ledger_that_lacks_its_head_nothing_is_deleted(hospital, capsys):
+    (hospital / "private" / "ledger.head").write_text(64 * "0" + "\n")
+    before = files(hospital)
+    assert main(["leave", str(hospital), "--yes"]) != 0
+    assert "caucus-party ledger accept" in capsys.readouterr().err
+    assert files(hospital) - {"run/service.lock", "run/supernode.lock", "run/relay.lock"} == before
+
+
+def test_a_process_that_cannot_be_stopped_keeps_all(hospital, capsys, monkeypatch):
+    monkeypatch.setattr(locks, "holder", lambda *_: 0)
+    before = files(hospital)
+    assert "in another container" in said(capsys, "leave", hospital, "--yes")
+    assert files(hospital) == before
+
+
+def test_who_comes_back_with_the_sealed_ledger_has_its_charges(hospital, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    main(["leave", str(hospital), "--yes"])
+    again = tmp_path / "again"
+    named = (
+        "--name",
+        "St. Mary: #1",
+        "--records",
+        tmp_path / "notes.csv",
+        "--invitation",
+        tmp_path / "invitation.json",
+    )
+    assert main(["init", str(again), *map(str, named)]) == 0
+    for name in ("ledger.db", "ledger.head"):
+        shutil.copy(hospital / "private" / name, again / "private" / name)
+        (again / "private" / name).chmod(0o600)
+    settings = HospitalSettings.load(again)
+    assert len(settings.noted_head.opened(settings.ledger).entries()) == 1
+
+
+def test_init_over_the_same_records_names_the_sealed_ledger(made, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    named = ("--name", "x", "--records", tmp_path / "notes.csv", "--invitation", tmp_path / "invitation.json")
+    assert main(["init", str(tmp_path / "first"), *map(str, named)]) == 0
+    settings = HospitalSettings.load(tmp_path / "first")
+    Ledger(settings.ledger).reserve(**reservation())
+    settings.noted_head.write(Ledger(settings.ledger))
+    assert main(["leave", str(tmp_path / "first"), "--yes"]) == 0
+    assert str(tmp_path / "state" / "caucus" / "records.json") in capsys.readouterr().out
+    assert main(["init", str(tmp_path / "second"), *map(str, named)]) == 0
+    assert f"WARNING: {tmp_path / 'first'} has the same records" in " ".join(capsys.readouterr().out.split())
