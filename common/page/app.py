@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from common.errors import CaucusError
 from common.page.access import Access, Door
-from common.page.render import Pages, style
+from common.page.render import LANGUAGE, Pages, style
 
 log = logging.getLogger("caucus.page")
 
@@ -45,12 +45,21 @@ def application(
         response.delete_cookie(access.cookie_name, path=f"{access.root}/", httponly=True, samesite="strict")
         return response
 
+    def language(request: Request) -> Response:
+        form = request.state.form
+        response = RedirectResponse(f"{access.root}/{form.get('back', '')}", HTTPStatus.SEE_OTHER)
+        if (chosen := form.get("to", "")) in pages.spoken:
+            path, secure = f"{access.root}/", access.asks_password
+            response.set_cookie(LANGUAGE, chosen, path=path, httponly=True, samesite="strict", secure=secure)
+        return response
+
     def script(_: Request) -> Response:
         return Response(pages.script, media_type="text/javascript")
 
     shared = [
         Route("/style.css", _style),
         Route("/page.js", script),
+        Route("/language", language, methods=["POST"]),
         Route("/leave", leave, methods=["POST"]),
     ]
     app = Starlette(routes=[Mount(access.root, routes=[*routes, *shared])])

@@ -15,6 +15,9 @@ from common.page.access import SCRIPTED
 from common.page.words import ENGLISH, preferred, sentences, spelt
 from common.system.log_lines import utc
 
+LANGUAGE = "caucus-language"
+"""Name of the cookie with the language that a person chose, which is sent to the paths of one page alone."""
+
 
 class Pages:
     """The templates of one page: its own, and the ones that all pages share.
@@ -45,18 +48,20 @@ class Pages:
         self.spoken = sentences(package)
         self.say: SimpleNamespace = self.spoken[ENGLISH]
         self.script = (resources.files(package) / "page.js").read_text("utf-8")
+        languages = {code: say.language for code, say in self.spoken.items()}
         folders = [resources.files(name) / "templates" for name in (package, __package__)]
         self._environments = {}
         for language in self.spoken:
             environment = _environment(folders)
             spelling = {name: _spelling(filter_, language) for name, filter_ in {"figure": figure, **figures}.items()}
             environment.filters |= {"utc": utc, **spelling, **filters}
-            environment.globals |= {"tabs": tabs, **values}
+            environment.globals |= {"tabs": tabs, "languages": languages, **values}
             self._environments[language] = environment
 
     def language(self, request: Request) -> str:
-        """Return the code of the reader's language: the one that the browser prefers."""
-        return preferred(request.headers.get("accept-language", ""), self.spoken)
+        """Return the code of the reader's language: the chosen one, or else the one that the browser prefers."""
+        chosen = request.cookies.get(LANGUAGE, "")
+        return chosen if chosen in self.spoken else preferred(request.headers.get("accept-language", ""), self.spoken)
 
     def render(self, request: Request, template: str, **view: object) -> str:
         """Render a template with these values in the reader's language, and return the HTML."""
@@ -84,8 +89,15 @@ class Pages:
             view: Values for the template.
         """
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
+        shared["here"] = _here(request)
         body = self.render(request, f"{tab}.html", **shared | {"scripted": scripted} | view)
         return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
+
+
+def _here(request: Request) -> str:
+    """Return the address of a page below the root, with its query; the first page for one that was posted."""
+    page, query = request.url.path.rpartition("/")[2], request.url.query
+    return "" if request.method == "POST" else f"{page}?{query}" if query else page
 
 
 def figure(value: float, form: str = "%g") -> str:

@@ -130,3 +130,39 @@ def test_without_scripts_everything_is_there(visit):
     page.goto(f"{page.root}budget")
     assert page.locator("svg .stroke").count() == 2
     assert page.get_by_role("link", name="Download all events").is_visible()
+
+
+def test_the_table_of_limits_is_whole_on_a_phone(visit, hospital):
+    page = visit()
+    page.set_viewport_size({"width": 390, "height": 740})
+    page.goto(f"{page.root}limits")
+    hidden = page.evaluate(
+        "() => { const t = document.querySelector('.scroll'); return t.scrollWidth - t.clientWidth }"
+    )
+    assert hidden <= 0
+    assert page.locator("td .named").first.is_visible()
+
+
+def test_a_person_chooses_a_language_and_stays_on_the_page(visit):
+    page = visit(locale="en-GB")
+    page.goto(f"{page.root}limits")
+    page.get_by_role("button", name="DE Deutsch").click()
+    page.wait_for_url("**/limits")
+    assert page.get_by_role("heading", level=1).inner_text() == "Geltende Grenzen"
+    page.goto(page.root)
+    assert page.locator("html").get_attribute("lang") == "de"
+    assert barriers(page) == ""
+    page.get_by_role("button", name="EN English").click()
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.said == []
+
+
+def test_a_printed_plan_has_its_sheet_and_nothing_to_press(visit):
+    page = visit()
+    page.get_by_role("link", name="This plan alone").click()
+    page.wait_for_url("**/plan?run=pilot-1*")
+    page.emulate_media(media="print")
+    assert [button for button in page.get_by_role("button").all() if button.is_visible()] == []
+    assert not page.get_by_role("navigation").is_visible()
+    assert page.locator(".sheet .digest").first.is_visible()
+    assert page.get_by_text("All plans").is_hidden()

@@ -5,6 +5,7 @@ from starlette.routing import Mount, Route
 
 from common.errors import ConfigError
 from common.page import access as door
+from common.page.render import LANGUAGE
 from server.page import app as coordinator
 from tests.support.browsing import HOST, Browser
 from tests.support.flower import coordinated
@@ -209,3 +210,40 @@ def test_no_page_has_another_script_a_style_of_its_own_or_a_foreign_address(brow
             assert "<style" not in response.text
             assert " on" not in "".join(part.partition(">")[0] for part in response.text.split("<form")[1:])
             assert "http" not in response.text
+
+
+def test_a_chosen_language_stays_and_its_form_leads_back_to_the_page(browser):
+    browser.enter()
+    for code, said in (("de", "Abmelden"), ("fr", "Se déconnecter")):
+        response = browser.post("language", to=code, back="plan?run=a%20b")
+        assert (response.status_code, response.headers["location"]) == (303, f"{browser.access.root}/plan?run=a%20b")
+        cookie = response.headers["set-cookie"]
+        for attribute in ("HttpOnly", "SameSite=strict", f"Path={browser.access.root}/", f"{LANGUAGE}={code};"):
+            assert attribute in cookie
+        both = f"{browser.access.cookie_name}={browser.cookie}; {LANGUAGE}={code}"
+        assert said in browser.get(headers={"cookie": both, "accept-language": "en"}).text
+    assert "set-cookie" not in browser.post("language", to="xx").headers
+    assert (
+        "Log out"
+        in browser.get(headers={"cookie": f"{browser.access.cookie_name}={browser.cookie}; {LANGUAGE}=x"}).text
+    )
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "https://evil.example", "/\\evil.example", "\r\nset-cookie: a=b", "../../x"]
+)
+def test_no_choice_of_a_language_leads_to_another_address(browser, back):
+    browser.enter()
+    response = browser.post("language", to="de", back=back)
+    assert response.headers["location"].startswith(f"{browser.access.root}/")
+    assert "a=b" not in response.headers.get("set-cookie", "")
+
+
+def test_each_page_offers_the_languages_and_the_way_back_to_itself(browser):
+    browser.enter()
+    for method, path in routes(browser):
+        if method == "GET" and "html" in (response := browser.ask(method, f"{path}?a=b")).headers["content-type"]:
+            page = path.rpartition("/")[2]
+            if 'name="to"' in response.text:
+                assert f'<input type="hidden" name="back" value="{page}?a=b">' in response.text
+                assert [response.text.count(f'name="to" value="{code}"') for code in ("en", "de", "fr")] == [1, 1, 1]

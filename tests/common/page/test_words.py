@@ -70,7 +70,7 @@ def filled_in(text):
 @pytest.mark.parametrize("package", PAGES)
 def test_each_sentence_is_on_a_page_and_each_on_a_page_is_there(package):
     on_pages = set(re.findall(r"\bsay\.(\w+(?:\.\w+)?)", templates(package) + templates("common.page")))
-    assert set(groups(PAGES[package].say)) == on_pages
+    assert set(groups(PAGES[package].say)) == on_pages | {"language"}  # which the pages of the other languages show
 
 
 @pytest.mark.parametrize("package", ["common.page", *PAGES])
