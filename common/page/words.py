@@ -6,6 +6,7 @@ English from the code that prints it.
 """
 
 from collections.abc import Collection
+from functools import cache
 from importlib import resources
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import yaml
 
 ENGLISH = "en"
-LANGUAGES = ("english", "german", "french")
+CODES = {ENGLISH: "english", "de": "german", "fr": "french"}
+"""Name of each language, keyed by its code."""
+LANGUAGES = tuple(CODES.values())
 DECIMAL_COMMA = frozenset({"de", "fr"})
 """Codes of the languages in which 10.000 reads as ten thousand."""
 
@@ -27,6 +30,12 @@ def sentences(package: str) -> dict[str, SimpleNamespace]:
             groups = {name: {**shared[name], **of_page[name]} for name in shared.keys() & of_page.keys()}
             of_language[shared["lang"]] = _named({**shared, **of_page, **groups})
     return of_language
+
+
+@cache
+def catalogue(package: str, code: str = ENGLISH) -> SimpleNamespace:
+    """Return the sentences of a package's own file in one language."""
+    return _named(_read(package, CODES[code]))
 
 
 def preferred(accepted: str, among: Collection[str]) -> str:

@@ -2,25 +2,21 @@
 
 import math
 
+from common.page.words import ENGLISH, catalogue, spelt
 
-def differences(max_dropouts: int) -> str:
+
+def differences(max_dropouts: int, language: str = ENGLISH) -> str:
     """Return a clause that says when the difference of two sums reveals one party's answer despite secure aggregation.
 
     Args:
         max_dropouts: Maximum number of parties that may be missing from a sum.
+        language: Code of the reader's language.
     """
-    dropouts = (
-        "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "
-        "consecutive rounds can be, or "
-    )
-    return (
-        "each question of a run is summed over one set of hospitals only. But where a hospital "
-        f"{dropouts if max_dropouts else ''}takes part in one of two runs that ask nearly the same, the difference of "
-        f"the sums shows that hospital's own answer, under the noise of both"
-    )
+    say = catalogue(__package__, language)
+    return str(say.differences.format(f"{say.dropouts} " if max_dropouts else ""))
 
 
-def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str:
+def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool, language: str = ENGLISH) -> str:
     """Return a clause that says who takes part in the answers to a query of a random subset of the records.
 
     Args:
@@ -28,9 +24,11 @@ def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str
         by_user: Whether the records of a user take part together.
         redrawn: Whether a new subset is drawn for each answer or, if `steps`, for each training step.
         steps: Whether the query trains a model.
+        language: Code of the reader's language.
     """
-    drawn = f"anew for each {'training step' if steps else 'answer'}" if redrawn else "once for all answers"
-    return f"each {'user' if by_user else 'record'} takes part with probability {rate:g}, drawn {drawn}"
+    say = catalogue(__package__, language).subsampled
+    drawn = (say.step if steps else say.answer) if redrawn else say.once
+    return str((say.user if by_user else say.record).format(spelt(f"{rate:g}", language), drawn))
 
 
 def right_guesses(epsilon: float, delta: float) -> float:

@@ -9,13 +9,17 @@ import pytest
 
 import client.page.render
 import server.page.render
-from common.page.words import ENGLISH, LANGUAGES, preferred, sentences
+from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred, sentences
 
 PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
+CATALOGUES = ("common.plan",)
+"""Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
+SPOKEN |= {(package, code): catalogue(package, code) for package in CATALOGUES for code in CODES}
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
+    "common.plan": set(),
     "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal"},
 }
 """What may be the same in another language: a name, words that it shares with English, and a value alone."""
@@ -73,7 +77,14 @@ def test_each_sentence_is_on_a_page_and_each_on_a_page_is_there(package):
     assert set(groups(PAGES[package].say)) == on_pages | {"language"}  # which the pages of the other languages show
 
 
-@pytest.mark.parametrize("package", ["common.page", *PAGES])
+@pytest.mark.parametrize("package", CATALOGUES)
+def test_each_sentence_of_a_catalogue_is_used_where_it_stands(package):
+    code = "".join(file.read_text("utf-8") for file in resources.files(package).iterdir() if file.name[-3:] == ".py")
+    names = {name.rpartition(".")[2] for name in groups(catalogue(package))}
+    assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
+
+
+@pytest.mark.parametrize("package", ["common.page", *PAGES, *CATALOGUES])
 def test_the_languages_are_the_files(package):
     files = {
         file.name.removesuffix(".yaml") for file in resources.files(package).iterdir() if file.name[-5:] == ".yaml"
@@ -102,22 +113,22 @@ class TestTranslation:
     """A language against English, which the templates were written for."""
 
     def test_it_has_the_same_names_and_lists_of_the_same_length(self, key):
-        assert dict(named(SPOKEN[key])).keys() == dict(named(PAGES[key[0]].say)).keys()
+        assert dict(named(SPOKEN[key])).keys() == dict(named(SPOKEN[key[0], ENGLISH])).keys()
 
     def test_each_sentence_shows_the_same_values(self, key):
-        english = dict(named(PAGES[key[0]].say))
+        english = dict(named(SPOKEN[key[0], ENGLISH]))
         for name, text in named(SPOKEN[key]):
             assert filled_in(text) == filled_in(english[name]), name
 
     def test_nothing_is_left_in_english(self, key):
-        english = dict(named(PAGES[key[0]].say))
+        english = dict(named(SPOKEN[key[0], ENGLISH]))
         same = {name for name, text in named(SPOKEN[key]) if text == english[name]}
         decisions = {name for name in english if DECISION.fullmatch(name)}
         assert decisions <= same
         assert same - decisions <= ALIKE[key[0]]
 
     def test_commands_settings_and_symbols_stay(self, key):
-        english = dict(named(PAGES[key[0]].say))
+        english = dict(named(SPOKEN[key[0], ENGLISH]))
         for name, text in named(SPOKEN[key]):
             assert sorted(KEPT.findall(text)) == sorted(KEPT.findall(english[name])), name
 
