@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from client.approvals import PlanApproval
+from client.deploy.asked import asked
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -87,7 +88,7 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
         yield f"query {name} is no longer asked"
     for name, query in new.items():
         if name not in old:
-            yield f"query {name} is new: it asks {query.spec.asks}"
+            yield f"query {name} is new: it asks {asked(query.spec)}"
         elif query != old[name]:
             yield f"query {name}: {_query(old[name], query)}"
 

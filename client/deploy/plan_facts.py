@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from client.approvals import PlanApproval
+from client.deploy.asked import asked
 from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, counting, given, records_under
 from client.deploy.plan_changes import changes, previous
 from client.deploy.plan_fit import largest_epsilon, refusal
@@ -248,7 +249,7 @@ class PlanFacts:
             "not_stated_by_the_plan": list(NOT_STATED_BY_THE_PLAN),
             "not_covered": list(self.not_covered),
             "queries": [
-                values | {"asks": query.spec.asks}
+                values | {"asks": asked(query.spec)}
                 for values, query in zip(plan.to_dict()["queries"], plan.queries, strict=True)
             ],
             "lifetime": {

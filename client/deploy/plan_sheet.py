@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from client.approvals import PlanApproval
+from client.deploy.asked import asked
 from client.deploy.plan_amounts import Budget, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
@@ -224,7 +225,7 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
     kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
     often = "once" if query.times == 1 else f"{query.times} times"
     yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
-    yield Fact("", f"asks: {query.spec.asks}", folded=True)
+    yield Fact("", f"asks: {asked(query.spec)}", folded=True)
     if query.rate < 1:
         by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
         clause = subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps)

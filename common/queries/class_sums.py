@@ -85,15 +85,6 @@ class ClassSumsSpec(Spec):
         return self.labels * (self.directions + 1)
 
     @property
-    def asks(self) -> str:
-        """The question in words, for the person at a hospital who decides about a plan."""
-        return (
-            f"{self.sums} numbers: for each label, where its records lie along "
-            f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
-            "directions from its models' texts, and the noise would be enough for any others"
-        )
-
-    @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the summed answer, in grid units."""
         blocks = self.labels_per_record

@@ -27,7 +27,6 @@ class CorrectCountSpec(Spec):
     """
 
     kind: ClassVar[str] = "correct count"
-    asks: ClassVar[str] = "the number of records, and of how many the coordinator's classifier finds the label"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     grid: ClassVar[int] = 1
     largest: ClassVar[int] = 1

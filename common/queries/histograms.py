@@ -28,7 +28,6 @@ class LabelHistogramSpec(Spec):
     """
 
     kind: ClassVar[str] = "label histogram"
-    asks: ClassVar[str] = "for each label the number of records"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     grid: ClassVar[int] = 1
     largest: ClassVar[int] = 1
@@ -61,7 +60,6 @@ class LengthHistogramSpec(Spec):
     """
 
     kind: ClassVar[str] = "length histogram"
-    asks: ClassVar[str] = "for each of some ranges of lengths the number of records"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     grid: ClassVar[int] = 1
     largest: ClassVar[int] = 1
@@ -91,7 +89,6 @@ class VocabularySpec(Spec):
     """
 
     kind: ClassVar[str] = "vocabulary histogram"
-    asks: ClassVar[str] = "for each term of the coordinator's list, of how many records it is among the first"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     grid: ClassVar[int] = 1
     largest: ClassVar[int] = 1

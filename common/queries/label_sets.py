@@ -55,14 +55,6 @@ class LabelSetsSpec(CountsOfLabels):
     kind: ClassVar[str] = "label sets"
 
     @property
-    def asks(self) -> str:
-        """The question in words, for the person at a hospital who decides about a plan."""
-        return (
-            f"the number of records with one label, with two, and so on up to {self.labels_per_record}; with each "
-            "label; and with each two labels together"
-        )
-
-    @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the summed answer, in grid units."""
         most = self.labels_per_record

@@ -27,7 +27,6 @@ class LengthRangeSpec(Spec):
     """
 
     kind: ClassVar[str] = "length range"
-    asks: ClassVar[str] = "about the lengths of the shortest and the longest record"
     mechanisms: ClassVar[tuple[str, ...]] = ("sparse vector",)
     grid: ClassVar[int] = 1
     cap: int

@@ -29,11 +29,6 @@ class Spec(Protocol):
     by_section: ClassVar[bool] = False
 
     @property
-    def asks(self) -> str:
-        """The question in words, for the person at a hospital who decides about a plan."""
-        ...
-
-    @property
     def mechanisms(self) -> tuple[str, ...]:
         """Names of the mechanisms that may make the answer private; `SUMMED` if it is a sum over the parties."""
         ...

@@ -82,24 +82,6 @@ class QuestionnaireSpec(ClassSumsSpec):
         return units
 
     @property
-    def asks(self) -> str:
-        """The question in words, for the person at a hospital who decides about a plan."""
-        sums = (
-            f"{self.sums} numbers: for each label, where its records lie along "
-            f"{self.directions} directions of meaning, taken from the models' texts, added up, and how many they "
-            "are, as in class sums"
-        )
-        parts = [sums]
-        if asked := "; ".join(question.asks for question in self.questions):
-            parts.append(f"how many records have each answer to questions about a text's form, by fixed rules: {asked}")
-        if self.first:
-            parts.append(
-                f"for each term of the coordinator's list, of how many records it is among the first {self.first}: "
-                "any words that the coordinator chooses, which may be names"
-            )
-        return ". And ".join(parts)
-
-    @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the summed answer, in grid units."""
         weights = [self.weight(question) for question in self.questions] + [self.term] * self.first

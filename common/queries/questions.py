@@ -39,13 +39,11 @@ class Question:
 
     Attributes:
         name: Name in specifications and files.
-        asks: The question in words.
         answers: The possible answers, of which a text has exactly one.
         rule: Function from a text to the index of its answer in `answers`.
     """
 
     name: str
-    asks: str
     answers: tuple[str, ...]
     rule: Callable[[str], int]
 
@@ -79,7 +77,6 @@ def _ending(text: str) -> int:
 QUESTIONS = (
     Question(
         name="words",
-        asks="how many words it has",
         answers=(
             f"under {LENGTHS[0]}",
             *(f"{low} to {high - 1}" for low, high in pairwise(LENGTHS)),
@@ -89,31 +86,26 @@ QUESTIONS = (
     ),
     Question(
         name="sentences",
-        asks="how many of its words end a sentence",
         answers=("none or 1", "2", "3 or 4", "5 to 8", "9 or more"),
         rule=_sentences,
     ),
     Question(
         name="person",
-        asks="whether it says I or we, else you, else he, she or they",
         answers=("I or we", "you", "he, she or they", "none"),
         rule=_person,
     ),
     Question(
         name="numbers",
-        asks="how many words with digits it has",
         answers=("none", "1 or 2", "3 or more"),
         rule=_numbers,
     ),
     Question(
         name="abbreviations",
-        asks="how many words of 2 to 5 capitals it has",
         answers=("none", "1 or 2", "3 or more"),
         rule=_abbreviations,
     ),
     Question(
         name="ending",
-        asks="with which mark it ends",
         answers=("?", "!", ".", ":", "another, or none"),
         rule=_ending,
     ),

@@ -31,14 +31,6 @@ class SectionOrderSpec(CountsOfLabels):
     by_section: ClassVar[bool] = True
 
     @property
-    def asks(self) -> str:
-        """The question in words, for the person at a hospital who decides about a plan."""
-        return (
-            "the number of texts that begin with each section, in which each section comes right after each other one, "
-            f"and that end with each; of a text the first {self.labels_per_record} sections count"
-        )
-
-    @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the summed answer, in grid units."""
         return Sensitivity.of((self.grid,) * (self.labels_per_record + 1), self.max_records)

@@ -47,7 +47,6 @@ class SeedChoiceSpec(Spec):
     """
 
     kind: ClassVar[str] = "seed choice"
-    asks: ClassVar[str] = "which of the coordinator's texts single records choose"
     grid: ClassVar[int] = 1
     choices: int
     nearest: int = 0

@@ -28,7 +28,6 @@ class SelfSimilaritySpec(Spec):
     """
 
     kind: ClassVar[str] = "self-similarity"
-    asks: ClassVar[str] = "how alike pairs of records are on average, and the number of pairs"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     buckets: int
     grid: int = 64

@@ -61,7 +61,6 @@ class SketchSpec(Spec):
     """
 
     kind: ClassVar[str] = "density sketch"
-    asks: ClassVar[str] = "for each label, near which terms of the coordinator's list its records' first terms are"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     labels: int
     features: int

@@ -71,7 +71,6 @@ class AbstractedSeedsSpec(Spec):
     """
 
     kind: ClassVar[str] = "abstracted seeds"
-    asks: ClassVar[str] = "texts that this hospital's model writes from single records"
     unproven: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("gaussian max",)
     grid: ClassVar[int] = 1
@@ -142,7 +141,6 @@ class FineTunedSpec(Spec):
     """
 
     kind: ClassVar[str] = "fine-tuned samples"
-    asks: ClassVar[str] = "texts by a model that this hospital trains on its records"
     mechanisms: ClassVar[tuple[str, ...]] = ("dp-sgd",)
     grid: ClassVar[int] = 1
     texts: int
@@ -195,7 +193,6 @@ class RewrittenSpec(Spec):
     """
 
     kind: ClassVar[str] = "rewritten records"
-    asks: ClassVar[str] = "records, rewritten by this hospital's model"
     unproven: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = ("none",)
     grid: ClassVar[int] = 1

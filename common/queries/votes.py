@@ -50,7 +50,6 @@ class VotesSpec(Spec):
     """
 
     kind: ClassVar[str] = "votes"
-    asks: ClassVar[str] = "for each of the coordinator's texts, how many records are most like it, or most unlike it"
     mechanisms: ClassVar[tuple[str, ...]] = SUMMED
     top: int
     furthest: bool = True

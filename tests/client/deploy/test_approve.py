@@ -11,6 +11,7 @@ import pytest
 from client.approvals import approvals
 from client.command import main
 from client.deploy import plan_fit
+from client.deploy.asked import asked
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
@@ -348,7 +349,7 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
         "any others"
     )
     (output,) = json.loads(approve(capsys, made, "--json"))
-    assert [query["asks"] for query in output["queries"]] == [query.spec.asks for query in queries]
+    assert [query["asks"] for query in output["queries"]] == [asked(query.spec) for query in queries]
 
 
 RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}

@@ -7,6 +7,7 @@ import pytest
 
 from client.approvals import PlanApproval
 from client.command import main
+from client.deploy.asked import asked
 from client.deploy.plan_changes import NAMES, changes, previous
 from common.domain import UNLABELLED
 from common.phrases import in_fours
@@ -78,7 +79,7 @@ def test_queries_are_compared_by_name():
     census = PlannedQuery(name="votes", spec=ClassSumsSpec(labels=2, directions=9, count=512))
     before = plan(2, queries=(votes,), epsilon=float("inf"))
     more = list(changes(before, replace(before, queries=(*before.queries, sizes))))
-    assert more == [f"query sizes is new: it asks {sizes.spec.asks}"]
+    assert more == [f"query sizes is new: it asks {asked(sizes.spec)}"]
     assert list(changes(replace(before, queries=(sizes, votes)), before)) == ["query sizes is no longer asked"]
     assert list(changes(before, replace(before, queries=(census,)))) == ["query votes: votes before, class sums now"]
     changed = replace(before, queries=(replace(votes, spec=VotesSpec(top=8), times=3),))

@@ -183,8 +183,6 @@ def test_the_set_is_closed_and_complete():
     assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms
-        assert spec.asks
-        assert spec.asks.isascii()
         assert (spec.mechanisms == mechanisms.SUMMED) == (spec.largest is not None)
 
 
