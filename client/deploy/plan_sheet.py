@@ -14,9 +14,10 @@ from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
 from common.phrases import in_fours
+from common.plan.guesses import SCALE, Guesses
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, subsampled
+from common.plan.words import differences, few_corrupt, subsampled
 from common.spelling import BLANK
 from common.system.log_lines import utc
 
@@ -136,16 +137,30 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     whose = "a record" if plan.unit == "sample" else "a user's records"
     yield Fact("protects", facts.unit)
     yield Fact("answers", f"each question is answered with fresh noise {most}")
-    yield Fact("epsilon", _epsilon(facts, plan.epsilon, "of all that the run releases"))
-    yield Fact("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them"))
-    yield Fact("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}"))
-    yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
+    few = f"for readers {few_corrupt(facts.corrupt, plan.parties)}"
+    yield Fact("epsilon", _epsilon(plan.epsilon, facts.planned, "of all that the run releases"))
+    yield Fact("", _epsilon(facts.epsilon_released, facts.released, f"of the synthetic texts, {few}"))
+    yield Fact("", _epsilon(facts.epsilon_against, facts.against, f"{answers}{helpers}"))
+    yield Fact("", _epsilon(facts.epsilon_alone, facts.alone, f"{answers} once every mask is lifted"))
+    if up(facts.epsilon_if_all_add_noise) != up(facts.epsilon_released):
+        everybody = f"{up(facts.epsilon_if_all_add_noise)} of the synthetic texts if every hospital adds its noise"
+        yield Fact("", f"{everybody}; nothing here relies on it")
     yield Fact(
         "a guess",
         f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
-        "most as often as stated above; a coin toss is right in 50 % of cases",
+        "most as often as stated above; a coin toss is right in 50% of cases. It is a limit for any attack on what is "
+        "released, not a forecast",
         folded=True,
     )
+    for belief in facts.released.beliefs:
+        yield Fact("", f"for readers who believe otherwise, {belief.words(whose)}", folded=True)
+    if facts.released.right < facts.released.worst:
+        worst = (
+            f"epsilon {up(facts.epsilon_released)} by itself would allow right guesses in {facts.released.worst:g}% of "
+            "cases, against the worst noise that has it; the noise of this plan is not the worst"
+        )
+        yield Fact("", worst, folded=True)
+    yield Fact("protection", f"{facts.released.strength}, for readers. {SCALE.rstrip('.')}", folded=True)
     if is_one_population(plan.labels):
         yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
     if plan.labels_per_record > 1:
@@ -190,8 +205,8 @@ def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
         yield Fact("" if number else name, sentence)
 
 
-def _epsilon(facts: PlanFacts, epsilon: float, whose: str) -> str:
-    return f"{up(epsilon)} {whose}: a right guess in at most {facts.right_guesses(epsilon):g} % of cases"
+def _epsilon(epsilon: float, guesses: Guesses, whose: str) -> str:
+    return f"{up(epsilon)} {whose}: a right guess in at most {guesses.right:g}% of cases"
 
 
 def _colluders(number: int) -> str:
@@ -239,6 +254,7 @@ def _lifetime(budget: Budget) -> Iterator[str]:
         left = down(100 * (1 - budget.after / budget.limit), 1)
         yield "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
         yield amounts(budget)
+    yield f"whoever sees all these answers guesses rightly in at most {budget.guesses.right:g}% of cases"
     if budget.apart:
         yield "of all data sets; the service counts those alone that share a record with the present one"
 

@@ -183,8 +183,8 @@ def _both_ways(part: _Part, interval: float) -> ComposedLosses:
         loss = _composed(part.pieces, interval)
         return ComposedLosses(loss, loss)
     finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
-    amplified = _amplified(_composed(part.pieces, finer), part.rate, interval)
-    return ComposedLosses(*(loss.repeated(part.times) for loss in amplified))
+    with_unit, without_unit = _amplified(_composed(part.pieces, finer), part.rate, interval)
+    return ComposedLosses(with_unit.repeated(part.times), without_unit.repeated(part.times))
 
 
 def _composed(pieces: Counter[_Piece], interval: float) -> LossGrid:

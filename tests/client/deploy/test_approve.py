@@ -74,8 +74,13 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert output["own texts"] == ["none leave this hospital: its answers are numbers"]
     assert output["protects"] == ["each record"]
     whole, texts, coordinator, alone = output["epsilon"]
-    assert whole == "4.000 of all that the run releases: a right guess in at most 98.21 % of cases"
-    assert " of the synthetic texts, for those who read them: " in texts
+    assert whole == "4.000 of all that the run releases: a right guess in at most 67.82% of cases"
+    assert texts.startswith("4.000 of the synthetic texts, for readers with at most 0 of 2 hospitals corrupt: a right")
+    further = " ".join(output["a guess"])
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
+    assert "by itself would allow right guesses in 98.21% of cases, against the worst noise" in further
+    assert "a limit for any attack on what is released, not a forecast" in further
+    assert " ".join(output["protection"]).startswith("moderate, for readers. Strong means right in at most 60%")
     assert coordinator.startswith("4.000 of this hospital's answers, for the coordinator: ")
     assert " of this hospital's answers, for the coordinator once every mask is lifted: " in alone
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
@@ -83,8 +88,7 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert output["limits"] == ["within this hospital's limits"]
 
 
-COLLUDING = "{} of the 2 hospitals collude with it"
-SUMS = "sees only sums over 2 or more hospitals"
+SUMS = "sees sums over 2 or more hospitals, and never this hospital's own answers"
 
 
 @pytest.mark.parametrize(
@@ -92,11 +96,11 @@ SUMS = "sees only sums over 2 or more hospitals"
     [
         (
             {},
-            f"MUST be trusted: it {SUMS} if it follows the protocol, {COLLUDING.format('even if up to 1')}",
+            f"MUST be trusted: if it follows the protocol, it {SUMS}",
         ),
         (
             {"roster": "own"},
-            f"need not be trusted: whatever it does, it {SUMS}, {COLLUDING.format('while at most 0')}",
+            f"need not be trusted: whatever it does, it {SUMS}, unless 1 of the 1 others help it",
         ),
         (
             {"secure": False, "threshold": 1},
@@ -176,25 +180,27 @@ def charge(folder, agreed, run):
 def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys):
     agreed = plan(2)
     opened(made, agreed)
-    (unspent, left, amounts) = facts(capsys, made)["lifetime budget"]
+    (unspent, left, amounts, guess) = facts(capsys, made)["lifetime budget"]
+    assert guess == "whoever sees all these answers guesses rightly in at most 67.82% of cases"
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
     assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
     assert amounts.endswith(", counted by the limit on all runs at its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
-    assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts]
+    assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts, guess]
     for other in range(30):
         charge(made, agreed, f"other {other}")
-    (spent, not_enough, _) = facts(capsys, made)["lifetime budget"]
+    (spent, not_enough, _, more) = facts(capsys, made)["lifetime budget"]
     assert not spent.startswith("0.0 %")
     assert not_enough == "NOT enough"
+    assert float(more.rpartition("at most ")[2].partition("%")[0]) > 90
     assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
     change(made, limits=TRUSTING | {"lifetime_epsilon": 10.0, "separate_data_sets": True})
     *_, apart = facts(capsys, made)["lifetime budget"]
     assert apart == "of all data sets; the service counts those alone that share a record with the present one"
     assert facts(capsys, made)["limits"] == ["within this hospital's limits"]
     change(made, limits=TRUSTING | {"lifetime_epsilon": None})
-    (unlimited,) = facts(capsys, made)["lifetime budget"]
+    (unlimited, _) = facts(capsys, made)["lifetime budget"]
     assert unlimited.startswith("NO limit on all runs: epsilon ")
     (entry,) = json.loads(approve(capsys, made, "--json"))
     assert entry["lifetime"]["delta"] == agreed.delta  # the only one on the sheet
@@ -204,7 +210,7 @@ def test_a_budget_by_a_ledger_that_was_replaced_is_not_certain(made, capsys):
     opened(made, plan(2))
     charge(made, plan(2), "other")
     (made / "private" / "ledger.db").unlink()
-    spent, _, _, *unsure = facts(capsys, made)["lifetime budget"]
+    spent, _, _, _, *unsure = facts(capsys, made)["lifetime budget"]
     assert spent.startswith("0.0 % is used by other runs")  # what the file says, which is gone
     assert " ".join(unsure).startswith(
         "NOT certain, it may be more; the service does not start with this ledger: the ledger is missing; expected one"
@@ -258,7 +264,7 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
     output = facts(capsys, made)
-    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100 % of cases"
+    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100% of cases"
     assert output["own texts"] == ["up to 4 leave this hospital, made from its records by its own model"]
     choices, _, seeds, _, sizes, _ = output["query"]
     assert "NO masks" in choices
@@ -463,7 +469,9 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     )
     assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
     assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
-    assert entry["right_guesses_percent"]["epsilon"] == 98.21
+    assert (entry["right_guesses_percent"]["epsilon"], entry["worst_guesses_percent"]["epsilon"]) == (67.82, 98.21)
+    assert entry["strength"] == "moderate"
+    assert [belief["one_in"] for belief in entry["beliefs_percent"]["epsilon_alone"]] == [100, 1000]
 
 
 def test_one_delta_is_on_the_sheet(made, capsys):

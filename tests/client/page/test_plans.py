@@ -122,10 +122,12 @@ def test_who_must_be_trusted_is_named(browser):
 def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
-    assert "höchstens 98,21\u00a0%" in text
-    assert "<strong>Schwacher Schutz.</strong>" in text
+    assert "höchstens 67,82\u00a0%" in text
+    assert "<strong>Mittlerer Schutz.</strong>" in text
     assert "Von ε 10 sind 10,000 übrig" in text
-    assert "98.21" not in re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL)
+    assert not {"67.82", "98.21"} & set(
+        re.findall(r"\d+\.\d+", re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL))
+    )
 
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):
@@ -140,7 +142,7 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    figures = ("at most 98.21 % of cases", "a: 1", "% is left", "is used by other runs; with this")
+    figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs; with this")
     for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
@@ -150,9 +152,13 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
 
 def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
     opened(browser.folder, plan(2), RUN)
-    assert "from this hospital&#39;s answers: in at most 98.21 %" in browser.get().text
+    assert "from this hospital&#39;s answers: in at most 67.82%" in browser.get().text
     change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
     assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
+    further = html.unescape(browser.get().text.partition("<details>")[2].partition("</details>")[0])
+    assert PAGES.say.plans.guess_scale in further
+    assert PAGES.say.plans.guess_worst.format("4.000", "98.21") in further
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
 
 
 def test_a_plan_without_noise_is_not_said_to_protect(browser):
