@@ -21,6 +21,7 @@ from common.models.encoder import Encoder
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
+from common.privacy.accountant import Release, epsilon, trade_off
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.questionnaire import QuestionnaireSpec
@@ -472,6 +473,35 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     assert (entry["right_guesses_percent"]["epsilon"], entry["worst_guesses_percent"]["epsilon"]) == (67.82, 98.21)
     assert entry["strength"] == "moderate"
     assert [belief["one_in"] for belief in entry["beliefs_percent"]["epsilon_alone"]] == [100, 1000]
+
+
+CORRUPT_AT = {"epsilon": 1, "epsilon_released": 1, "epsilon_against": 1, "epsilon_alone": 2}
+"""How many of three hospitals may leave their noise out under the condition of each figure of a sheet."""
+
+
+def test_no_figure_of_the_sheet_relies_on_noise_that_may_be_missing_under_its_condition(made, capsys):
+    roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+    parties = {"colluders": 1, "corrupt": 1, "threshold": 3}
+    agreed = plan(3, roster=roster.digest.hex(), max_records_per_party=roster.max_records, **parties)
+    opened(made, agreed)
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    (query,) = agreed.queries
+    percent = {name for name in entry if name.endswith("_percent")}
+    assert percent == {"right_guesses_percent", "worst_guesses_percent", "beliefs_percent"}
+    assert {name for name in entry if "epsilon" in name} - {"largest_epsilon_within_limits"} == {
+        *CORRUPT_AT,
+        "epsilon_if_all_add_noise",
+    }
+    for name, corrupt in CORRUPT_AT.items():
+        scale = math.sqrt((3 - corrupt) * agreed.share_sigma(query) ** 2)
+        faced = [Release(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
+        assert epsilon(faced, agreed.delta) <= entry[name] * (1 + 1e-9)
+        bound = trade_off(faced, agreed.delta)
+        assert 100 * bound.even_guess <= entry["right_guesses_percent"][name] <= entry["worst_guesses_percent"][name]
+        for belief in entry["beliefs_percent"][name]:
+            prior = 1 / belief["one_in"]
+            assert 100 * bound.average_belief(prior) <= belief["average"]
+            assert 100 * bound.highest_belief(prior, 1e-3) <= belief["highest"]
 
 
 def test_one_delta_is_on_the_sheet(made, capsys):
