@@ -167,6 +167,7 @@ def test_a_method_that_asks_nothing():
     fields = privacy(epsilon=0.0, queries=[], spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0})
     assert "do not depend on them" in statement(fields)
     assert headings(fields) == {
+        "Figures of test texts",
         "What was public before",
         "Other uses of the same records",
         "Faults in software or machines",
@@ -182,6 +183,7 @@ def test_simulation_and_unfinished_plans_are_named():
     assert "Figures computed in the simulation" in headings(fields)
     assert "simulation" not in statement(privacy())
     assert "Figures computed in the simulation" not in headings(privacy())
+    assert ("Figures of test texts" in headings(privacy())) != ("Figures of test texts" in headings(fields))
 
 
 def test_each_threat_of_the_default_plan_is_named():
