@@ -33,4 +33,4 @@ def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str
 
 def few_corrupt(corrupt: int, parties: int) -> str:
     """Return the condition of a figure that relies on the noise of all hospitals but a few, as a clause."""
-    return f"with at most {corrupt} of {parties} hospitals corrupt"
+    return f"with at most {corrupt} of {parties} hospitals corrupt" if corrupt else "with no hospital corrupt"

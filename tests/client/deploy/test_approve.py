@@ -76,7 +76,7 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert output["protects"] == ["each record"]
     whole, texts, coordinator, alone = output["epsilon"]
     assert whole == "4.000 of all that the run releases: a right guess in at most 67.82% of cases"
-    assert texts.startswith("4.000 of the synthetic texts, for readers with at most 0 of 2 hospitals corrupt: a right")
+    assert texts.startswith("4.000 of the synthetic texts, for readers with no hospital corrupt: a right")
     further = " ".join(output["a guess"])
     assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
     assert "by itself would allow right guesses in 98.21% of cases, against the worst noise" in further

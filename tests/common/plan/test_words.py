@@ -10,6 +10,8 @@ def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may
 
 
 def test_a_condition_reads_well_with_every_number():
-    assert [few_corrupt(number, 10)[-27:] for number in (0, 1, 3)] == [
-        f"most {number} of 10 hospitals corrupt"[-27:] for number in (0, 1, 3)
+    assert few_corrupt(0, 10) == "with no hospital corrupt"
+    assert [few_corrupt(number, 10) for number in (1, 3)] == [
+        "with at most 1 of 10 hospitals corrupt",
+        "with at most 3 of 10 hospitals corrupt",
     ]

@@ -93,14 +93,11 @@ def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(eps
     card = guarantee(privacy(**every_epsilon(epsilon)))
     of_page = sentences("client.page")["en"].plans
     assert card.worth == f"{getattr(of_page.strength, worth)[:-1]} (ε = {epsilon:g})"
-    assert card.safe.startswith(of_page.guess_texts.format(right, 0, 3))
+    assert card.safe.startswith(of_page.guess_texts.format(right, of_page.corrupt_none))
     assert of_page.guess_limit in card.safe
     assert of_page.guess_scale == card.further[-1]
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
-    assert (
-        "whether a user's records took part, with at most 0 of 3 hospitals corrupt; "
-        in guarantee(privacy(adjacency=users)).safe
-    )
+    assert "whether a user's records took part, with no hospital corrupt; " in guarantee(privacy(adjacency=users)).safe
     assert "several records" not in guarantee(privacy(adjacency=users)).reader
 
 
