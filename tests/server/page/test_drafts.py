@@ -26,6 +26,7 @@ def unplanned(monkeypatch):
     facts = {
         "planned_epsilon": 4.0,
         "party_epsilon": 5.0,
+        "released_guesses": {"right": 67.82},
         "delta": 1e-5,
         "expected_records": None,
         "advice": [],
