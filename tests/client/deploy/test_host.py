@@ -180,7 +180,7 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.SETTINGS)
     assert party._ledger.entries() == ()
     over, settings = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
-    assert over.startswith("St. Mary: #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
+    assert over.startswith("St. Mary #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
     assert "(SETTINGS): settings changed: restart; " in settings
 
 
