@@ -135,6 +135,10 @@ class ProtocolError(CaucusError):
     """A message is malformed, out of order, replayed or unplanned."""
 
 
+class TooLargeError(ProtocolError):
+    """A message is larger than any that may come."""
+
+
 class ReplayError(ProtocolError):
     """A message, or a request for a step, is repeated or late."""
 
