@@ -21,7 +21,7 @@ from common.errors import ConfigError
 from common.phrases import in_fours, quoted
 from common.spelling import alike, is_blank
 from common.system.certificates import only_certificate
-from common.validate import host_and_port, integers, integers_in, known_keys, of_type
+from common.validate import host_and_port, integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
 _LIKE_A_FINGERPRINT = re.compile(r":|(?<![^\W_])[0-9a-f]{4,}(?![^\W_])")
@@ -107,7 +107,7 @@ class Invitation(_Public):
     def __post_init__(self) -> None:
         for name in ("address", "certificate", "bundle"):
             of_type(f"invitation's {name}", getattr(self, name), str)
-        integers(1, **{"invitation's protocol": self.protocol})
+        integers_in(1, 2**16, **{"invitation's protocol": self.protocol})
         host_and_port("invitation's address", self.address)
         if not _HEX.fullmatch(self.bundle):
             raise ConfigError("invitation's bundle", expected="64 hexadecimal digits", got=self.bundle)
