@@ -128,6 +128,13 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
     assert HospitalSettings.load(made).roster_file().parties == parties
 
 
+def test_a_name_that_an_earlier_version_took_is_refused_until_a_new_roster_is_taken(made, kept, capsys):
+    (made / "roster.json").write_text(kept.to_json().replace("St. Luke", "St. Luke: A"))
+    line = said(capsys, "start", made)
+    assert f"at {made / 'roster.json'}. Choose another name. For a hospital that is enrolled, write it in" in line
+    taken(capsys, made, *kept.parties)
+
+
 def test_a_roster_with_another_entry_for_this_hospital_is_refused_and_the_old_one_stays(made, kept, capsys):
     mary = PartyFile.load(made / "party.json")
     for changed in ({"node_key": third().node_key}, {"name": "St. Marie"}, {"max_records": 2}):

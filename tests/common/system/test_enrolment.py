@@ -40,6 +40,39 @@ def test_what_is_no_party_file_is_refused(change, message, tmp_path):
         PartyFile.load(tmp_path / "party.json")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["St. Mary's", "Universitätsklinikum Köln", "Hôpital de la Cité (Nord)", "Klinik 12", "Academic Centre, Bad X"],
+)
+def test_a_hospital_has_its_own_name(name):
+    assert PartyFile(**PARTY | {"name": name}).shown(3)[1].endswith(f'with the name "{name}"')
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "St. Mary: A",
+        "St. Mary\uff1a A",
+        "e08e cc8c",
+        "St. Mary (E08E)",
+        "St. Mary \uff11\uff12\uff13\uff14",
+        "St. Mary-e08ecc8cbb5418b9",
+        "St.  Mary",
+        " St. Mary",
+        "St. Mary ",
+        "St. Mary\u00a0",
+        "St. Mary\u2800",
+        "St. Mary\u3164",
+        "St. Mary\ufe0f",
+        "St. Mary\u200b",
+        "x" * 101,
+    ],
+)
+def test_a_name_that_could_show_a_fingerprint_or_hide_its_end_is_refused_with_what_to_do(name):
+    with pytest.raises(ConfigError, match=r"party's name; expected 1 to 100 .* Choose another name"):
+        PartyFile(**PARTY | {"name": name})
+
+
 INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32, "protocol": VERSION}
 
 

@@ -112,6 +112,17 @@ def test_a_name_that_people_take_for_anothers_is_refused_before_its_node_is_regi
     assert 'roster; expected names that people can tell apart; got "St. Mary" and "ST. MARY"' in line
 
 
+def test_a_name_that_an_earlier_version_took_is_changed_as_the_error_says(folder, tmp_path, capsys):
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    path, roster = folder / "parties.json", (folder / "roster.json").read_bytes()
+    path.write_text(path.read_text().replace("St. Mary", "St. Mary: A"))
+    capsys.readouterr()
+    assert "Choose another name. For a hospital that is enrolled, write it in" in said(capsys, "invite", folder)
+    path.write_text(path.read_text().replace("St. Mary: A", "St. Mary A"))
+    assert main(["invite", str(folder)]) == 0
+    assert (folder / "roster.json").read_bytes() == roster.replace(b"St. Mary", b"St. Mary A")
+
+
 def test_a_port_in_use(folder, capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
