@@ -5,6 +5,7 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sized
 from difflib import get_close_matches
 from numbers import Real
@@ -21,6 +22,8 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
+_HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
+"""Form of a host's name or address: nothing that could look like another line where the address is printed."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
@@ -120,8 +123,8 @@ def known_keys(
 def host_and_port(name: str, value: str) -> None:
     """Check that the value has the form host:port."""
     host, _, port = value.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise ConfigError(name, expected="host:port", got=value)
+    if not _HOST.fullmatch(host) or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+        raise ConfigError(name, expected="host:port", got=value if value.isprintable() else repr(value))
 
 
 def printable(**values: str) -> None:

@@ -13,7 +13,7 @@ from client.deploy.plan_amounts import Budget, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
-from common.phrases import in_fours
+from common.phrases import in_fours, quoted
 from common.plan.guesses import SCALE, Guesses
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -220,7 +220,7 @@ def _own_texts(facts: PlanFacts) -> str:
 
 
 def _hospitals(facts: PlanFacts) -> str:
-    names = [f"{name} (this hospital)" if name == facts.hospital else name for name in facts.hospitals]
+    names = [quoted(name) + " (this hospital)" * (name == facts.hospital) for name in facts.hospitals]
     if facts.unknown:
         names.append(f"{facts.unknown} NOT on this hospital's roster")
     return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"

@@ -14,11 +14,11 @@ from client import audit_log
 from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, path_of
 from client.deploy.account import account
 from client.deploy.quiet import quiet
-from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError, DataError
+from common.messages import LARGEST_PLAN
 from common.system.locks import alone
 from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan, service
@@ -250,7 +250,7 @@ def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
 
 def test_a_huge_plan_is_not_kept(tmp_path, records):
     party = service(tmp_path, 0, approvals=made(tmp_path, records))
-    body = m.Open(PLAN.to_json() + b" " * LARGEST_PLAN)
+    object.__setattr__(body := m.Open(PLAN.to_json()), "plan", PLAN.to_json() + b" " * LARGEST_PLAN)
     parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body))
     assert wire.unpack(party.handle(parcel)).body == m.Refusal(m.Reason.MALFORMED)
     assert not list(approvals(tmp_path / "private"))

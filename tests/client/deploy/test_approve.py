@@ -68,7 +68,7 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
     output = facts(capsys, made)
     assert (output["purpose"], output["recipient"][0]) == (["triage"], "University Hospital")
-    assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
+    assert output["hospitals"] == ['2: "St. Luke", "St. Mary #1" (this hospital); 2 or more in each sum']
     assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
     assert output["colluders"] == ["no other hospital is assumed to help the coordinator"]
     assert output["answers"] == ["each question is answered with fresh noise up to 2 times, each counted in epsilon"]
@@ -286,7 +286,7 @@ def test_as_json_for_other_programs(made, capsys):
         "by": "",
         "purpose": "triage",
         "recipient": "not stated",
-        "hospitals": ["St. Luke", "St. Mary: #1"],
+        "hospitals": ["St. Luke", "St. Mary #1"],
         "masks": "semi-honest",
         "threshold": 2,
         "colluders": 0,
