@@ -102,7 +102,7 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
-    if not facts.changes:
+    if facts.before.plan_digest == facts.approval.plan_digest:
         yield Fact("", "none: it is this same plan, with the same digest")
 
 
