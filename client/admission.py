@@ -2,7 +2,7 @@
 
 1. The plan names this party's encoder, and its parties are those of this party's own roster. Both are public, and
    cannot change without a restart.
-2. The plan is approved (`client/approvals.py`). As long as nobody has decided, the coordinator learns nothing of 3 to 5.
+2. The plan is approved (`client/approvals.py`). Before a decision, the coordinator learns nothing of 3 to 5.
 3. The limits allow the plan in addition to the charges of other runs.
 4. This party has a writer for each of the plan's queries for texts.
 5. The file of records has not changed since the plan's run began.

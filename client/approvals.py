@@ -4,9 +4,9 @@ A decision applies to one run and the digest of its plan. A person makes it (`ca
 a refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves the
 decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and each
 question, so that a change takes effect at the next one. The coordinator learns the decision, or that it is pending, but
-never who made it or why. As long as nobody has decided, it learns nothing else: neither whether the limits would refuse
-the plan nor whether a file of this hospital has changed. It could otherwise find each limit, what is left of the budget,
-and when a record came, by plans that are never approved.
+never who made it or why. Before a decision it learns nothing else: neither whether the limits would refuse the plan nor
+whether a file of this hospital has changed. Otherwise plans that are never approved would tell each limit, what is left
+of the budget, and when a record came.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
@@ -17,8 +17,8 @@ first is removed. The service and a person's command each lock the folder while 
 neither overwrites what the other wrote.
 
 A plan beyond the limits waits like any other, and people see why it cannot be approved; where the limits decide, it is
-stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
-cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
+stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that
+failed or was cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
 (`client.deploy.quiet`).
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
