@@ -98,13 +98,24 @@ class PlanApproval:
     def __post_init__(self) -> None:
         one_of("decision", self.decision, among=DECISIONS)
 
+    def check_plan(self) -> Plan:
+        """Return the plan.
+
+        Raises:
+            PlanError: The plan is of another version, as after an upgrade, or does not match its digest.
+            ConfigError: One of its values is out of range.
+        """
+        plan = Plan.from_json(self.plan)
+        if plan.digest().hex() != self.plan_digest:
+            raise PlanError("a plan that was changed", expected="the one of its digest")
+        return plan
+
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as after an upgrade, or does not match its digest."""
+        """Return the plan; None if it cannot be read (`check_plan`)."""
         try:
-            plan = Plan.from_json(self.plan)
+            return self.check_plan()
         except (PlanError, ConfigError):
             return None
-        return plan if plan.digest().hex() == self.plan_digest else None
 
 
 class Approvals:

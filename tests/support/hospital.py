@@ -68,13 +68,14 @@ def said(capsys, *arguments, code=2):
     return error
 
 
-def opened(folder, agreed, run="pilot-1a2b3c4d"):
-    """Store a plan as the service does when the plan was opened and waits for approval."""
+def opened(folder, agreed, run="pilot-1a2b3c4d", *, obstacle=None):
+    """Store a plan as the service does when it was opened: it waits; with an obstacle, the limits refused it."""
     settings = HospitalSettings.load(folder)
     settings.noted_head.opened(settings.ledger)  # which the service does first
     records = settings.records
+    approvals = Approvals(folder / "private", records=records, key=b"k" * 32)
     with pytest.raises(RefusalError):
-        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
+        approvals.admit(run, agreed, automatic=bool(obstacle), obstacle=obstacle)
 
 
 def sent(folder, run, texts, name=32 * "0"):
