@@ -13,6 +13,7 @@ question. A refusal charges nothing. Where the limits decide (`approval: auto`),
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from client.approvals import Approvals
 from client.guard import Limits
@@ -20,7 +21,6 @@ from client.session import RefusalError
 from client.writers import base as writers
 from client.writers.base import PartyWriter
 from common.domain import PartyId
-from common.errors import CaucusError
 from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.plan.plan import Plan
@@ -114,21 +114,27 @@ class Admission:
         return self._data_set if plan.unit == "sample" else ""
 
     def _admit(self, run: str, plan: Plan, checked: Limits | None = None) -> Limits:
-        obstacle = None
+        unreadable = None
         try:
             self._latest = self._terms()
-            limits = self._latest.limits
-            if limits != checked:  # the same limits would find the same; what is charged, the ledger checks
-                limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
-            if checked is None:
-                writers.check(plan, self._writers)
-        except CaucusError as error:
-            obstacle = error
+        except RefusalError as error:
+            unreadable = error
+        check = partial(self._check, run, plan, checked, unreadable)
         if self._approvals:
-            self._approvals.admit(run, plan, automatic=self._latest.approval == "auto", obstacle=obstacle)
-        elif obstacle:
-            raise obstacle
+            self._approvals.admit(run, plan, automatic=self._latest.approval == "auto", check=check)
+        else:
+            check()
         return self._latest.limits
+
+    def _check(self, run: str, plan: Plan, checked: Limits | None, unreadable: RefusalError | None) -> None:
+        """Raise an error if the plan would not be answered even if it is approved."""
+        if unreadable:
+            raise unreadable
+        limits = self._latest.limits
+        if limits != checked:  # the same limits would find the same; what is charged, the ledger checks
+            limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
+        if checked is None:
+            writers.check(plan, self._writers)
 
 
 def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:

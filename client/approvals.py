@@ -145,30 +145,32 @@ class Approvals:
         """Return the keyed digest of the file of records in its current state."""
         return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
-    def admit(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None = None) -> None:
+    def admit(self, run: str, plan: Plan, *, automatic: bool, check: Callable[[], None] = lambda: None) -> None:
         """Admit a plan that is approved, if nothing stands in its way. The decision comes first (see the module).
 
         Args:
             run: ID of the run.
             plan: The run's plan.
             automatic: Whether the limits decide if no person has decided.
-            obstacle: Why this hospital would not answer the plan even if it is approved, such as a limit; None if it
-                would.
+            check: Function that raises an error if this hospital would not answer the plan even if it is approved. It
+                is called only if the plan is approved, or if the limits decide, so that its time tells nothing either.
 
         Raises:
             RefusalError: DECLINED if a person refused the plan; AWAITING until it is approved; RECORDS if the records
                 have changed; FULL if there is no room for another plan.
-            CaucusError: The obstacle, of an approved plan or where the limits decide.
+            CaucusError: The error of `check`.
         """
         with alone(self._folder / "runs"):
+            obstacle = _error_of(check) if automatic else None
             approval = self._looked_up(run, plan, automatic=automatic, obstacle=obstacle)
             if approval.decision == "refused" and approval.by != LIMITS:
                 raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
             if approval.decision == "awaiting":
-                got = "awaiting" if obstacle is None else f"awaiting, and not allowed even if approved: {obstacle}"
-                raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got=got)
+                raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
             if obstacle:
                 raise obstacle
+            if not automatic:
+                check()
             self._check_unchanged()
             if not approval.data:
                 _store(self._folder, replace(approval, data=self._data))
@@ -301,6 +303,14 @@ def _store_decision(folder: Path, approval: PlanApproval, *, before: str, by: st
     )
     _store(folder, decided, first=note)
     return decided
+
+
+def _error_of(check: Callable[[], None]) -> CaucusError | None:
+    try:
+        check()
+    except CaucusError as error:
+        return error
+    return None
 
 
 def _entry(run: str, plan: Plan) -> PlanApproval:

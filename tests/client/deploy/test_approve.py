@@ -15,10 +15,8 @@ from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from client.records import embed
-from client.session import RefusalError
 from common.domain import UNLABELLED
 from common.errors import ConfigError
-from common.messages import Reason
 from common.models.encoder import Encoder
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
@@ -193,8 +191,8 @@ def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_
 
 def test_so_it_is_where_the_limits_decide_and_where_there_is_no_writer(made, capsys):
     change(made, approval="auto", limits=TRUSTING | {"max_epsilon": 99.0})
-    opened(made, plan(2, epsilon=9.0), obstacle=RefusalError(Reason.OVER_LIMIT, "epsilon"))
-    opened(made, plan(2, queries=(TRAINED,)), "no writer", obstacle=RefusalError(Reason.OVER_LIMIT, "texts"))
+    opened(made, plan(2, epsilon=9.0), beyond=True)
+    opened(made, plan(2, queries=(TRAINED,)), "no writer", beyond=True)
     assert {(entry.decision, entry.by) for entry in approvals(made / "private")} == {("refused", LIMITS)}
     error = approve(capsys, made, "--run", "no writer", "--yes", code=1)
     assert "texts; expected fine_tuning in this party's client.yaml; got none" in error

@@ -13,9 +13,7 @@ from client.command import main
 from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.render import PAGES
-from client.session import RefusalError
 from common.domain import UNLABELLED
-from common.messages import Reason
 from common.phrases import in_fours
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
@@ -94,7 +92,7 @@ def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approve
 
 
 def test_a_plan_that_the_limits_refused_where_they_decide_is_apart_from_those_that_a_person_refused(browser):
-    opened(browser.folder, plan(2, epsilon=9.0), RUN, obstacle=RefusalError(Reason.OVER_LIMIT, "epsilon"))
+    opened(browser.folder, plan(2, epsilon=9.0), RUN, beyond=True)
     text = html.unescape(browser.get().text)
     by_limits, _, refused = text.partition(PAGES.say.plans.by_limits)[2].partition(PAGES.say.plans.refused_none)
     assert f"run {RUN}: refused by limits" in by_limits
