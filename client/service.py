@@ -163,7 +163,8 @@ class PartyService:
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)
-                log.warning("%s refuses %s (%s): %s", self._name, _request_name(envelope), reason.name, detail)
+                verb = "does not answer yet:" if reason is m.Reason.AWAITING else "refuses"
+                log.warning("%s %s %s (%s): %s", self._name, verb, _request_name(envelope), reason.name, detail)
                 try:
                     self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:

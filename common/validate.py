@@ -7,6 +7,7 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 import math
 import re
 from collections.abc import Collection, Mapping, Sized
+from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
 from types import NoneType, UnionType
@@ -33,6 +34,13 @@ def of_type(name: str, value: object, annotation: object) -> None:
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
+
+
+def of_fields(kind: type, values: Mapping[str, object]) -> None:
+    """Check that each value fits the annotation of its field of a dataclass, as `of_type` does."""
+    for field in fields(kind):
+        if field.name in values:
+            of_type(field.name, values[field.name], field.type)
 
 
 def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:

@@ -7,7 +7,7 @@ from typing import Self
 from client.approvals import PlanApproval
 from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, counting, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon, refusal
+from client.deploy.plan_fit import largest_epsilon, refusal, without_writer
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
@@ -128,6 +128,8 @@ class PlanFacts:
         if refused:
             helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
+        elif refused := without_writer(plan, settings.party.kinds_of_writers):
+            fits = 0.0
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         return cls(

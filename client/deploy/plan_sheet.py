@@ -103,7 +103,7 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
-    if not facts.changes:
+    if facts.before.plan_digest == facts.approval.plan_digest:
         yield Fact("", "none: it is this same plan, with the same digest")
 
 
@@ -179,7 +179,9 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
 
 
 def _here(facts: PlanFacts) -> Iterator[Fact]:
-    beyond = f"BEYOND this hospital's limits, refused even when approved: {plain(facts.beyond)}"
+    approved = facts.approval.decision == "approved"
+    outcome = "refused even when approved" if approved else "it cannot be approved"
+    beyond = f"BEYOND this hospital's limits, {outcome}: {plain(facts.beyond)}"
     yield from _named("lifetime budget", _lifetime(facts.budget))
     if facts.budget.problem:
         unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import approvals
+from client.approvals import LIMITS, approvals
 from client.command import main
 from client.deploy import plan_fit
 from client.deploy.plan_facts import down, up
@@ -50,6 +50,11 @@ def approve(capsys, folder, *arguments, code=0):
     assert main(["approve", str(folder), *arguments]) == code
     captured = capsys.readouterr()
     return captured.out if code == 0 else captured.err
+
+
+def status(capsys, folder):
+    assert main(["status", str(folder)]) == 0
+    return capsys.readouterr().out
 
 
 def facts(capsys, folder):
@@ -149,12 +154,10 @@ def test_a_user_is_protected_up_to_m_records(made, capsys):
         (plan(2, epsilon=9.0), "plan's epsilon; expected at most 8.0; got 9.0"),
     ],
 )
-def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys, monkeypatch):
+def test_what_cannot_be_approved_is_said(agreed, line, made, capsys, monkeypatch):
     monkeypatch.setattr(plan_fit, "SECONDS", math.inf)  # a busy machine takes longer
     opened(made, agreed)
-    assert facts(capsys, made)["limits"][0].startswith(
-        f"BEYOND this hospital's limits, refused even when approved: {line}"
-    )
+    assert facts(capsys, made)["limits"][0].startswith(f"BEYOND this hospital's limits, it cannot be approved: {line}")
     fits = facts(capsys, made)["limits"][1]
     assert fits.startswith("the same plan would fit at epsilon 7.9" if agreed.epsilon == 9 else "no smaller epsilon")
     if agreed.parties == 3:
@@ -166,8 +169,41 @@ def test_a_delta_that_is_too_large_for_the_declared_records_is_beyond_whatever_t
     opened(made, plan(2, delta=1e-3))
     line, fits, *_ = facts(capsys, made)["limits"]
     refused = "plan's delta; expected below 1/1000, one over the number of records that this party declares; got 0.001"
-    assert line.startswith(f"BEYOND this hospital's limits, refused even when approved: {refused}. Ask for a plan with")
+    assert line.startswith(f"BEYOND this hospital's limits, it cannot be approved: {refused}. Ask for a plan with")
     assert fits == "no smaller epsilon would make it fit"
+
+
+def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_before(made, capsys, monkeypatch):
+    monkeypatch.setattr(plan_fit, "SECONDS", math.inf)  # a busy machine takes longer
+    opened(made, plan(2, epsilon=9.0))
+    error = approve(capsys, made, "--yes", code=1)
+    beyond = (
+        f"not approved: run {RUN} is beyond this hospital's limits: plan's epsilon; expected at most 8.0; got 9.0. "
+    )
+    assert error.startswith(f"caucus-party: {beyond}Change the limit first, or tell the coordinator that epsilon 7.9")
+    assert error.endswith(" would fit\n")
+    opened(made, plan(2), "within")
+    assert beyond in approve(capsys, made, "--yes", code=1)  # the other one is approved all the same
+    assert {entry.run: entry.decision for entry in approvals(made / "private")} == {
+        RUN: "awaiting",
+        "within": "approved",
+    }
+    approve(capsys, made, "--run", RUN, "--no")
+    approve(capsys, made, "--refused", "--yes", code=1)
+    change(made, limits=TRUSTING | {"max_epsilon": 9.0})
+    assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
+
+
+def test_so_it_is_where_the_limits_decide_and_where_there_is_no_writer(made, capsys):
+    change(made, approval="auto", limits=TRUSTING | {"max_epsilon": 99.0})
+    opened(made, plan(2, epsilon=9.0), beyond=True)
+    opened(made, plan(2, queries=(TRAINED,)), "no writer", beyond=True)
+    assert {(entry.decision, entry.by) for entry in approvals(made / "private")} == {("refused", LIMITS)}
+    error = approve(capsys, made, "--run", "no writer", "--yes", code=1)
+    assert "texts; expected fine_tuning in this party's client.yaml; got none" in error
+    change(made, limits=TRUSTING)
+    approve(capsys, made, "--refused", "--yes", code=1)
+    assert {entry.decision for entry in approvals(made / "private")} == {"refused"}
 
 
 def charge(folder, agreed, run):
@@ -446,7 +482,7 @@ def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, cap
     ]
 
 
-def test_who_declines_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
+def test_who_refuses_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
     opened(made, plan(2))
     replies = iter(["n", " no  purpose\x1b "])
     monkeypatch.setattr("builtins.input", lambda _: next(replies))
@@ -533,9 +569,13 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
     output = approve(capsys, made, "--list")
-    assert "run older: its plan was changed, or is of another version of Caucus\n" in output
+    assert output.count("; you can refuse it\n") == 1
+    assert "run older: awaiting; this plan cannot be read here (a plan that cannot be read; expected the" in output
     assert f"run {RUN}: awaiting\n" in output
-    assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
+    older, other = json.loads(approve(capsys, made, "--json"))
+    assert (older["run"], other["run"]) == ("older", RUN)
+    assert "cannot_be_read" in older.keys() - other.keys()
+    assert "plans that cannot be read here: 1 of these" in status(capsys, made)
     approve(capsys, made, "--run", "older", "--no")
     assert {request.run: request.decision for request in approvals(made / "private")} == {
         "older": "refused",
