@@ -13,6 +13,7 @@
     │       ├── DamagedLedgerError     one whose content is not what was written
     │       └── IncompleteLedgerError  one that may lack charges: missing, older than its noted head, or without a note
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
+    │   ├── TooLargeError      one that is larger than any that may come
     │   ├── ReplayError        a repeated or late step or message
     │   ├── MembershipError    from or about a party outside the step, or not from all parties in it
     │   ├── PublicKeyError     a public key that is weak, repeated or not its owner's
@@ -133,6 +134,10 @@ class IncompleteLedgerError(LedgerError):
 
 class ProtocolError(CaucusError):
     """A message is malformed, out of order, replayed or unplanned."""
+
+
+class TooLargeError(ProtocolError):
+    """A message is larger than any that may come."""
 
 
 class ReplayError(ProtocolError):

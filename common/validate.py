@@ -5,7 +5,9 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sized
+from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
 from types import NoneType, UnionType
@@ -21,6 +23,8 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
+_HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
+"""Form of a host's name or address: nothing that could look like another line where the address is printed."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
@@ -30,6 +34,13 @@ def of_type(name: str, value: object, annotation: object) -> None:
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
+
+
+def of_fields(kind: type, values: Mapping[str, object]) -> None:
+    """Check that each value fits the annotation of its field of a dataclass, as `of_type` does."""
+    for field in fields(kind):
+        if field.name in values:
+            of_type(field.name, values[field.name], field.type)
 
 
 def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:
@@ -120,8 +131,8 @@ def known_keys(
 def host_and_port(name: str, value: str) -> None:
     """Check that the value has the form host:port."""
     host, _, port = value.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise ConfigError(name, expected="host:port", got=value)
+    if not _HOST.fullmatch(host) or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+        raise ConfigError(name, expected="host:port", got=value if value.isprintable() else repr(value))
 
 
 def printable(*, most: int = 200, **values: str) -> None:

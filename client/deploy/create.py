@@ -22,6 +22,7 @@ from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
+from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation, PartyFile
 from common.system.files import SECRET, check_records, new_folder, write_atomic
@@ -80,7 +81,7 @@ def register(commands: Commands) -> None:
 
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
-    invitation = Invitation.load(chosen.invitation)
+    invitation = load_invitation(chosen.invitation)
     check_records(chosen.records)
     check_ending(chosen.records)
     if chosen.proxy is not None:
@@ -125,6 +126,24 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
+
+
+def load_invitation(path: Path) -> Invitation:
+    """Return the invitation of a coordinator that speaks this version of the protocol.
+
+    Raises:
+        ConfigError: The file is not an invitation, or the coordinator speaks another version.
+    """
+    invitation = Invitation.load(path)
+    if invitation.protocol != VERSION:
+        raise ConfigError(
+            "invitation's protocol",
+            expected=VERSION,
+            got=invitation.protocol,
+            where=path,
+            do="Install the same version of Caucus on both sides",
+        )
+    return invitation
 
 
 def check_number(count: int, declared: PartyFile) -> None:

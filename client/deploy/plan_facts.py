@@ -1,30 +1,71 @@
 """The facts by which a person at the hospital decides on a plan, gathered from the hospital's own files."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Self
 
 from client.approvals import PlanApproval
 from client.deploy.asked import asked
 from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, counting, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon, refusal
+from client.deploy.plan_fit import largest_epsilon, refusal, without_writer
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.guard import Limits
 from common.domain import Record
 from common.messages import Reason
-from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
+from common.plan.guarantee import (
+    corrupt_for_readers,
+    epsilon_against,
+    epsilon_alone,
+    epsilon_if_all_add_noise,
+    epsilon_released,
+    guesses_against,
+    guesses_alone,
+    guesses_planned,
+    guesses_released,
+)
+from common.plan.guesses import Guesses
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import STATED, Plan
-from common.plan.words import right_guesses, strength
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
 NOT_STATED_BY_THE_PLAN = ("how many texts the language models write",)
 """Facts that a person may want to know but that no plan contains; only the coordinator can provide them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfUser:
+    """Figures for all records of one user together, in a plan that protects single records.
+
+    Attributes:
+        records: Largest number of records of one user that take part.
+        epsilon_released: Epsilon of the texts for readers.
+        released: What readers of the texts can find out.
+        epsilon_against: Epsilon against the coordinator and its colluders.
+        against: What these can find out.
+    """
+
+    records: int
+    epsilon_released: float
+    released: Guesses
+    epsilon_against: float
+    against: Guesses
+
+    @classmethod
+    def of(cls, plan: Plan, colluders: int, records: int) -> Self | None:
+        """Return the figures; None if each user has one record, or if the plan protects users."""
+        if plan.unit != "sample" or records == 1:
+            return None
+        return cls(
+            records=records,
+            epsilon_released=epsilon_released(plan, records),
+            released=guesses_released(plan, records),
+            epsilon_against=epsilon_against(plan, colluders, records),
+            against=guesses_against(plan, colluders, records),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +80,17 @@ class PlanFacts:
         hospital: This hospital's name.
         colluders: Number of other hospitals that are assumed to help the coordinator: the number in the plan or the
             number in this hospital's limits, whichever is larger.
-        epsilon_released: See `common.plan.guarantee`.
+        corrupt: Number of hospitals on whose noise no figure for readers relies (`common.plan.guarantee`).
+        planned: What can be found out from all that the run releases.
+        epsilon_released: Epsilon of the texts for readers; see `common.plan.guarantee`.
+        released: What readers of the texts can find out.
+        epsilon_if_all_add_noise: Epsilon of the texts if every hospital adds its noise; no figure relies on it.
         epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
+        against: What these can find out.
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
-        user_released: Like `epsilon_released`, for all records of one user together. None unless the plan protects
-            single records and a user has several that take part.
-        user_against: Like `epsilon_against`, for all records of one user together; None likewise.
+        alone: What can then be found out.
+        of_user: The figures for all records of one user together; None unless the plan protects single records, and a
+            user has several that take part.
         budget: The lifetime budget before and after the run.
         given: What this hospital has answered in the run.
         records: Counts of this hospital's records by the plan's labels.
@@ -63,11 +109,16 @@ class PlanFacts:
     unknown: int
     hospital: str
     colluders: int
+    corrupt: int
+    planned: Guesses
     epsilon_released: float
+    released: Guesses
+    epsilon_if_all_add_noise: float
     epsilon_against: float
+    against: Guesses
     epsilon_alone: float
-    user_released: float | None
-    user_against: float | None
+    alone: Guesses
+    of_user: OfUser | None
     budget: Budget
     given: Given
     records: OwnRecords
@@ -113,10 +164,11 @@ class PlanFacts:
         if refused:
             helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
+        elif refused := without_writer(plan, settings.party.kinds_of_writers):
+            fits = 0.0
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         records = records_under(plan, private, settings.headings)
-        together = (records.most_of_user or 1) if plan.unit == "sample" else 1
         return cls(
             approval=approval,
             plan=plan,
@@ -124,11 +176,16 @@ class PlanFacts:
             unknown=max(0, plan.parties - len(names)),
             hospital=names[number],
             colluders=colluders,
+            corrupt=corrupt_for_readers(plan),
+            planned=guesses_planned(plan),
             epsilon_released=epsilon_released(plan),
+            released=guesses_released(plan),
+            epsilon_if_all_add_noise=epsilon_if_all_add_noise(plan),
             epsilon_against=epsilon_against(plan, colluders),
+            against=guesses_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
-            user_released=epsilon_released(plan, together) if together > 1 else None,
-            user_against=epsilon_against(plan, colluders, together) if together > 1 else None,
+            alone=guesses_alone(plan),
+            of_user=OfUser.of(plan, colluders, records.most_of_user or 1),
             budget=budget,
             given=given(approval, limits, ledger),
             records=records,
@@ -184,31 +241,27 @@ class PlanFacts:
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 
-    def right_guesses(self, epsilon: float) -> float:
-        """Return the largest percentage of right guesses about whether one protected unit took part."""
-        return right_guesses(epsilon, self.plan.delta)
-
-    @property
-    def strength(self) -> str:
-        """How strong the protection against a reader of the texts is: "strong", "moderate", "weak" or "none"."""
-        return "none" if math.isinf(self.epsilon_released) else strength(self.epsilon_released, self.plan.delta)
-
     @property
     def trust(self) -> str:
         """What the coordinator can see of the answers, and whether the hospital must trust it not to look, in words."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
-        sums = f"sees only sums over {plan.survivors} or more hospitals"
+        unless = f", unless {self.lifting} of the {plan.parties - 1} others help it" if self.lifting else ""
+        sums = f"sees sums over {plan.survivors} or more hospitals, and never this hospital's own answers{unless}"
         if plan.malicious:
-            colluding = f"while at most {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
-            return f"need not be trusted: whatever it does, it {sums}, {colluding}"
-        colluding = f"even if up to {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
-        return f"MUST be trusted: it {sums} if it follows the protocol, {colluding}"
+            return f"need not be trusted: whatever it does, it {sums}"
+        return f"MUST be trusted: if it follows the protocol, it {sums}"
 
     def plain(self) -> dict[str, object]:
         """Return the facts as values for JSON."""
         plan, budget, records = self.plan, self.budget, self.records
+        of_epsilon = {
+            "epsilon": self.planned,
+            "epsilon_released": self.released,
+            "epsilon_against": self.against,
+            "epsilon_alone": self.alone,
+        }
         return {
             "run": self.approval.run,
             "plan_digest": self.approval.plan_digest,
@@ -235,15 +288,16 @@ class PlanFacts:
             "delta": plan.delta,
             "epsilon": plan.epsilon,
             "epsilon_released": self.epsilon_released,
+            "epsilon_if_all_add_noise": self.epsilon_if_all_add_noise,
             "epsilon_against": self.epsilon_against,
             "epsilon_alone": self.epsilon_alone,
-            "epsilon_released_of_user": self.user_released,
-            "epsilon_against_of_user": self.user_against,
-            "right_guesses_percent": {
-                "epsilon": self.right_guesses(plan.epsilon),
-                "epsilon_released": self.right_guesses(self.epsilon_released),
-                "epsilon_against": self.right_guesses(self.epsilon_against),
-                "epsilon_alone": self.right_guesses(self.epsilon_alone),
+            "of_user": asdict(self.of_user) if self.of_user else None,
+            "corrupt": self.corrupt,
+            "strength": self.released.strength,
+            "right_guesses_percent": {name: guesses.right for name, guesses in of_epsilon.items()},
+            "worst_guesses_percent": {name: guesses.worst for name, guesses in of_epsilon.items()},
+            "beliefs_percent": {
+                name: [asdict(belief) for belief in guesses.beliefs] for name, guesses in of_epsilon.items()
             },
             "own_texts": self.own_texts,
             "not_stated_by_the_plan": list(NOT_STATED_BY_THE_PLAN),
@@ -258,6 +312,7 @@ class PlanFacts:
                 "before": budget.before,
                 "after": budget.after,
                 "left": budget.left,
+                "right_guesses_percent": budget.guesses.right,
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, get_type_hints
 
+from cryptography.x509 import Certificate
+
 from client import records
 from client.approvals import MODES
 from client.flower.proxy import address
@@ -29,6 +31,7 @@ from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
 from common.sections import check_headings
 from common.structure import Structure
+from common.system.certificates import certificate_of
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
@@ -214,6 +217,14 @@ class HospitalSettings:
         if len(key) != KEY_BYTES:
             raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
         return key
+
+    def authority(self) -> Certificate:
+        """Return the certificate of the coordinator's authority, the only one that this hospital's node trusts.
+
+        Raises:
+            ConfigError: The file is missing, is a symbolic link, cannot be read, or is not one certificate alone.
+        """
+        return certificate_of(self.node / "ca.crt", do=f"caucus-party invitation {self.folder} invitation.json")
 
     def party_file(self) -> PartyFile:
         """Return this hospital's own public data.

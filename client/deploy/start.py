@@ -85,6 +85,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
                 yield "started as root without relay_user: only the relay's own code keeps it from the records"
             for secret in ("node.key", "superexec.secret"):
                 check_secret(settings.node / secret)
+            settings.authority()  # all certificates in the file would be trusted
             if settings.proxy:
                 proxy.login(settings.node)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)

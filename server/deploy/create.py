@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from common.rng import secure_bytes
+from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
@@ -82,7 +83,7 @@ def _invite(chosen: argparse.Namespace) -> Iterator[str]:
 def _invited(settings: CoordinatorSettings) -> Iterator[str]:
     bundle = write_bundle(settings.folder / "bundle", version("caucus"))
     certificate = (settings.folder / "ca.crt").read_text()
-    invitation = Invitation(address=settings.address, certificate=certificate, bundle=bundle)
+    invitation = Invitation(address=settings.address, certificate=certificate, bundle=bundle, protocol=VERSION)
     write_atomic(settings.folder / "invitation.json", invitation.to_json().encode())
     yield f"send {settings.folder / 'invitation.json'} to the hospitals"
     yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"

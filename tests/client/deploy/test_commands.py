@@ -85,7 +85,7 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     public = json.loads((made / "party.json").read_text())
     assert set(public) == {"name", "identity", "node_key", "max_records"}
     assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
-    assert HospitalSettings.load(made).name == "St. Mary: #1"
+    assert HospitalSettings.load(made).name == "St. Mary #1"
     assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).party.limits.min_survivors) == (
         "manual",
         2,
@@ -229,7 +229,7 @@ def test_the_relay_knows_how_long_it_waits_and_the_end_is_told_with_what_awaits_
     assert main(["start", str(made), *(("--until-idle", duration) if duration else ())]) == 0
     assert {name: command[-1] for name, command in commands.items()} == {"relay": seconds}
     *_, last = capsys.readouterr().out.splitlines()
-    ended = f"St. Mary: #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
+    ended = f"St. Mary #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
     assert (last == ended) == (duration is not None)
 
 

@@ -49,9 +49,9 @@ def test_only_sealed_files_stay_and_the_ledger_verifies(hospital, capsys):
     assert (hospital / "private" / "ledger.head").read_text().strip() == head
     assert main(["ledger", "verify", str(hospital), "--head", head]) == 0
     left = json.loads((hospital / "left.json").read_text())
-    assert (left["hospital"], left["head"]) == ("St. Mary: #1", head)
+    assert (left["hospital"], left["head"]) == ("St. Mary #1", head)
     assert left["sha256"].keys() == SEALED - {"left.json"}
-    assert 'caucus-coordinator remove FOLDER "St. Mary: #1"' in out
+    assert 'caucus-coordinator remove FOLDER "St. Mary #1"' in out
     assert CANARY not in out
     assert (hospital.parent / "notes.csv").is_file()
 
@@ -154,7 +154,7 @@ def test_who_comes_back_with_the_sealed_ledger_has_its_charges(hospital, tmp_pat
     again = tmp_path / "again"
     named = (
         "--name",
-        "St. Mary: #1",
+        "St. Mary #1",
         "--records",
         tmp_path / "notes.csv",
         "--invitation",
