@@ -15,6 +15,7 @@ from client.deploy.plan_sheet import decision, plain
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError
+from common.page.words import CODES, ENGLISH
 from common.system.commands import Commands, add_command, add_folder, as_json
 
 WIDTH = 17
@@ -49,13 +50,16 @@ def register(commands: Commands) -> None:
     answer.add_argument("--no", action="store_true", help="refuse without asking")
     answer.add_argument("--list", action="store_true", help="only show")
     answer.add_argument("--json", action="store_true", help="only show, as JSON")
+    parser.add_argument("--language", choices=[*CODES], default=ENGLISH, help="language of the sheet (%(default)s)")
 
 
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     known = approvals(settings.private)
     plans = _chosen(chosen, known)
-    cards = [] if chosen.no else plan_cards(settings, plans, known)  # to refuse, no plan needs to be read
+    cards = (
+        [] if chosen.no else plan_cards(settings, plans, known, chosen.language)
+    )  # to refuse, no plan needs to be read
     if chosen.json:
         yield as_json([_for_json(card) for card in cards])
         return

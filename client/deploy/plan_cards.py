@@ -14,6 +14,7 @@ from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError, PlanError
 from common.messages import Reason
+from common.page.words import ENGLISH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,10 @@ class Unreadable:
 
 
 def plan_cards(
-    settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]
+    settings: HospitalSettings,
+    shown: Sequence[PlanApproval],
+    known: Sequence[PlanApproval],
+    language: str = ENGLISH,
 ) -> list[Card | Unreadable]:
     """Return the cards of these plans, in their order.
 
@@ -77,6 +81,7 @@ def plan_cards(
         settings: The hospital's settings.
         shown: The plans.
         known: All plans that the hospital was asked about.
+        language: Code of the reader's language, for the sheets.
 
     Raises:
         CaucusError: The roster, the records or the ledger cannot be read.
@@ -91,7 +96,7 @@ def plan_cards(
             continue
         try:
             facts = PlanFacts.gather(entry, settings, private, known=known, alone=alone)
-            cards.append(Card(approval=entry, line=decision(entry), facts=facts, parts=sheet(facts)))
+            cards.append(Card(approval=entry, line=decision(entry), facts=facts, parts=sheet(facts, language)))
         except (CaucusError, OSError):
             raise  # of the hospital's own files, without which no plan can be shown
         except Exception as error:  # noqa: BLE001 whatever is wrong with one plan, a person must be able to refuse it

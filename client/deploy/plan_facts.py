@@ -15,6 +15,7 @@ from client.deploy.shown_labels import shown_labels
 from client.guard import Limits
 from common.domain import Record
 from common.messages import Reason
+from common.page.words import ENGLISH, catalogue, spelt
 from common.plan.guarantee import (
     corrupt_for_readers,
     epsilon_against,
@@ -31,9 +32,6 @@ from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import STATED, Plan
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
-
-NOT_STATED_BY_THE_PLAN = ("how many texts the language models write",)
-"""Facts that a person may want to know but that no plan contains; only the coordinator can provide them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,6 @@ class PlanFacts:
         budget: The lifetime budget before and after the run.
         given: What this hospital has answered in the run.
         records: Counts of this hospital's records by the plan's labels.
-        not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even if approved; empty if it is not refused.
         fits: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
             plan is within the limits, or if the value was not calculated.
@@ -122,7 +119,6 @@ class PlanFacts:
     budget: Budget
     given: Given
     records: OwnRecords
-    not_covered: tuple[str, ...]
     beyond: str
     fits: float | None
     quiet: str
@@ -189,7 +185,6 @@ class PlanFacts:
             budget=budget,
             given=given(approval, limits, ledger),
             records=records,
-            not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=str(refused or ""),
             fits=fits,
             quiet=quiet(approval),
@@ -201,15 +196,6 @@ class PlanFacts:
     def stated(self) -> dict[str, str]:
         """The coordinator's statements, keyed by field of the plan."""
         return {name: getattr(self.plan, name) for name in STATED}
-
-    @property
-    def unit(self) -> str:
-        """The unit of privacy that the plan protects, in words."""
-        if self.plan.unit == "sample":
-            return "each record"
-        records = sorted({query.spec.max_records for query in self.plan.queries})
-        most = " or ".join(map(str, records)) or "no"
-        return f"each user, of whom up to {most} records take part and the others do not"
 
     @property
     def own_texts(self) -> int:
@@ -241,17 +227,22 @@ class PlanFacts:
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 
-    @property
-    def trust(self) -> str:
-        """What the coordinator can see of the answers, and whether the hospital must trust it not to look, in words."""
-        plan = self.plan
+    def trust(self, language: str = ENGLISH) -> str:
+        """Return what the coordinator can see of the answers, and whether the hospital must trust it not to look.
+
+        Args:
+            language: Code of the reader's language.
+        """
+        plan, say = self.plan, catalogue(__package__, language).trust
         if not plan.secure:
-            return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
-        unless = f", unless {self.lifting} of the {plan.parties - 1} others help it" if self.lifting else ""
-        sums = f"sees sums over {plan.survivors} or more hospitals, and never this hospital's own answers{unless}"
-        if plan.malicious:
-            return f"need not be trusted: whatever it does, it {sums}"
-        return f"MUST be trusted: if it follows the protocol, it {sums}"
+            return str(say.none)
+        shown = (plan.survivors, self.lifting, plan.parties - 1)
+        sums = (say.sums_unless if self.lifting else say.sums).format(*shown)
+        return str((say.malicious if plan.malicious else say.protocol).format(sums))
+
+    def not_covered(self, language: str = ENGLISH) -> list[str]:
+        """Return what the guarantee does not cover, in the reader's language; each item is "Heading: explanation."."""
+        return not_covered(Scope.of(self.plan, lambda epsilon: spelt(up(epsilon), language)), language)
 
     def plain(self) -> dict[str, object]:
         """Return the facts as values for JSON."""
@@ -277,7 +268,7 @@ class PlanFacts:
             "hospitals": list(self.hospitals),
             "hospitals_not_on_the_roster": self.unknown,
             "masks": "none" if not plan.secure else "malicious" if plan.malicious else "semi-honest",
-            "coordinator": self.trust,
+            "coordinator": self.trust(),
             "colluders_against_masks": plan.largest_coalition if plan.secure else None,
             "threshold": plan.threshold,
             "survivors": plan.survivors,
@@ -300,8 +291,8 @@ class PlanFacts:
                 name: [asdict(belief) for belief in guesses.beliefs] for name, guesses in of_epsilon.items()
             },
             "own_texts": self.own_texts,
-            "not_stated_by_the_plan": list(NOT_STATED_BY_THE_PLAN),
-            "not_covered": list(self.not_covered),
+            "not_stated_by_the_plan": catalogue(__package__).purpose.not_stated,
+            "not_covered": self.not_covered(),
             "queries": [
                 values | {"asks": asked(query.spec)}
                 for values, query in zip(plan.to_dict()["queries"], plan.queries, strict=True)

@@ -7,15 +7,17 @@ so that these texts can neither overwrite facts nor, after a gap, look like a fu
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from client.approvals import PlanApproval
 from client.deploy.asked import asked
 from client.deploy.plan_amounts import Budget, OwnRecords
-from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
+from client.deploy.plan_facts import PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
-from common.domain import is_one_population
+from common.domain import NOT_STATED, is_one_population
+from common.page.words import ENGLISH, catalogue, spelt
 from common.phrases import in_fours, quoted
-from common.plan.guesses import SCALE, Guesses
+from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences, few_corrupt, subsampled
@@ -31,48 +33,41 @@ class Fact:
         name: The fact's name; empty for a further sentence.
         sentence: The sentence.
         folded: Whether a terminal wraps the sentence into short lines; if not, the sentence is short enough.
+        english: Whether the sentence is English in every language, as errors are.
     """
 
     name: str
     sentence: str
     folded: bool = False
+    english: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the sheet, which has a title (empty for the first part) and facts."""
+    """A part of the sheet, which has a title (empty for the first part), facts, and the code of its language."""
 
     title: str
     facts: tuple[Fact, ...]
+    language: str = ENGLISH
 
 
-def sheet(facts: PlanFacts) -> tuple[Part, ...]:
-    """Return the sheet of a plan."""
-    approval, plan = facts.approval, facts.plan
-    return (
-        Part(
-            "",
-            (
-                Fact("plan", f"{approval.plan_digest[:16]}, first seen {utc(approval.first_seen)} UTC"),
-                Fact("digest", in_fours(approval.plan_digest)),
-                Fact("", "compare it by telephone with the coordinator and with other hospitals"),
-                *((Fact("over?", facts.quiet, folded=True),) if facts.quiet else ()),
-                *_changes(facts),
-            ),
+def sheet(facts: PlanFacts, language: str = ENGLISH) -> tuple[Part, ...]:
+    """Return the sheet of a plan in the reader's language; the part about this hospital is in English."""
+    say = catalogue(__package__, language)
+    delta = spelt(repr(facts.plan.delta), language)
+    parts = {
+        "": _plan(facts, say),
+        say.titles.purpose: _purpose(facts, say),
+        say.titles.hospitals: [Fact(say.names.hospitals, _hospitals(facts, say))],
+        say.titles.sight: _sight(facts, say, language),
+        say.titles.cost.format(delta): _cost(facts, say, language),
+        say.titles.not_covered: (
+            Fact("" if number else say.names.not_covered, f"- {item}", folded=True)
+            for number, item in enumerate(facts.not_covered(language))
         ),
-        Part("what it is for, in the coordinator's words", tuple(_purpose(facts))),
-        Part("who takes part", (Fact("hospitals", _hospitals(facts)),)),
-        Part("who can see what", tuple(_sight(facts))),
-        Part(f"what it can cost in privacy, at delta {plan.delta!r}", tuple(_cost(facts))),
-        Part(
-            "what the guarantee does not cover; a party is a hospital that takes part",
-            tuple(
-                Fact("" if number else "not covered", f"- {item}", folded=True)
-                for number, item in enumerate(facts.not_covered)
-            ),
-        ),
-        Part("this hospital", tuple(_here(facts))),
-    )
+    }
+    translated = (Part(title, tuple(listed), language) for title, listed in parts.items())
+    return (*translated, Part("this hospital", tuple(_here(facts))))
 
 
 def decision(approval: PlanApproval) -> str:
@@ -96,91 +91,122 @@ def plain(word: str) -> str:
     return word if word.isprintable() and BLANK.isdisjoint(word) else ascii(word)
 
 
-def _changes(facts: PlanFacts) -> Iterator[Fact]:
-    if facts.before is None:
-        yield Fact("changes", "no earlier run of this name, or of this same plan, was approved here")
+def _plan(facts: PlanFacts, say: SimpleNamespace) -> Iterator[Fact]:
+    approval, before = facts.approval, facts.before
+    yield Fact(say.names.plan, say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen)))
+    yield Fact(say.names.digest, in_fours(approval.plan_digest))
+    yield Fact("", say.plan.compare)
+    if facts.quiet:
+        yield Fact(say.names.over, facts.quiet, folded=True, english=True)
+    if before is None:
+        yield Fact(say.names.changes, say.plan.first)
         return
-    when = f"{utc(facts.before.decided)} UTC" if facts.before.decided else "earlier"
-    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
+    since = say.plan.since.format(plain(before.run), utc(before.decided)) if before.decided else ""
+    yield Fact(say.names.changes, since or say.plan.since_earlier.format(plain(before.run)))
     for change in facts.changes:
-        yield Fact("", f"- {plain(change)}", folded=True)
-    if facts.before.plan_digest == facts.approval.plan_digest:
-        yield Fact("", "none: it is this same plan, with the same digest")
+        yield Fact("", f"- {plain(change)}", folded=True, english=True)
+    if before.plan_digest == approval.plan_digest:
+        yield Fact("", say.plan.same)
 
 
-def _purpose(facts: PlanFacts) -> Iterator[Fact]:
-    not_stated = f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"
+def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[Fact]:
     for name, statement in facts.stated.items():
-        yield Fact(name, plain(statement), folded=True)
-    yield Fact("", "these are the coordinator's word alone: nothing enforces them")
-    yield Fact("method", plain(facts.plan.method), folded=True)
-    yield Fact("not stated", not_stated, folded=True)
+        known = plain(statement) if statement != NOT_STATED else say.purpose.unknown
+        yield Fact(getattr(say.names, name), known, folded=True)
+    yield Fact("", say.purpose.word_alone)
+    yield Fact(say.names.method, plain(facts.plan.method), folded=True)
+    yield Fact(say.names.not_stated, say.purpose.ask.format(", ".join(say.purpose.not_stated)), folded=True)
 
 
-def _sight(facts: PlanFacts) -> Iterator[Fact]:
-    plan = facts.plan
-    lifting = f"{plan.threshold} of the {plan.degree + 1} hospitals that hold shares of a mask can lift it together"
-    yield Fact("coordinator", facts.trust)
-    yield Fact("threshold", lifting if plan.secure else "none, because there are no masks")
+def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
+    own = say.hospitals.this
+    names = [own.format(quoted(name)) if name == facts.hospital else quoted(name) for name in facts.hospitals]
+    if facts.unknown:
+        names.append(say.hospitals.unknown.format(facts.unknown))
+    return str(say.hospitals.all.format(facts.plan.parties, ", ".join(names), facts.plan.survivors))
+
+
+def _sight(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[Fact]:
+    plan, sight = facts.plan, say.sight
+    lifting = sight.lifting.format(plan.threshold, plan.degree + 1)
+    yield Fact(say.names.coordinator, facts.trust(language))
+    yield Fact(say.names.threshold, lifting if plan.secure else sight.no_masks)
     if plan.secure:
-        sentence = differences(plan.max_dropouts)
-        yield Fact("differences", sentence, folded=True)
-    yield Fact("colluders", f"{_colluders(facts.colluders)} assumed to help the coordinator")
-    yield Fact("own texts", _own_texts(facts))
+        yield Fact(say.names.differences, differences(plan.max_dropouts, language), folded=True)
+    few = sight.one_helper if facts.colluders == 1 else sight.helpers.format(facts.colluders)
+    yield Fact(say.names.colluders, few if facts.colluders else sight.no_helper)
+    yield Fact(say.names.own_texts, sight.texts.format(facts.own_texts) if facts.own_texts else sight.no_texts)
 
 
-def _cost(facts: PlanFacts) -> Iterator[Fact]:
-    plan = facts.plan
-    answers, helpers = "of this hospital's answers, for the coordinator", ""
+def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[Fact]:
+    plan, cost = facts.plan, say.cost
+    whom = cost.coordinator
     if facts.colluders:
-        helpers = f" and {facts.colluders} colluder{'s' if facts.colluders > 1 else ''}"
-    most = "once" if plan.max_attempts == 1 else f"up to {plan.max_attempts} times, each counted in epsilon"
-    whose = "a record" if plan.unit == "sample" else "a user's records"
-    yield Fact("protects", facts.unit)
-    yield Fact("answers", f"each question is answered with fresh noise {most}")
-    few = f"for readers {few_corrupt(facts.corrupt, plan.parties)}"
-    yield Fact("epsilon", _epsilon(plan.epsilon, facts.planned, "of all that the run releases"))
-    yield Fact("", _epsilon(facts.epsilon_released, facts.released, f"of the synthetic texts, {few}"))
-    yield Fact("", _epsilon(facts.epsilon_against, facts.against, f"{answers}{helpers}"))
-    yield Fact("", _epsilon(facts.epsilon_alone, facts.alone, f"{answers} once every mask is lifted"))
+        whom = cost.one_colluder if facts.colluders == 1 else cost.colluders.format(facts.colluders)
+    few = few_corrupt(facts.corrupt, plan.parties, language)
+    often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)
+
+    def epsilon(value: float, guesses: Guesses, sentence: str, *shown: object) -> str:
+        right = spelt(f"{guesses.right:g}", language)
+        return str(cost.guessed.format(spelt(up(value), language), sentence.format(*shown), right))
+
+    yield Fact(say.names.protects, _unit(plan, say))
+    yield Fact(say.names.answers, often)
+    yield Fact(say.names.epsilon, epsilon(plan.epsilon, facts.planned, cost.of_all))
+    yield Fact("", epsilon(facts.epsilon_released, facts.released, cost.of_texts, few))
+    yield Fact("", epsilon(facts.epsilon_against, facts.against, cost.of_answers, whom))
+    yield Fact("", epsilon(facts.epsilon_alone, facts.alone, cost.of_alone))
     if up(facts.epsilon_if_all_add_noise) != up(facts.epsilon_released):
-        everybody = f"{up(facts.epsilon_if_all_add_noise)} of the synthetic texts if every hospital adds its noise"
-        yield Fact("", f"{everybody}; nothing here relies on it")
+        yield Fact("", cost.if_all.format(spelt(up(facts.epsilon_if_all_add_noise), language)))
     if user := facts.of_user:
-        together = f"for all {user.records} records of one user together (known here alone)"
-        yield Fact("of a user", _epsilon(user.epsilon_released, user.released, f"of the synthetic texts, {together}"))
-        yield Fact("", _epsilon(user.epsilon_against, user.against, f"{answers}{helpers}, {together}"))
-    yield Fact(
-        "a guess",
-        f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
-        "most as often as stated above; a coin toss is right in 50% of cases. It is a limit for any attack on what is "
-        "released, not a forecast",
-        folded=True,
-    )
-    for belief in facts.released.beliefs:
-        yield Fact("", f"for readers who believe otherwise, {belief.words(whose)}", folded=True)
-    if facts.released.right < facts.released.worst:
-        worst = (
-            f"epsilon {up(facts.epsilon_released)} by itself would allow right guesses in {facts.released.worst:g}% of "
-            "cases, against the worst noise that has it; the noise of this plan is not the worst"
-        )
-        yield Fact("", worst, folded=True)
-    yield Fact("protection", f"{facts.released.strength}, for readers. {SCALE.rstrip('.')}", folded=True)
+        texts, answers = cost.user_texts, cost.user_answers
+        yield Fact(say.names.of_user, epsilon(user.epsilon_released, user.released, texts, user.records))
+        yield Fact("", epsilon(user.epsilon_against, user.against, answers, whom, user.records))
+    yield from _guesses(facts, say, language)
     if is_one_population(plan.labels):
-        yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
+        yield Fact(say.names.labels, cost.no_labels, folded=True)
     if plan.labels_per_record > 1:
-        number = plan.labels_per_record
-        several = (
-            f"a record counts under up to {number} of its labels, the first {number} that the plan has; the noise "
-            "covers all of them together"
-        )
-        yield Fact("labels", several, folded=True)
+        yield Fact(say.names.labels, cost.several.format(plan.labels_per_record), folded=True)
     if plan.by_section:
-        yield Fact(
-            "sections", "the labels are headings: a record counts under each with the text of that section alone"
-        )
+        yield Fact(say.names.sections, cost.sections)
     for query in plan.queries:
-        yield from _query(query, plan)
+        yield from _query(query, plan, say, language)
+
+
+def _guesses(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[Fact]:
+    cost, released = say.cost, facts.released
+    whose = cost.record if facts.plan.unit == "sample" else cost.user
+    yield Fact(say.names.guess, cost.guess.format(whose), folded=True)
+    for belief in released.beliefs:
+        yield Fact("", cost.belief.format(belief.words(whose, language)), folded=True)
+    if released.right < released.worst:
+        figures = (spelt(figure, language) for figure in (up(facts.epsilon_released), f"{released.worst:g}"))
+        yield Fact("", cost.worst.format(*figures), folded=True)
+    strength = cost.strength.format(getattr(cost.words, released.strength), scale(language).rstrip("."))
+    yield Fact(say.names.protection, strength, folded=True)
+
+
+def _unit(plan: Plan, say: SimpleNamespace) -> str:
+    if plan.unit == "sample":
+        return str(say.cost.each_record)
+    records = sorted({query.spec.max_records for query in plan.queries})
+    return str(say.cost.each_user.format(f" {say.cost.or_word} ".join(map(str, records)) or say.cost.no_word))
+
+
+def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str) -> Iterator[Fact]:
+    said = say.query
+    noise = spelt(down(query.scale / query.spec.noise_grid), language) if query.scale else ""
+    parts = [said.noise.format(query.mechanism, noise) if query.scale else said.no_noise]
+    parts += [said.no_masks] if plan.secure and not query.summed else []
+    parts += [said.no_proof] if query.unproven else []
+    kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
+    often = said.once if query.times == 1 else said.often.format(query.times)
+    yield Fact(say.names.query, said.asked.format(f"{plain(query.name)}{kind}", often, ", ".join(parts)))
+    yield Fact("", said.asks.format(asked(query.spec, language)), folded=True)
+    if query.rate < 1:
+        by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
+        # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
+        yield Fact("", subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language))
 
 
 def _here(facts: PlanFacts) -> Iterator[Fact]:
@@ -210,44 +236,6 @@ def _fits(facts: PlanFacts) -> str:
 def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
     for number, sentence in enumerate(sentences):
         yield Fact("" if number else name, sentence)
-
-
-def _epsilon(epsilon: float, guesses: Guesses, whose: str) -> str:
-    return f"{up(epsilon)} {whose}: a right guess in at most {guesses.right:g}% of cases"
-
-
-def _colluders(number: int) -> str:
-    return "no other hospital is" if not number else "1 other hospital is" if number == 1 else f"{number} others are"
-
-
-def _own_texts(facts: PlanFacts) -> str:
-    if not facts.own_texts:
-        return "none leave this hospital: its answers are numbers"
-    return f"up to {facts.own_texts} leave this hospital, made from its records by its own model"
-
-
-def _hospitals(facts: PlanFacts) -> str:
-    names = [quoted(name) + " (this hospital)" * (name == facts.hospital) for name in facts.hospitals]
-    if facts.unknown:
-        names.append(f"{facts.unknown} NOT on this hospital's roster")
-    return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"
-
-
-def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
-    noise = "NO noise"
-    if query.scale:
-        noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
-    masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
-    proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-    kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
-    often = "once" if query.times == 1 else f"{query.times} times"
-    yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
-    yield Fact("", f"asks: {asked(query.spec)}", folded=True)
-    if query.rate < 1:
-        by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
-        clause = subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps)
-        # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
-        yield Fact("", clause)
 
 
 def _lifetime(budget: Budget) -> Iterator[str]:

@@ -71,12 +71,13 @@ def application(folder: Path, access: Access) -> Door:
 def _plans(request: Request, settings: HospitalSettings) -> Response:
     asked = request.query_params
     done = lately(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
-    return page(request, "plans", plans=plans(settings), state=state, done=done)
+    return page(request, "plans", plans=plans(settings, PAGES.language(request)), state=state, done=done)
 
 
 def _plan(request: Request, settings: HospitalSettings) -> Response:
     asked = request.query_params
-    return page(request, "plan", card=card(settings, asked.get("run", ""), asked.get("digest", "")), state=state)
+    shown = card(settings, asked.get("run", ""), asked.get("digest", ""), PAGES.language(request))
+    return page(request, "plan", card=shown, state=state)
 
 
 def _budget(request: Request, settings: HospitalSettings) -> Response:

@@ -17,6 +17,7 @@ from client.deploy.settings import HospitalSettings
 from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
+from common.page.words import ENGLISH
 from common.system.log_lines import printable_line
 
 MOST_UNASKED = 10
@@ -67,10 +68,10 @@ class Plans:
     unasked: tuple[LogLine, ...]
 
 
-def plans(settings: HospitalSettings) -> Plans:
-    """Return all plans; `card` documents the errors."""
+def plans(settings: HospitalSettings, language: str = ENGLISH) -> Plans:
+    """Return all plans, with sheets in the reader's language; `card` documents the errors."""
     known = approvals(settings.private)
-    shown = plan_cards(settings, [entry for entry in known if entry.decision == "awaiting"], known)
+    shown = plan_cards(settings, [entry for entry in known if entry.decision == "awaiting"], known, language)
     cards = [card for card in shown if isinstance(card, Card)]
     within = [card for card in cards if not card.facts.beyond]
     refused = [entry for entry in reversed(known) if entry.decision == "refused"]
@@ -86,15 +87,15 @@ def plans(settings: HospitalSettings) -> Plans:
     )
 
 
-def card(settings: HospitalSettings, run: str, digest: str) -> Card | Unreadable:
-    """Return the card for one plan.
+def card(settings: HospitalSettings, run: str, digest: str, language: str) -> Card | Unreadable:
+    """Return the card for one plan, with its sheet in the reader's language.
 
     Raises:
         ConfigError: There is no such plan.
         CaucusError: The roster, the records or the ledger cannot be read.
     """
     known = approvals(settings.private)
-    return plan_cards(settings, [_found(known, run, digest)], known)[0]
+    return plan_cards(settings, [_found(known, run, digest)], known, language)[0]
 
 
 def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:

@@ -3,6 +3,7 @@
 from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import plain
 from client.page import steps
+from common.domain import NOT_STATED
 from common.page.render import Pages
 from common.phrases import capital, in_fours
 
@@ -20,6 +21,7 @@ PAGES = Pages(
         "up": up,
     },
     values={
+        "not_stated": NOT_STATED,
         "width": steps.WIDTH,
         "height": steps.HEIGHT,
         "left": steps.LEFT,

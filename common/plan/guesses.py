@@ -19,6 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from common.page.words import ENGLISH, catalogue, spelt
+
 if TYPE_CHECKING:
     from common.privacy.trade_off import TradeOff
 
@@ -26,12 +28,6 @@ PRIORS = (100, 1000)
 """The beliefs whose change is stated, each as 1 in this number."""
 CASES = 1000
 """A highest belief holds in all but 1 of this number of cases."""
-SCALE = (
-    "Strong means right in at most 60% of cases, and moderate in less than 75%, halfway from a coin toss to certainty. "
-    "Also, a belief of 1 in 100 becomes at most 10% for strong, and at most 50% for moderate, in all but 1 of 1,000 "
-    "cases. And δ is at most 1e-5 for strong, and at most 1e-3 for moderate. All else is weak."
-)
-"""The thresholds of the words, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +44,17 @@ class Belief:
     average: float
     highest: float
 
-    def words(self, whose: str) -> str:
+    def words(self, whose: str, language: str = ENGLISH) -> str:
         """Return the belief before and after as a clause.
 
         Args:
-            whose: What took part, such as "a record".
+            whose: What took part, such as "a record", in that language.
+            language: Code of the reader's language.
         """
-        return (
-            f"a belief of 1 in {self.one_in:,} that {whose} took part becomes, if it is true, {self.average:g}% on "
-            f"average, and at most {self.highest:g}% in all but 1 of {CASES:,} cases"
-        )
+        figures = (spelt(f"{percent:g}", language) for percent in (self.average, self.highest))
+        numbers = (f"{number:,}" if language == ENGLISH else str(number) for number in (self.one_in, CASES))
+        (one_in, cases), (average, highest) = numbers, figures
+        return str(catalogue(__package__, language).belief.format(one_in, whose, average, highest, cases))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +94,11 @@ class Guesses:
         from common.privacy.trade_off import TradeOff
 
         return Guesses.of(TradeOff.of(epsilon, delta), epsilon, delta)
+
+
+def scale(language: str = ENGLISH) -> str:
+    """Return the thresholds of the words, in sentences."""
+    return str(catalogue(__package__, language).scale)
 
 
 def worst_guesses(epsilon: float, delta: float) -> float:

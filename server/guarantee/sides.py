@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from common.plan.guesses import SCALE, Guesses
+from common.plan.guesses import Guesses, scale
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
@@ -173,7 +173,7 @@ def _further(privacy: Privacy) -> Iterator[str]:
             f"If every hospital adds its noise and keeps it secret, the texts have ε = {show_epsilon(everybody)}. No "
             "figure here relies on that."
         )
-    yield SCALE
+    yield scale()
 
 
 def _insiders(privacy: Privacy, epsilon: float) -> str:

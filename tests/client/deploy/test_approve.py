@@ -664,3 +664,9 @@ def test_a_plan_by_sections_says_so_and_how_many_records_have_its_headings(made,
     file.write_text(file.read_text().replace("Allergies]", "plan]"))
     with pytest.raises(ConfigError, match="headings that differ"):
         HospitalSettings.load(made)
+
+
+@pytest.mark.parametrize(("code", "name"), [("en", "what it is for"), ("de", "wofür er ist"), ("fr", "à quoi il sert")])
+def test_the_terminal_has_the_sheet_in_the_language_that_was_asked_for(made, capsys, code, name):
+    opened(made, plan(2))
+    assert name in approve(capsys, made, "--list", "--language", code)

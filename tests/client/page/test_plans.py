@@ -14,6 +14,7 @@ from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.render import PAGES
 from common.domain import UNLABELLED
+from common.page.words import catalogue
 from common.phrases import in_fours
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
@@ -335,7 +336,7 @@ def test_an_error_is_told_without_a_record_s_text(browser):
 
 
 def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
-    def fails(_):
+    def fails(*_):
         raise ValueError(CANARY)
 
     monkeypatch.setattr("client.page.app.plans", fails)
@@ -345,16 +346,28 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
     assert CANARY not in response.text
 
 
-def test_a_german_browser_gets_german_around_the_english_sheet_of_approve(browser):
+@pytest.mark.parametrize(
+    ("code", "button"), [("en", "Approve this plan"), ("de", "Diesen Plan genehmigen"), ("fr", "")]
+)
+def test_the_sheet_is_in_the_readers_language(browser, code, button):
     opened(browser.folder, plan(2))
-    german, english = (browser.get(headers={"accept-language": language}).text for language in ("de-AT,en;q=0.5", "en"))
-    assert '<html lang="de">' in german
-    assert "Diesen Plan genehmigen" in german
-    for text in (german, english):
-        (sheet,) = re.findall(
-            r'<section lang="en">.*</section>(?=\n<form method="post" action="decide")', text, re.DOTALL
-        )
-        assert "compare it by telephone" in sheet
+    text = html.unescape(browser.get(headers={"accept-language": f"{code};q=0.9,it"}).text)
+    assert f'<html lang="{code}">' in text
+    assert button in text
+    say = catalogue("client.deploy", code)
+    for sentence in (
+        say.plan.compare,
+        say.purpose.word_alone,
+        say.sight.no_helper,
+        say.cost.each_record,
+        say.asks.votes,
+    ):
+        assert sentence in text
+    assert ("compare it by telephone" in text) == (code == "en")
+    assert (f'<section lang="{code}">\n<h3>{say.titles.purpose}</h3>') in text
+
+
+def test_a_refusal_is_in_the_browsers_language(browser):
     refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
     assert '<html lang="fr">' in refused
     assert "Vous n’avez pas accès" in refused

@@ -19,7 +19,7 @@ SPOKEN |= {(package, code): catalogue(package, code) for package in CATALOGUES f
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
-    "client.deploy": set(),
+    "client.deploy": {"names.epsilon"},
     "common.plan": set(),
     "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal"},
 }

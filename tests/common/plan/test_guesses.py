@@ -6,7 +6,7 @@ import re
 import pytest
 
 from common.plan import guesses
-from common.plan.guesses import SCALE, Guesses, worst_guesses
+from common.plan.guesses import Guesses, scale, worst_guesses
 from common.privacy.accountant import Release, epsilon, trade_off
 from common.privacy.gaussian import gaussian_mu
 from common.privacy.sensitivity import Sensitivity
@@ -85,4 +85,4 @@ def test_the_scale_in_words_has_the_thresholds_of_the_word():
     assert {key for key, word in words.items() if word != "weak"} == {
         (right, belief, delta) for right, belief, delta in words if right < 75 and belief <= 50 and delta <= 1e-3
     }
-    assert re.findall(r"\d+%|1e-\d", SCALE) == ["60%", "75%", "10%", "50%", "1e-5", "1e-3"]
+    assert re.findall(r"\d+%|1e-\d", scale()) == ["60%", "75%", "10%", "50%", "1e-5", "1e-3"]
