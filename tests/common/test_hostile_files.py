@@ -70,7 +70,7 @@ def columns_of(read, tmp_path, monkeypatch):
     """Return the names of all columns that a reader asks for, required or not."""
     asked = []
     with monkeypatch.context() as patched:
-        patched.setattr(labelled_files, "_parsed", lambda _, columns, optional, __: asked.extend(columns + optional))
+        patched.setattr(labelled_files, "_parsed", lambda _, columns, optional, **__: asked.extend(columns + optional))
         with pytest.raises(TypeError):
             read(tmp_path / "a.csv")
     several = ["labels" if name == "label" else name for name in asked]
