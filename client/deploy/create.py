@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from client import records
 from client.deploy import known_records
+from client.deploy.check_advice import on_labels
 from client.flower import proxy
 from client.guard import Limits
 from common.errors import ConfigError, DataError
@@ -84,7 +85,9 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
-    count = len(records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled))
+    remarks = list[str]()
+    private = records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled, remarks=remarks)
+    count = len(private)
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(count, public)
     new_folder(folder)
@@ -111,6 +114,9 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
+    yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
+    if not chosen.unlabelled:
+        yield from (f"WARNING: {advice}" for advice in on_labels(private))
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"

@@ -151,14 +151,15 @@ class _Preflight:
 
     def records(self) -> _Outcome:
         check_records(self._settings.records)
-        self._records = self._settings.read_records(may_be_empty=True)
+        remarks = list[str]()
+        self._records = self._settings.read_records(may_be_empty=True, remarks=remarks)
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
         declared = self._settings.party_file()
         check_number(len(self._records), declared)
         public = f"at most {declared.max_records:,} are public"
-        detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
+        detail = "; ".join([f"{len(self._records)} records{of} (known here alone; {public}){noise}", *remarks])
         advice = on_users(self._records, self._settings.party.limits.unit)
         # As in a folder that an older version made.
         if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):

@@ -164,9 +164,15 @@ class HospitalSettings:
                 do="Restore client.yaml; configs/client.yaml explains the section",
             )
 
-    def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
-        """Return the private records, read as this file describes them; `records.read` documents the errors."""
-        return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
+    def read_records(self, *, may_be_empty: bool = False, remarks: list[str] | None = None) -> list[Record]:
+        """Return the private records, read as this file describes them; `records.read` documents remarks and errors."""
+        return records.read(
+            self.records,
+            may_be_empty=may_be_empty,
+            structure=self.structure,
+            labelled=self.labelled,
+            remarks=remarks,
+        )
 
     @property
     def private(self) -> Path:
