@@ -63,12 +63,12 @@ def rows(
 def _separator(content: str, names: set[str]) -> str:
     """Return the separator under which the first row has most of the names or, if it has none, most fields."""
 
-    def found(separator: str) -> tuple[int, int]:
+    def names_and_fields(separator: str) -> tuple[int, int]:
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
         fields = next(filter(None, reader), [])
         return len(names & {field.strip() for field in fields}), len(fields)
 
-    return max(_SEPARATORS, key=found)  # the first of equal ones, a comma
+    return max(_SEPARATORS, key=names_and_fields)  # the first of equal ones, a comma
 
 
 def _fields(file: Path, content: str, separator: str) -> Iterator[tuple[str, list[str]]]:

@@ -101,6 +101,9 @@ _SAMPLE = 200
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
     """Return the error for a path that is not a file, or that has an unsupported extension."""
+    if file.name.endswith(".sql.yaml"):
+        do = "Only a hospital reads one: caucus-party init --records. Export a file."
+        return DataError("unknown kind of file", expected="a file of texts", got="a query", where=file, do=do)
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"

@@ -28,6 +28,8 @@ def on_users(private: Sequence[Record], unit: str) -> list[str]:
             f"{similar} of the {len(users)} users differ from another one in case, spaces or encoding alone, and each "
             "is protected as a user apart: write each user in one way"
         )
+    if len(users) == 1 and len(private) > 1:
+        advice.append('All records name one user: in a query, write AS "user", since user alone is the account')
     if unit == "user" and private and not users:
         advice.append("Name the users in a column `user`: without it, all records count as those of one user")
     return advice

@@ -14,11 +14,12 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from client import records
+from client import database, records
 from client.deploy import known_records
 from client.deploy.check_advice import on_labels
 from client.flower import proxy
 from client.guard import Limits
+from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -66,7 +67,10 @@ def register(commands: Commands) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new folder")
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
     parser.add_argument(
-        "--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with text,label; or FHIR"
+        "--records",
+        required=True,
+        type=Path,
+        help=f"CSV, JSON Lines or Parquet with text,label; FHIR; or NAME{database.ENDING}, the query of a database",
     )
     parser.add_argument("--unlabelled", action="store_true", help="the records have no labels: text alone")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
@@ -78,29 +82,28 @@ def register(commands: Commands) -> None:
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
     invitation = Invitation.load(chosen.invitation)
-    check_records(chosen.records)
-    check_ending(chosen.records)
     if chosen.proxy is not None:
         proxy.address(chosen.proxy)
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
     remarks = list[str]()
-    private = records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled, remarks=remarks)
-    count = len(private)
+    private, copy = _read(chosen, remarks)
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
-    check_number(count, public)
+    check_number(len(private), public)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
         (folder / name).mkdir(mode=0o700)
     for path, key in keys.items():
         write_atomic(folder / path, key, mode=SECRET)
     write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
+    if copy is not None:
+        write_atomic(folder / "private" / database.COPY, copy, mode=SECRET)
     write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
     header = HEADER.format(
         folder=folder,
         name=_scalar(chosen.name),
-        records=_scalar(str(chosen.records.resolve())),
+        records=_scalar(str(chosen.records.resolve()) if copy is None else f"private/{database.COPY}"),
         coordinator=_scalar(invitation.address),
         bundle=invitation.bundle,
         proxy=_scalar(chosen.proxy),
@@ -113,10 +116,11 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         _hand_over(folder, account)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
-    yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
+    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known here alone)"
     yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
-    if not chosen.unlabelled:
-        yield from (f"WARNING: {advice}" for advice in on_labels(private))
+    yield from (f"WARNING: {advice}" for advice in ([] if chosen.unlabelled else on_labels(private)))
+    if copy is not None:
+        yield f"copied into {folder / 'private' / database.COPY}: caucus-party refresh {folder} {chosen.records} later"
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"
@@ -124,6 +128,17 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
+
+
+def _read(chosen: argparse.Namespace, remarks: list[str]) -> tuple[list[Record], bytes | None]:
+    """Return the records, and for those of a database the content of their copy; None for a file, which stays."""
+    labelled = not chosen.unlabelled
+    if database.is_query(chosen.records):
+        private = database.read(chosen.records, labelled=labelled, remarks=remarks)
+        return private, database.as_json_lines(private)
+    check_records(chosen.records)
+    check_ending(chosen.records)
+    return records.read(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None
 
 
 def check_number(count: int, declared: PartyFile) -> None:

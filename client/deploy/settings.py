@@ -2,7 +2,7 @@
 
 FOLDER/client.yaml        0600  the settings
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
-                                service's; disclosures.json: of `caucus-party audit`
+                                service's; disclosures.json: of `caucus-party audit`; records.jsonl: a database's rows
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
                                 which holds nothing private
 FOLDER/run/                     the socket between the two
