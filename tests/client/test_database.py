@@ -10,6 +10,7 @@ from client import database
 from client.records import read as read_file
 from common.domain import UNLABELLED, Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
+from server.deploy.authority import make_authority, make_certificate
 from tests.support.databases import PASSWORD, QUERY, definition, postgresql, program, sqlite_file
 
 SECRET = "Zebulon"
@@ -260,3 +261,22 @@ def test_a_socket_lists_as_labels_and_a_server_without_tls(server, tmp_path, mon
     monkeypatch.setattr(database, "_is_here", lambda host: False)
     far = f"postgresql://reader@127.0.0.1:{server.port}/postgres"
     refused(definition(tmp_path, url=far, query=QUERY, password=PASSWORD), "a server without TLS")
+
+
+@pytest.mark.postgresql
+def test_the_certificate_of_another_machine_is_one_that_this_machine_trusts(server, tmp_path, monkeypatch):
+    make_authority(tmp_path)
+    make_certificate(tmp_path, "127.0.0.1")
+    with postgresql(tmp_path) as there:
+        there.execute("CREATE ROLE reader LOGIN PASSWORD 'x'")
+        monkeypatch.setattr(database, "_is_here", lambda host: False)
+        url = f"postgresql://reader@127.0.0.1:{there.port}/postgres"
+        path = definition(
+            tmp_path,
+            url=url,
+            query="SELECT 'a' AS text, 'b' AS label FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl",
+            password="x",
+        )
+        refused(path, "a certificate that this machine does not trust: SSL_CERT_FILE")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.crt"))
+        assert read(path) == [Record("a", "b")]

@@ -65,8 +65,12 @@ class PostgreSQL:
 
 
 @contextmanager
-def postgresql():
-    """Start a PostgreSQL that nobody else uses, as root under another account, since it refuses to run as root."""
+def postgresql(certificate=None):
+    """Start a PostgreSQL that nobody else uses, as root under another account, since it refuses to run as root.
+
+    Args:
+        certificate: A folder with `server.crt` and `server.key`, for TLS; None for a server without.
+    """
     account = (
         next(one for one in pwd.getpwall() if one.pw_name in {"postgres", "nobody"}) if os.geteuid() == 0 else None
     )
@@ -81,6 +85,11 @@ def postgresql():
         subprocess.run(
             [program("initdb"), "-D", data, "--encoding=UTF8", "--no-locale", *trust], check=True, **how, **other
         )
+        for name in ("server.crt", "server.key") if certificate else ():
+            (data / name).write_bytes((certificate / name).read_bytes())
+            (data / name).chmod(0o600)
+            os.chown(data / name, data.stat().st_uid, data.stat().st_gid)
+        quick += ("-c", "ssl=on") if certificate else ()
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
