@@ -14,7 +14,7 @@ for each other under a limit. So all subjects of a file have one form, and one r
 import base64
 import binascii
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +32,7 @@ _REFERENCE = re.compile(rf"(?:(?i:https?)://(\S+)/)?([A-Z][A-Za-z]*)/({_ID})(?:/
 _URN = re.compile(r"(urn:[^:\s]+):\S+", re.IGNORECASE)
 _DEFAULT_PORT = re.compile(":(80|443)$")
 _SEVERAL = {
-    "Type/id": "several resource types or servers",
+    "Type/id": "several resource types or servers, or only some with a server",
     "urn": "several kinds of urn",
     "identifier": "several systems, or some without one",
 }
@@ -44,14 +44,12 @@ class Subject(NamedTuple):
 
     Attributes:
         form: How the document names its subject: one of `_SEVERAL`.
-        scope: The resource type, the kind of urn or the identifier's system, as compared.
-        server: The server of an absolute reference, as compared; empty if the reference has none.
+        scope: The server and the resource type, the kind of urn or the identifier's system, as compared.
         user: The subject's only spelling.
     """
 
     form: str
     scope: str
-    server: str
     user: str
 
 
@@ -71,11 +69,13 @@ def rows(
         DataError: The file is not FHIR JSON or not all of a Bundle, or a document lacks a required element or has an
             unknown value; the message contains the location of the first error.
     """
-    passed_over, joined, seen = Counter[str](), Counter[str](), defaultdict[str, set[str]](set)
+    passed_over, joined, scopes = Counter[str](), Counter[str](), set[tuple[str, str]]()
     for place, resource, _ in documents(file, content, passed_over):
         subject = _subject(resource, place) if "user" in optional else None
         if subject:
-            _check_alike(subject, seen, place)
+            scopes.add((subject.form, subject.scope))
+        if len(scopes) > 1:
+            raise _several_forms({form for form, _ in scopes}, place)
         elements = {"label": _label(resource), "user": subject.user if subject else None}
         taken = {name: value for name, value in elements.items() if value is not None and name in (*columns, *optional)}
         if "label" in columns and "label" not in taken:
@@ -86,18 +86,15 @@ def rows(
             remarks.append(f"{verb}: {', '.join(facts)}")
 
 
-def _check_alike(subject: Subject, seen: dict[str, set[str]], place: str) -> None:
-    """Add a subject to what was seen before; raise an error if it could be a user's second name, or a second user's."""
-    for part in ("form", "scope", "server"):
-        seen[part] |= {getattr(subject, part)} - {""} if part == "server" else {getattr(subject, part)}
-    if any(len(values) > 1 for values in seen.values()):
-        raise DataError(
-            "user",
-            expected="subjects in one form in the whole file",
-            got=" and ".join(sorted(seen["form"])) if len(seen["form"]) > 1 else _SEVERAL[subject.form],
-            where=place,
-            do="Name each patient in one way, or write the rows as .jsonl, with a column user.",
-        )
+def _several_forms(forms: set[str], place: str) -> DataError:
+    """Return the error for a subject that could be a second user of one subject, or a second subject of one user."""
+    return DataError(
+        "user",
+        expected="subjects in one form in the whole file",
+        got=" and ".join(sorted(forms)) if len(forms) > 1 else _SEVERAL[min(forms)],
+        where=place,
+        do="Name each patient in one way, or write the rows as .jsonl, with a column user.",
+    )
 
 
 def _text(resource: dict[str, Any], place: str, passed_over: Counter[str], joined: Counter[str]) -> str:
@@ -158,16 +155,16 @@ def _subject(resource: dict[str, Any], place: str) -> Subject | None:
         given = reference.strip() if isinstance(reference, str) else ""
         if plain := _REFERENCE.fullmatch(given):
             server, kind, number = plain.groups()
-            return Subject("Type/id", kind, _server(server) if server else "", f"{kind}/{number}")
+            return Subject("Type/id", f"{_server(server or '')} {kind}", f"{kind}/{number}")
         if urn := _URN.fullmatch(given):
-            return Subject("urn", urn[1].lower(), "", given.lower())
+            return Subject("urn", urn[1].lower(), given.lower())
         expected = "subject.reference as Type/id, at the end of an address or alone, or a urn"
         raise DataError("user", expected=expected, got="another form", where=place)
     system, value = (identifier.get(name) for name in ("system", "value"))
     if not isinstance(value, str):
         return None
     scope = folded(system) if isinstance(system, str) else ""
-    return Subject("identifier", scope, "", f"{scope}|{value.strip()}" if scope else value.strip())
+    return Subject("identifier", scope, f"{scope}|{value.strip()}" if scope else value.strip())
 
 
 def _server(address: str) -> str:

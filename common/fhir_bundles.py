@@ -29,6 +29,8 @@ _WHOLE = ("collection", "searchset", "document", "message", "transaction", "batc
 _OTHER_PAGES = ("next", "previous", "prev")
 _BESIDE = ("include", "outcome")
 """Values of `search.mode` of entries that `total` does not count."""
+_MAKING = ("POST", "PUT", None)
+"""Values of `request.method` with which an entry's resource is a present one."""
 _REPLACED = ("replaces", "transforms")
 _TARGET = re.compile(rf"\S*?{DOCUMENT}/([A-Za-z0-9.-]{{1,64}})(?:/_history/\S+)?")
 _ROWS = "Write other rows as one JSON object a line, as .jsonl."
@@ -132,7 +134,7 @@ def _of_entry(entry: object, place: str) -> Document | None:
     if not isinstance(entry, dict):
         raise DataError("Bundle's entry", expected=expected, got="something else", where=place)
     request, resource = entry.get("request"), entry.get("resource")
-    if isinstance(request, dict) and request.get("method") not in {"POST", "PUT", None}:
+    if isinstance(request, dict) and request.get("method") not in _MAKING:
         expected, got = "no request, or one that makes a resource", "another, such as a deletion"
         raise DataError("Bundle's entry", expected=expected, got=got, where=place, do=_EXPORT)
     if resource is None and "resourceType" not in entry:
