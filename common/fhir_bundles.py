@@ -63,11 +63,11 @@ def documents(file: Path, content: str, passed_over: Counter[str]) -> list[Docum
             valid.append(document)
         else:
             passed_over["superseded, cancelled or in error"] += 1
+    replaced = {key for document in valid for key in _replaced_by(document) if key not in _keys(document)}
+    present = [document for document in valid if not replaced.intersection(_keys(document))]
+    passed_over["replaced by another document"] += len(valid) - len(present)
     known: dict[tuple[str, ...], Document] = {}
-    kept = [document for document in valid if _is_first(document, known, passed_over)]
-    replaced = {id(known[key].resource) for document in kept for key in _replaced_by(document) if key in known}
-    passed_over["replaced by another document"] += len(replaced)
-    return [document for document in kept if id(document.resource) not in replaced]
+    return [document for document in present if _is_first(document, known, passed_over)]
 
 
 def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[Document]:

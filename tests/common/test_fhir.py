@@ -322,6 +322,18 @@ PAIRS = {
         1,
         "replaced by another document (1)",
     ),
+    "replaced, with one identifier": (
+        {"id": "1", "identifier": [MRN]},
+        {"id": "2", "identifier": [MRN]} | relation("replaces", reference="DocumentReference/1"),
+        1,
+        "replaced by another document (1)",
+    ),
+    "replaced by one identifier": (
+        {"identifier": [MRN]},
+        {"identifier": [MRN]} | relation("replaces", identifier=MRN),
+        None,
+        "",
+    ),
     "replaced, in release 5": ({"id": "1"}, relation(CONCEPT, reference="DocumentReference/1"), 1, "replaced"),
     "a version replaced": (
         {"id": "1"},
