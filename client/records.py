@@ -1,4 +1,7 @@
-"""The only module that reads private files, and the only form in which the rest of the party accesses private data."""
+"""The only module that reads private files, and the only form in which the rest of the party accesses private data.
+
+The rows of a database are copied into such a file first, by `client/database.py`.
+"""
 
 import hmac
 import logging

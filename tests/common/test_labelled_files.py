@@ -119,6 +119,7 @@ BAD = {
         3,
         "broken text; expected no NUL",
     ),
+    "NUL in the first text": ("a.csv", f"text,label\n{SECRET}\0,asthma\n", 2, "broken text; expected no NUL"),
     "NUL in a label": (
         "a.jsonl",
         f'{{"text": "x", "label": "{SECRET}\\u0000"}}',
