@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from common import file_diagnosis
-from common.domain import UNLABELLED, Record
+from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.extras import needs
@@ -124,15 +124,15 @@ def read(path: Path, *, labelled: bool, remarks: list[str]) -> list[Record]:
         return read_records(path, may_be_empty=True, labelled=labelled, remarks=remarks, reader=partial(_rows, source))
 
 
-def as_json_lines(records: Sequence[Record]) -> bytes:
-    """Return the content of a `.jsonl` file from which the same records are read."""
-    return b"".join(json.dumps(_row(record)).encode() + b"\n" for record in records)
+def as_json_lines(records: Sequence[Record], *, labelled: bool) -> bytes:
+    """Return the content of a `.jsonl` file from which the same records are read, with labels or without."""
+    return b"".join(json.dumps(_row(record, labelled=labelled)).encode() + b"\n" for record in records)
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _row(record: Record, *, labelled: bool) -> dict[str, Any]:
     label = {"label": record.label} if record.more is None else {"labels": list(record.labels)}
-    named = {} if record.label == UNLABELLED else label
-    return {"text": record.text, **named} | ({} if record.user is None else {"user": record.user})
+    user = {} if record.user is None else {"user": record.user}
+    return {"text": record.text} | (label if labelled else {}) | user
 
 
 def _values(path: Path) -> dict[str, Any]:
@@ -165,7 +165,6 @@ def _url(given: str) -> "URL | None":
 
 
 def _engine(source: Source) -> "Engine":
-
     from sqlalchemy import NullPool, create_engine
 
     if source.url.drivername == "sqlite":

@@ -135,7 +135,7 @@ def _read(chosen: argparse.Namespace, remarks: list[str]) -> tuple[list[Record],
     labelled = not chosen.unlabelled
     if database.is_query(chosen.records):
         private = database.read(chosen.records, labelled=labelled, remarks=remarks)
-        return private, database.as_json_lines(private)
+        return private, database.as_json_lines(private, labelled=labelled)
     check_records(chosen.records)
     check_ending(chosen.records)
     return records.read(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None

@@ -39,7 +39,7 @@ def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
     check_number(len(private), settings.party_file())
     if settings.structure:
         check_records(private, settings.structure, chosen.query)
-    content = database.as_json_lines(private)
+    content = database.as_json_lines(private, labelled=settings.labelled)
     before = copy.read_bytes() if copy.exists() else None
     if content != before:
         write_atomic(copy, content, mode=SECRET)

@@ -114,12 +114,18 @@ def test_each_query_is_read_rightly_or_refused_and_changes_nothing(case, address
 
 
 def test_the_rows_are_the_same_when_their_copy_is_read(address, tmp_path):
-    for query, labelled in ((QUERY, True), ("SELECT text, label || ';x' AS labels FROM notes", True), (QUERY, False)):
+    everything = QUERY.replace("label,", f"'{UNLABELLED}' AS label,")  # a label like any other here
+    for query, labelled in (
+        (QUERY, True),
+        (everything, True),
+        ("SELECT text, label || ';x' AS labels FROM notes", True),
+        (QUERY, False),
+    ):
         records = read(definition(tmp_path, **address, query=query), labelled=labelled)
         assert len(records) == 2
         assert labelled or {record.label for record in records} == {UNLABELLED}
         copy = tmp_path / database.COPY
-        copy.write_bytes(database.as_json_lines(records))
+        copy.write_bytes(database.as_json_lines(records, labelled=labelled))
         assert read_file(copy, labelled=labelled) == records
     assert read(definition(tmp_path, **address, query="SELECT text, label FROM notes WHERE id > 2")) == []
 
