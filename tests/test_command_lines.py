@@ -18,7 +18,8 @@ from common.system.commands import exit_code
 from server import command as coordinator
 from server.failure import WRONG_SETTINGS
 
-PROGRAMS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+PROGRAMS = PROJECT["scripts"]
 WRONG = {
     errors.ConfigError,
     errors.MissingPackageError,
@@ -138,6 +139,6 @@ except SystemExit as ended:
 print(code or 0, sorted({{"torch", "flwr", "scipy", "transformers", "ray"}} & set(sys.modules)))
 """
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    versions = f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"
+    versions = f"caucus {version(PROJECT['name'])}, protocol {VERSION}, flwr {version('flwr')}"
     assert completed.stdout == f"{name}: {versions}\n0 []\n"
     assert completed.stderr == ""

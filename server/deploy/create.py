@@ -2,13 +2,13 @@
 
 import argparse
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 from common.rng import secure_bytes
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
+from common.versions import CAUCUS
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.enrolment import enrolled, store
 from server.deploy.settings import YAML, CoordinatorSettings
@@ -80,7 +80,7 @@ def _invite(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _invited(settings: CoordinatorSettings) -> Iterator[str]:
-    bundle = write_bundle(settings.folder / "bundle", version("caucus"))
+    bundle = write_bundle(settings.folder / "bundle", CAUCUS)
     certificate = (settings.folder / "ca.crt").read_text()
     invitation = Invitation(address=settings.address, certificate=certificate, bundle=bundle)
     write_atomic(settings.folder / "invitation.json", invitation.to_json().encode())
