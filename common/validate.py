@@ -117,13 +117,6 @@ def known_keys(
     return values
 
 
-def host_and_port(name: str, value: str) -> None:
-    """Check that the value has the form host:port."""
-    host, _, port = value.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise ConfigError(name, expected="host:port", got=value)
-
-
 def printable(**values: str) -> None:
     """Check that each value is a name that is safe in a log: 1 to 200 printable characters."""
     for name, value in values.items():

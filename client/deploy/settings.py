@@ -18,9 +18,10 @@ from typing import Self, get_type_hints
 
 from client import records
 from client.approvals import MODES
-from client.flower.proxy import address
+from client.flower.proxy import check_way
 from client.noted_head import NotedHead
 from client.settings import PartySettings
+from common.address import host_and_port
 from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
@@ -32,7 +33,7 @@ from common.structure import Structure
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
-from common.validate import host_and_port, integers_in, of_type, one_of
+from common.validate import integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (
@@ -144,7 +145,7 @@ class HospitalSettings:
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
         host_and_port("coordinator", self.coordinator)
         if self.proxy is not None:
-            address(self.proxy)
+            check_way(self.proxy, self.coordinator)
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)

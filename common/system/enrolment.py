@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from cryptography.x509 import load_pem_x509_certificate
 
+from common.address import host_and_port
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
 from common.phrases import in_fours
-from common.validate import host_and_port, integers_in, known_keys, of_type
+from common.validate import integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
 LONGEST_NAME = 100
