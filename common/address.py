@@ -28,7 +28,8 @@ def host_and_port(name: str, value: str) -> tuple[str, int]:
         ConfigError: The value has another form. The message repeats the value, unless it may contain a login.
     """
     if (place := split_place(value)) is None:
-        raise ConfigError(name, expected=f"host:port, such as {EXAMPLES}", got=_shown(value), do=_advice(value))
+        do = "Write an IPv6 address in brackets, and no scheme, path, space or login"
+        raise _wrong_form(name, value, f"host:port, such as {EXAMPLES}", do)
     return place
 
 
@@ -40,7 +41,7 @@ def check_host(name: str, value: str) -> None:
     """
     if not (_is_address(value, IPv6Address) or _is_name_or_ipv4(value)):
         expected = "a host without a port, such as 0.0.0.0, :: or coordinator.example"
-        raise ConfigError(name, expected=expected, got=_shown(value), do=_advice(value))
+        raise _wrong_form(name, value, expected, "Write an address or a name alone")
 
 
 def check_web_address(name: str, value: str) -> None:
@@ -52,7 +53,8 @@ def check_web_address(name: str, value: str) -> None:
     parts = _WEB.fullmatch(value)
     if parts is None or split_place(parts[1], port=443) is None:
         expected = "a web address, such as https://gateway.example/v1, without a login"
-        raise ConfigError(name, expected=expected, got=_shown(value), do=_advice(value))
+        do = "Write the scheme, and %20 for a space; a key stands in a variable of the environment"
+        raise _wrong_form(name, value, expected, do)
 
 
 def split_place(value: str, *, port: int | None = None) -> tuple[str, int] | None:
@@ -86,16 +88,12 @@ def _is_address(host: str, kind: type[IPv4Address | IPv6Address]) -> bool:
     return "%" not in host  # names an interface of this machine alone
 
 
-def _shown(value: str) -> str:
-    return "a value with @, which may be a login" if "@" in value else repr(value[:_LONGEST_NAME])
-
-
-def _advice(value: str) -> str:
-    if value.isascii():
-        return "Write an IPv6 address in brackets, and no scheme, path, space or login"
-    letters = re.search(r"[^\s/:@\[\]]*[^\x00-\x7f\s/:@\[\]][^\s/:@\[\]]*", value)
-    form = _ascii_form(letters[0]) if letters else ""
-    return f"Write the name in its ASCII form, {form or 'which begins with xn--'}"
+def _wrong_form(name: str, value: str, expected: str, do: str) -> ConfigError:
+    """Return the error for a value of another form; its advice is `do`, or the ASCII form of other letters."""
+    if letters := re.search(r"[^\s/:@\[\]]*[^\x00-\x7f\s/:@\[\]][^\s/:@\[\]]*", value):
+        do = f"Write the name in its ASCII form, {_ascii_form(letters[0]) or 'which begins with xn--'}"
+    got = "one with @, which may be a login" if "@" in value else repr(value[:_LONGEST_NAME])
+    return ConfigError(name, expected=expected, got=got, do=do)
 
 
 def _ascii_form(host: str) -> str:

@@ -60,7 +60,7 @@ def test_without_a_key_nothing_is_made(monkeypatch):
 def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
     from server.settings.parts import build_parts
 
-    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
         build_parts(composed(["embedding=openai_compatible"]))
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "evaluation.model=encoder", "task.public_notes=60"]
