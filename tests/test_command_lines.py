@@ -43,9 +43,9 @@ def every(kind):
 
 
 @pytest.mark.parametrize("kind", every(errors.CaucusError))
-def test_wrong_input_ends_with_2_and_every_other_error_with_1(kind):
+def test_wrong_input_ends_with_2_a_coordinator_that_was_not_reached_with_3_and_every_other_error_with_1(kind):
     if kind.__module__ == "common.errors":
-        assert exit_code(kind("x")) == (2 if kind in WRONG else 1)
+        assert exit_code(kind("x")) == (2 if kind in WRONG else 3 if kind is errors.UnreachedError else 1)
 
 
 def test_an_error_that_hydra_wrapped_ends_with_its_own_code():

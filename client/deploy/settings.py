@@ -3,8 +3,8 @@
 FOLDER/client.yaml        0600  the settings
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
                                 service's; disclosures.json: of `caucus-party audit`
-FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
-                                which holds nothing private
+FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login,
+                                supernode.reached: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator

@@ -1,8 +1,8 @@
-"""Checks of the environment variables that name a proxy or the certificates to trust, before a library reads them.
+"""Checks of the environment variables with a proxy, the certificates to trust or a key, before a library reads them.
 
 Such a variable was often set for another program. A library that cannot use its value fails with a traceback, or only
 after all retries and as if the network were down. Each error here names the variable and says what to do, but does not
-repeat the value of a proxy, which may contain a login.
+repeat a key, or the value of a proxy, which may contain a login.
 """
 
 import os
@@ -17,6 +17,7 @@ from pathlib import Path
 from common.address import split_place
 from common.errors import ConfigError
 
+_KEY = re.compile(r"[!#-&(-~]+")
 _LOGIN = re.compile(r"[^\s/?#@\[\]\x00-\x1f\x7f]*")
 _PORT = 80
 """Port of a proxy that is named without one; here it only completes the address for its check."""
@@ -62,6 +63,21 @@ def check_network_variables(library: Library) -> None:
             _check_exception(name, host)
     if name := next(filter(os.environ.get, library.certificates), None):
         _check_certificates(name, Path(os.environ[name]))
+
+
+def key_in(variable: str) -> str:
+    """Return the key for a server in an environment variable; empty if it has none.
+
+    White space around the key is left out, such as the newline at the end of a file of secrets.
+
+    Raises:
+        ConfigError: There are characters that no header may have, or quotes; the message does not repeat the key.
+    """
+    key = os.environ.get(variable, "").strip()
+    if key and not _KEY.fullmatch(key):
+        do = f"Copy the key into {variable} again, and nothing around it"
+        raise ConfigError(variable, expected="a key, in ASCII without spaces and quotes", got="others too", do=do)
+    return key
 
 
 def _chosen(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:

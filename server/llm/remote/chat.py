@@ -1,7 +1,5 @@
 """A remote model's server as the coordinator sees it: its settings, the prompts sent to it and its answers."""
 
-import os
-import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -9,14 +7,11 @@ from typing import Any, Protocol
 
 from common.address import check_web_address
 from common.errors import ProviderError
-from common.system.network_variables import HTTPX, check_network_variables
+from common.system.network_variables import HTTPX, check_network_variables, key_in
 from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Request
 from server.llm.remote.retry import Clock
 from server.llm.spending import Price, Usage
-
-_KEY = re.compile(r"[!#-&(-~]+")
-"""A key: printable ASCII without space and quotes. Others are not allowed in a header, or were copied along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,27 +61,19 @@ class RemoteSettings:
     def key(self) -> str:
         """Return the key, read from the environment each time so that no object stores it.
 
-        White space around it is left out, such as the newline at the end of a file of secrets.
-
         Raises:
-            ProviderError: The environment variable is not set, or has characters that no key has.
+            ProviderError: The environment variable is not set.
+            ConfigError: It has characters that no key has.
         """
         if self.key_variable is None:
             return "none"
-        key = os.environ.get(self.key_variable, "").strip()
+        key = key_in(self.key_variable)
         if not key:
             raise ProviderError(
                 f"no key for the language model {self.name}",
                 expected=f"the environment variable {self.key_variable}",
                 got="nothing",
                 do=f"export {self.key_variable}, or choose the built-in model, which needs none",
-            )
-        if not _KEY.fullmatch(key):
-            raise ProviderError(
-                f"key of the language model {self.name}",
-                expected=f"one key in the environment variable {self.key_variable}, in ASCII without spaces and quotes",
-                got="other characters too",
-                do=f"copy the key into {self.key_variable} again, and nothing around it",
             )
         return key
 
