@@ -63,6 +63,7 @@ def test_without_a_key_nothing_is_made(monkeypatch):
 )
 def test_a_variable_that_cannot_be_used_is_named_before_anything_is_sent(monkeypatch, variable, value):
     monkeypatch.setenv("OPENAI_API_KEY", "a-word")
+    monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigError) as refused:
         RemoteEncoder(model="m")
