@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from client import records
 from client.deploy import known_records
+from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.guard import Limits
 from common.errors import ConfigError, DataError
@@ -25,7 +26,7 @@ from common.secagg.identity import Identity
 from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation, PartyFile
-from common.system.files import SECRET, check_records, new_folder, write_atomic
+from common.system.files import SECRET, check_records, whole_folder, write_atomic
 
 HEADER = """\
 # caucus-party check {folder}
@@ -81,34 +82,35 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     check_records(chosen.records)
     check_ending(chosen.records)
     if chosen.proxy is not None:
-        proxy.address(chosen.proxy)
+        proxy.check_way(chosen.proxy, invitation.address)
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
     count = len(records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled))
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(count, public)
-    new_folder(folder)
-    for name in ("private", "node", "logs", "run"):
-        (folder / name).mkdir(mode=0o700)
-    for path, key in keys.items():
-        write_atomic(folder / path, key, mode=SECRET)
-    write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
-    write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
-    header = HEADER.format(
-        folder=folder,
-        name=_scalar(chosen.name),
-        records=_scalar(str(chosen.records.resolve())),
-        coordinator=_scalar(invitation.address),
-        bundle=invitation.bundle,
-        proxy=_scalar(chosen.proxy),
-        relay_user=_scalar(chosen.relay_user),
-        labelled="false" if chosen.unlabelled else "true ",
-    )
-    write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
-    write_atomic(folder / "party.json", public.to_json().encode())
-    if account:
-        _hand_over(folder, account)
+    with whole_folder(folder):
+        for name in ("private", "node", "logs", "run"):
+            (folder / name).mkdir(mode=0o700)
+        for path, key in keys.items():
+            write_atomic(folder / path, key, mode=SECRET)
+        write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
+        write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
+        header = HEADER.format(
+            folder=folder,
+            name=_scalar(chosen.name),
+            records=_scalar(str(chosen.records.resolve())),
+            coordinator=_scalar(invitation.address),
+            bundle=invitation.bundle,
+            proxy=_scalar(chosen.proxy),
+            relay_user=_scalar(chosen.relay_user),
+            labelled="false" if chosen.unlabelled else "true ",
+        )
+        write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
+        write_atomic(folder / "party.json", public.to_json().encode())
+        if account:
+            _hand_over(folder, account)
+        HospitalSettings.load(folder)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
