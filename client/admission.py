@@ -1,16 +1,19 @@
 """Admission of plans, checked against the hospital's `client.yaml` at each opening of a run and at each question.
 
-1. The plan names this party's encoder, and its parties are those of this party's own roster.
-2. The limits allow the plan in addition to the charges of other runs.
-3. This party has a writer for each of the plan's queries for texts.
-4. The plan is approved, and the file of records has not changed since its run began (`client/approvals.py`).
+1. The plan names this party's encoder, and its parties are those of this party's own roster. Both are public, and
+   cannot change without a restart.
+2. The plan is approved (`client/approvals.py`). Before a decision, the coordinator learns nothing of 3 to 5.
+3. The limits allow the plan in addition to the charges of other runs.
+4. This party has a writer for each of the plan's queries for texts.
+5. The file of records has not changed since the plan's run began.
 
-Points 2 and 4 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
-question. The encoder, the roster and the writers cannot change without a restart. A refusal charges nothing.
+Points 2, 3 and 5 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
+question. A refusal charges nothing. Where the limits decide (`approval: auto`), what they decide tells what they are.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from client.approvals import Approvals
 from client.guard import Limits
@@ -75,6 +78,7 @@ class Admission:
         self._writers = writers
         self._roster = roster
         self._approvals = approvals
+        self._latest = terms()
 
     def at_opening(self, run: str, plan: Plan) -> Limits:
         """Check a run's plan when the run is opened.
@@ -86,20 +90,11 @@ class Admission:
             RefusalError: The run is refused; the error has the reason.
             CaucusError: A writer cannot do what the plan requires.
         """
-        terms = self._terms()  # first: what was mended in a file holds after a restart, and says so
         if plan.encoder != self._encoder:
             what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
-        try:
-            self._within(terms.limits, run, plan)
-        except RefusalError:
-            if self._approvals:
-                self._approvals.beyond(run, plan)
-            raise
-        writers.check(plan, self._writers)
-        self._approved(run, plan, terms)
-        return terms.limits
+        return self._admit(run, plan)
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
         """Check the plan again at the next question of its run.
@@ -107,11 +102,7 @@ class Admission:
         `checked` are the limits that the plan was last checked against. The result and the errors are those of
         `at_opening`.
         """
-        terms = self._terms()
-        if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
-            self._within(terms.limits, run, plan)
-        self._approved(run, plan, terms)
-        return terms.limits
+        return self._admit(run, plan, checked)
 
     def ended(self, run: str) -> None:
         """Record that the coordinator has ended a run."""
@@ -122,12 +113,28 @@ class Admission:
         """Return the ledger's name for the data set; empty at user level, as users may span several data sets."""
         return self._data_set if plan.unit == "sample" else ""
 
-    def _within(self, limits: Limits, run: str, plan: Plan) -> None:
-        limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
-
-    def _approved(self, run: str, plan: Plan, terms: Terms) -> None:
+    def _admit(self, run: str, plan: Plan, checked: Limits | None = None) -> Limits:
+        unreadable = None
+        try:
+            self._latest = self._terms()
+        except RefusalError as error:
+            unreadable = error
+        check = partial(self._check, run, plan, checked, unreadable)
         if self._approvals:
-            self._approvals.admit(run, plan, automatic=terms.approval == "auto")
+            self._approvals.admit(run, plan, automatic=self._latest.approval == "auto", check=check)
+        else:
+            check()
+        return self._latest.limits
+
+    def _check(self, run: str, plan: Plan, checked: Limits | None, unreadable: RefusalError | None) -> None:
+        """Raise an error if the plan would not be answered even if it is approved."""
+        if unreadable:
+            raise unreadable
+        limits = self._latest.limits
+        if limits != checked:  # the same limits would find the same; what is charged, the ledger checks
+            limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
+        if checked is None:
+            writers.check(plan, self._writers)
 
 
 def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:

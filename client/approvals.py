@@ -4,7 +4,9 @@ A decision applies to one run and the digest of its plan. A person makes it (`ca
 a refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves the
 decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and each
 question, so that a change takes effect at the next one. The coordinator learns the decision, or that it is pending, but
-never who made it or why.
+never who made it or why. Before a decision it learns nothing else: neither whether the limits would refuse the plan nor
+whether a file of this hospital has changed. Otherwise plans that are never approved would tell each limit, what is left
+of the budget, and when a record came.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
@@ -14,15 +16,15 @@ one, and only if nobody has decided about its plan and the coordinator has ended
 first is removed. The service and a person's command each lock the folder while they read and write an entry, so that
 neither overwrites what the other wrote.
 
-A plan beyond the limits is stored as refused by the limits, so that people can look at it; it does not wait for a
-decision. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
-cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
+A plan beyond the limits waits like any other, and people see why it cannot be approved; where the limits decide, it is
+stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that
+failed or was cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
 (`client.deploy.quiet`).
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
 damaged file stops the reading of all: it may hold a refusal.
 
-A keyed digest binds a run to the bytes of the file of records at its admission. If the file changes, the run is
+A keyed digest binds a run to the bytes of the file of records when it began. If the file changes, the run is
 refused, because its answers would be about different records.
 """
 
@@ -38,7 +40,7 @@ from typing import TypeVar
 
 from client.audit_log import AuditLog
 from client.session import RefusalError
-from common.errors import ConfigError, DataError, PlanError
+from common.errors import CaucusError, ConfigError, DataError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
@@ -54,7 +56,7 @@ MOST_AWAITING = 20
 """Maximum number of plans that wait for a person, including those of ended runs, so that a coordinator cannot fill the
 disk."""
 MOST_BEYOND = 20
-"""Maximum number of stored plans that the limits refuse; further plans appear only in the audit log."""
+"""Maximum number of stored plans that the limits refused; further plans appear only in the audit log."""
 MOST_APPROVALS = 1000
 """Maximum number of stored decisions; if the limits decide, each new run name adds a decision."""
 
@@ -96,13 +98,24 @@ class PlanApproval:
     def __post_init__(self) -> None:
         one_of("decision", self.decision, among=DECISIONS)
 
+    def check_plan(self) -> Plan:
+        """Return the plan.
+
+        Raises:
+            PlanError: The plan is of another version, as after an upgrade, or does not match its digest.
+            ConfigError: One of its values is out of range.
+        """
+        plan = Plan.from_json(self.plan)
+        if plan.digest().hex() != self.plan_digest:
+            raise PlanError("a plan that was changed", expected="the one of its digest")
+        return plan
+
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as after an upgrade, or does not match its digest."""
+        """Return the plan; None if it cannot be read (`check_plan`)."""
         try:
-            plan = Plan.from_json(self.plan)
+            return self.check_plan()
         except (PlanError, ConfigError):
             return None
-        return plan if plan.digest().hex() == self.plan_digest else None
 
 
 class Approvals:
@@ -132,52 +145,37 @@ class Approvals:
         """Return the keyed digest of the file of records in its current state."""
         return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
-    def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
-        """Admit a plan within the limits, if it is approved.
+    def admit(self, run: str, plan: Plan, *, automatic: bool, check: Callable[[], None] = lambda: None) -> None:
+        """Admit a plan that is approved, if nothing stands in its way. The decision comes first (see the module).
 
         Args:
             run: ID of the run.
             plan: The run's plan.
             automatic: Whether the limits decide if no person has decided.
+            check: Function that raises an error if this hospital would not answer the plan even if it is approved. It
+                is called only if the plan is approved, or if the limits decide, so that its time tells nothing either.
 
         Raises:
-            RefusalError: AWAITING until it is approved; DECLINED if a person refused it; RECORDS if the records have
-                changed; FULL if there is no room for another plan.
+            RefusalError: DECLINED if a person refused the plan; AWAITING until it is approved; RECORDS if the records
+                have changed; FULL if there is no room for another plan.
+            CaucusError: The error of `check`.
         """
-        self.unchanged()
         with alone(self._folder / "runs"):
-            known = find(self._folder, run, plan.digest().hex())
-            approval = known or self._first_seen(run, plan, automatic=automatic)
-            if approval.by in {"", LIMITS}:  # no person's decision: that of the file as it is now
-                current = {"decision": "approved", "by": LIMITS} if automatic else {"decision": "awaiting", "by": ""}
-                approval = replace(approval, **current)
-            approval = _asked_for(approval)
-            if approval.decision == "approved" and not approval.data:
-                approval = replace(approval, data=self._data)
-            before = known.decision if known else "awaiting"
-            if approval.decision != before:  # the limits decided, or no longer do
-                approval = _store_decision(self._folder, approval, before=before, by=LIMITS)
-            elif approval != known:
-                _store(self._folder, approval)
-        if approval.decision == "refused":
-            raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
-        if approval.decision == "awaiting":
-            raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
-        if approval.data != self._data:
-            raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
-
-    def beyond(self, run: str, plan: Plan) -> None:
-        """Store a plan that the limits refuse; if it is already stored, only update the time of the last request."""
-        with alone(self._folder / "runs"):
-            known = find(self._folder, run, plan.digest().hex())
-            if known:
-                _store(self._folder, _asked_for(known))
-                return
-            entries = approvals(self._folder)
-            refused = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
-            if refused < MOST_BEYOND and len(entries) < MOST_APPROVALS:
-                entry = replace(_entry(run, plan), decision="refused", by=LIMITS)
-                _store_decision(self._folder, entry, before="awaiting", by=LIMITS)
+            obstacle = _error_of(check) if automatic else None
+            approval = self._looked_up(run, plan, automatic=automatic, obstacle=obstacle)
+            if approval.decision == "refused" and approval.by != LIMITS:
+                raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
+            if approval.decision == "awaiting":
+                raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
+            if obstacle:
+                raise obstacle
+            if not automatic:
+                check()
+            self._check_unchanged()
+            if not approval.data:
+                _store(self._folder, replace(approval, data=self._data))
+            elif approval.data != self._data:
+                raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def ended(self, run: str) -> None:
         """Record that the coordinator has ended a run, which it may still open again."""
@@ -186,12 +184,27 @@ class Approvals:
                 if entry.run == run:
                     _store(self._folder, replace(entry, ended=now()))
 
-    def unchanged(self) -> None:
-        """Raise a RefusalError if the file of records has changed since this service read it.
+    def _looked_up(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
+        """Return the entry of a run and plan after this request, which is stored."""
+        known = find(self._folder, run, plan.digest().hex())
+        approval = known or self._first_seen(run, plan, automatic=automatic, obstacle=obstacle)
+        before = known.decision if known else "awaiting"
+        if approval.by in {"", LIMITS}:  # no person's decision: that of the files as they are now
+            if not automatic:
+                approval = replace(approval, decision="awaiting", by="")
+            elif not obstacle:
+                approval = replace(approval, decision="approved", by=LIMITS)
+            elif approval.decision == "awaiting":  # a run that the limits let in before stays approved
+                approval = replace(approval, decision="refused", by=LIMITS)
+        approval = _asked_for(approval)
+        if approval.decision != before:  # the limits decided, or no longer do
+            return _store_decision(self._folder, approval, before=before, by=LIMITS)
+        if approval != known:
+            _store(self._folder, approval)
+        return approval
 
-        Raises:
-            RefusalError: The file has changed; the reason is RECORDS.
-        """
+    def _check_unchanged(self) -> None:
+        """Raise a RefusalError if the file of records has changed since this service read it; the reason is RECORDS."""
         try:
             current = self.digest()
         except OSError:
@@ -203,17 +216,24 @@ class Approvals:
                 expected="as it was when this service started; restart it for a new run",
             )
 
-    def _first_seen(self, run: str, plan: Plan, *, automatic: bool) -> PlanApproval:
+    def _first_seen(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
         """Return a new entry for a run and plan that the hospital has not been asked about before.
 
         Raises:
             RefusalError: There is no room for another plan; the reason is FULL.
+            CaucusError: The obstacle, if there is no room for another plan that the limits refuse.
         """
         if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_APPROVALS:
             limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
             raise RefusalError(Reason.FULL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
-        undecided = [entry for entry in approvals(self._folder) if entry.decision == "awaiting"]
-        if not automatic and len(undecided) >= MOST_AWAITING:
+        entries = approvals(self._folder)
+        if automatic:
+            beyond = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
+            if obstacle and beyond >= MOST_BEYOND:
+                raise obstacle
+            return _entry(run, plan)
+        undecided = [entry for entry in entries if entry.decision == "awaiting"]
+        if len(undecided) >= MOST_AWAITING:
             over = min((entry for entry in undecided if entry.ended), key=lambda entry: entry.ended, default=None)
             if over is None:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
@@ -283,6 +303,14 @@ def _store_decision(folder: Path, approval: PlanApproval, *, before: str, by: st
     )
     _store(folder, decided, first=note)
     return decided
+
+
+def _error_of(check: Callable[[], None]) -> CaucusError | None:
+    try:
+        check()
+    except CaucusError as error:
+        return error
+    return None
 
 
 def _entry(run: str, plan: Plan) -> PlanApproval:

@@ -3,6 +3,7 @@
 This module is separate so that the relay loads neither torch nor any code that reads records.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,10 @@ import grpc
 
 from common import messages as m
 from common import wire
-from common.errors import ConfigError, ProtocolError
+from common.errors import ConfigError, ProtocolError, TooLargeError
+from common.secagg.messages import KEY_BYTES
+
+log = logging.getLogger("caucus.relay")
 
 SOCKET = "unix:run/party.sock"
 """Address of a deployed service, relative to the hospital's folder, as the path of a Unix socket is limited to 107
@@ -27,7 +31,8 @@ _RECONNECT = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_b
 """Waits between attempts to reach a service that was down; gRPC's default is up to two minutes."""
 
 _METHOD = "/caucus.Party/Handle"
-_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+_SIZE = [("grpc.max_receive_message_length", m.LARGEST_ENVELOPE + m.LARGEST_BULK + 2**10)]
+"""Limit beyond which neither side reads a message, in bytes: that of a parcel."""
 
 
 class Party(Protocol):
@@ -48,16 +53,22 @@ class Channel:
 
     def __init__(self, address: str, partition: int, *, patience: float = PATIENCE) -> None:
         # Lasting: closing one takes 0.2 s. It finds a service that was restarted again (`_RECONNECT`).
-        self._channel = grpc.insecure_channel(address, options=_UNLIMITED + _RECONNECT)
+        self._channel = grpc.insecure_channel(address, options=_SIZE + _RECONNECT)
         self._partition = partition
         self._patience = patience
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Pass one parcel to the service and return its reply.
+        """Pass one parcel to the service and return its reply; refuse in its place a parcel that is too large.
 
         Raises:
             ProtocolError: No service answers, or the service does not serve this partition.
         """
+        try:
+            wire.check_size(parcel)
+        except TooLargeError as error:
+            log.warning("a message is refused: %s", error)
+            refusal = m.Refusal(m.Reason.OVER_LIMIT)
+            return wire.pack(m.Envelope(run="", party=self._partition, plan_digest=bytes(KEY_BYTES), body=refusal))
         ready = grpc.channel_ready_future(self._channel)
         try:
             ready.result(timeout=self._patience)
@@ -108,7 +119,7 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
         return wire.pack_parcel(party.handle(parcel), partition)
 
     service, method = _METHOD.strip("/").split("/")
-    server = grpc.server(ThreadPoolExecutor(workers), options=_UNLIMITED)
+    server = grpc.server(ThreadPoolExecutor(workers), options=_SIZE)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handle)}),)
     )

@@ -12,8 +12,9 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against, verify
+from common.plan.guesses import Guesses
 from common.plan.plan import UNITS, Plan
-from common.privacy.accountant import Release, epsilon, epsilon_by_norm
+from common.privacy.accountant import Release, epsilon, epsilon_by_norm, trade_off
 from common.queries.closed_set import KINDS
 from common.queries.votes import VotesSpec
 from common.secagg import graph
@@ -231,6 +232,11 @@ class Limits:
         if spent > limit and any(charge.draws > 1 for charge in charges):
             spent = epsilon(charges, self.lifetime_delta)
         return spent
+
+    def guesses(self, charges: Iterable[Release]) -> Guesses:
+        """Return what somebody can find out from these charges together, beside their epsilon at `lifetime_delta`."""
+        charges = list(charges)
+        return Guesses.of(trade_off(charges, self.lifetime_delta), self.spent(charges), self.lifetime_delta)
 
     def left(self, spent: float) -> float | None:
         """Return the remainder of `lifetime_epsilon` after `spent`, at least 0; None if there is no such limit."""

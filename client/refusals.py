@@ -17,6 +17,7 @@ from common.errors import (
     RefusedError,
     SignatureError,
     SurvivorsError,
+    TooLargeError,
 )
 from common.messages import Reason
 
@@ -27,6 +28,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (DropoutError, Reason.TOO_FEW),
     (SignatureError, Reason.IDENTITY),
     (MembershipError, Reason.IDENTITY),
+    (TooLargeError, Reason.OVER_LIMIT),
     (ProtocolError, Reason.MALFORMED),
     (MissingPackageError, Reason.SETTINGS),
     (ConfigError, Reason.MALFORMED),

@@ -45,8 +45,6 @@ log = logging.getLogger("caucus.party")
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Maximum number of characters of a run's name, which is written into logs and the ledger."""
-LARGEST_PLAN = 2**16
-"""Maximum size of a plan in bytes, since a hospital stores each plan. The plans of our methods have about 600 bytes."""
 
 State = TypeVar("State")
 
@@ -157,7 +155,7 @@ class PartyService:
                     self._audit_log.ready()  # before anything is charged
                 if self._noted_head:
                     self._noted_head.check(self._ledger)
-                envelope = wire.unpack(parcel, self._compute)
+                envelope = self._unpack(parcel)
                 plan = self._planned(envelope) if self._schedule else None
                 body = self._reply(envelope)
                 if self._noted_head:
@@ -165,7 +163,8 @@ class PartyService:
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)
-                log.warning("%s refuses %s (%s): %s", self._name, _request_name(envelope), reason.name, detail)
+                verb = "does not answer yet:" if reason is m.Reason.AWAITING else "refuses"
+                log.warning("%s %s %s (%s): %s", self._name, verb, _request_name(envelope), reason.name, detail)
                 try:
                     self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:
@@ -190,6 +189,16 @@ class PartyService:
         """Release the waiting replies at once; called when nobody can receive them any longer."""
         if self._schedule:
             self._schedule.stop()
+
+    def _unpack(self, parcel: m.Parcel) -> m.Envelope:
+        """Return the message in a parcel; before it is parsed, refuse one that is too large for the present run."""
+        if self._run:
+            plan = self._run.session.plan
+            largest = m.largest_request(parties=plan.parties, answers=plan.total_queries)
+            return wire.unpack(parcel, self._compute, largest=largest)
+        if len(parcel.envelope) > m.LARGEST_OPENING:  # keys or shares, as after a restart of this service
+            raise RefusalError(m.Reason.OUT_OF_ORDER, "a large message", expected="Open first")
+        return wire.unpack(parcel, self._compute)
 
     def _planned(self, envelope: m.Envelope) -> Plan | None:
         """Return the plan that a message belongs to; None if public facts alone decide that it is refused."""
@@ -354,8 +363,6 @@ def _request_name(envelope: m.Envelope | None) -> str:
 
 
 def _read_plan(data: bytes) -> Plan:
-    if len(data) > LARGEST_PLAN:
-        raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:
         return Plan.from_json(data)
     except CaucusError as error:

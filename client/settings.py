@@ -116,6 +116,11 @@ class PartySettings:
             where=where,
         )
 
+    @property
+    def kinds_of_writers(self) -> frozenset[str]:
+        """Kinds of queries for which there is a section, and hence a writer."""
+        return frozenset(SECTIONS[name] for name in self.sections)
+
     def writers(self) -> dict[str, PartyWriter]:
         """Return the writers for which there is a section, keyed by kind of query.
 

@@ -13,6 +13,7 @@
     │       ├── DamagedLedgerError     one whose content is not what was written
     │       └── IncompleteLedgerError  one that may lack charges: missing, older than its noted head, or without a note
     ├── ProtocolError          a message that is malformed, out of order, replayed or unplanned
+    │   ├── TooLargeError      one that is larger than any that may come
     │   ├── ReplayError        a repeated or late step or message
     │   ├── MembershipError    from or about a party outside the step, or not from all parties in it
     │   ├── PublicKeyError     a public key that is weak, repeated or not its owner's
@@ -25,6 +26,7 @@
     ├── DropoutError           too few parties left for the planned noise
     │   ├── AwaitingError      parties have yet to approve the plan; nothing has failed
     │   └── RejectedError      a party would refuse a resumed run as well; only a new run helps
+    ├── UnreachedError         a coordinator that has not answered this hospital
     └── InternalError          our bug
 
 No message contains private text, private counts or key material, because messages are written to logs and sent, as
@@ -135,6 +137,10 @@ class ProtocolError(CaucusError):
     """A message is malformed, out of order, replayed or unplanned."""
 
 
+class TooLargeError(ProtocolError):
+    """A message is larger than any that may come."""
+
+
 class ReplayError(ProtocolError):
     """A message, or a request for a step, is repeated or late."""
 
@@ -196,6 +202,10 @@ class AwaitingError(DropoutError):
 
 class RejectedError(DropoutError):
     """A party refuses for a reason that would also apply to a resumed run."""
+
+
+class UnreachedError(CaucusError):
+    """Error for a coordinator that has not answered while a hospital was there for it."""
 
 
 class InternalError(CaucusError):

@@ -26,8 +26,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import PartyId
+from common.errors import ProtocolError
 from common.queries.closed_set import Query
 from common.secagg.messages import KeyAdvert, UnmaskShares
+
+LARGEST_RELEASE = 200_000_000
+"""Maximum size of a release, in bytes."""
+LARGEST_BULK = 2**28
+"""Maximum size of a bulk array, in bytes: a release, an answer of 2^24 words, 174,000 candidates of 384 dimensions."""
+LARGEST_ENVELOPE = 2**26
+"""Maximum size of an envelope, in bytes: keys or shares of 100 hospitals for 5,000 answers."""
+LARGEST_PLAN = 2**16
+"""Maximum size of a plan, in bytes, since a hospital stores each plan. Plans of our methods have about 600 bytes."""
+LARGEST_OPENING = LARGEST_PLAN + 2**10
+"""Maximum size of an envelope without keys or shares, in bytes: a plan and the envelope's other fields."""
+_PARTY, _ANSWER = 2**8, 2**7
+"""Bounds on an envelope's bytes for a party (a key, a signature, a seal, numbers), and for a party and an answer (a
+key, or a pair of shares)."""
+
+
+def largest_request(*, parties: int, answers: int) -> int:
+    """Return a bound on the bytes of an envelope in a run: of all parties, their keys or their shares for all answers.
+
+    Args:
+        parties: Number of parties in the plan.
+        answers: Number of answers in the plan, attempts included.
+    """
+    return min(LARGEST_OPENING + parties * (_PARTY + answers * _ANSWER), LARGEST_ENVELOPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +69,16 @@ class Open:
 
     plan: bytes
     first: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the size of the plan.
+
+        Raises:
+            ProtocolError: The plan is too large.
+        """
+        if len(self.plan) > LARGEST_PLAN:
+            expected, got = f"at most {LARGEST_PLAN:,} bytes", f"{len(self.plan):,}"
+            raise ProtocolError("plan", expected=expected, got=got, do="Use fewer or shorter labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +175,6 @@ class Release:
 @dataclass(frozen=True, slots=True)
 class Received:
     """The party has received the texts."""
-
-
-LARGEST_RELEASE = 200_000_000
-"""Maximum size of a release, in bytes."""
 
 
 class Reason(IntEnum):

@@ -6,7 +6,13 @@ A message remains a sequence of pieces until it is shown. Then the coordinator's
 hospital's log replace numbers by names, each from its own roster, without searching any text for numbers.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+
+
+def quoted(name: str) -> str:
+    """Return a name in double quotes, with those inside it escaped: where it ends can be seen."""
+    return json.dumps(name, ensure_ascii=False)
 
 
 class Words:

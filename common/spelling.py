@@ -4,8 +4,11 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
-BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Characters that Python considers printable although they are blank: Hangul fillers, and a Braille cell without dots.
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | {
+    chr(code) for first, last in ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF)) for code in range(first, last + 1)
+}
+"""Characters that Python considers printable although they are blank: fillers, a Braille cell without dots, vowels that
+are not written, and selectors of a variant of the character before.
 """
 _UNSEEN = ("Cc", "Cf")
 """Unicode's categories of characters that are not seen: control, and format, such as a space of zero width."""

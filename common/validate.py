@@ -6,6 +6,7 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 
 import math
 from collections.abc import Collection, Mapping, Sized
+from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
 from types import NoneType, UnionType
@@ -21,6 +22,7 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
+"""Form of a host's name or address: nothing that could look like another line where the address is printed."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
@@ -30,6 +32,13 @@ def of_type(name: str, value: object, annotation: object) -> None:
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
+
+
+def of_fields(kind: type, values: Mapping[str, object]) -> None:
+    """Check that each value fits the annotation of its field of a dataclass, as `of_type` does."""
+    for field in fields(kind):
+        if field.name in values:
+            of_type(field.name, values[field.name], field.type)
 
 
 def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:
@@ -115,13 +124,6 @@ def known_keys(
         if key not in values:
             raise ConfigError(_full(section, key), expected="a value", got="none")
     return values
-
-
-def host_and_port(name: str, value: str) -> None:
-    """Check that the value has the form host:port."""
-    host, _, port = value.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise ConfigError(name, expected="host:port", got=value)
 
 
 def printable(**values: str) -> None:

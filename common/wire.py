@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from common import messages as m
 from common.compute import Compute, directly
 from common.domain import PartyId
-from common.errors import CaucusError, ProtocolError
+from common.errors import CaucusError, ProtocolError, TooLargeError
 from common.queries import closed_set
 from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
@@ -53,17 +53,19 @@ def pack(envelope: m.Envelope) -> m.Parcel:
     return _pack(envelope, _packed(envelope.body), bulk, _digest(bulk))
 
 
-def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
+def unpack(parcel: m.Parcel, compute: Compute = directly, *, largest: int = m.LARGEST_ENVELOPE) -> m.Envelope:
     """Return the message in `parcel`.
 
     Args:
         parcel: The received parcel.
         compute: Function that computes values that are the same in messages to several parties.
+        largest: Maximum size of the envelope, in bytes.
 
     Raises:
+        TooLargeError: `parcel` is too large; it is neither parsed nor hashed.
         ProtocolError: `parcel` is not a message of this protocol version, or its parts disagree.
     """
-    proto = _envelope(parcel)
+    proto = _envelope(parcel, largest)
     if proto.version != VERSION:
         raise ProtocolError(
             "protocol version", expected=VERSION, got=proto.version, do="Install the same version on both sides"
@@ -94,7 +96,7 @@ def sender(parcel: m.Parcel) -> PartyId:
     All protocol versions encode party and version in the same way.
 
     Raises:
-        ProtocolError: The parcel has no envelope.
+        ProtocolError: The parcel has no envelope, or is too large.
     """
     proto = _envelope(parcel)
     if not proto.version:
@@ -116,7 +118,23 @@ def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
     return m.Parcel(proto.envelope, proto.bulk), proto.partition
 
 
-def _envelope(parcel: m.Parcel) -> party_pb2.Envelope:
+def check_size(parcel: m.Parcel, largest: int = m.LARGEST_ENVELOPE) -> None:
+    """Raise a TooLargeError if a parcel is larger than any message that may come.
+
+    Args:
+        parcel: The parcel.
+        largest: Maximum size of the envelope, in bytes.
+
+    Raises:
+        TooLargeError: The envelope or the bulk is too large.
+    """
+    for what, data, most in (("envelope", parcel.envelope, largest), ("bulk", parcel.bulk, m.LARGEST_BULK)):
+        if len(data) > most:
+            raise TooLargeError(what, expected=f"at most {most:,} bytes", got=f"{len(data):,}")
+
+
+def _envelope(parcel: m.Parcel, largest: int = m.LARGEST_ENVELOPE) -> party_pb2.Envelope:
+    check_size(parcel, largest)
     try:
         return party_pb2.Envelope.FromString(parcel.envelope)
     except DecodeError as error:

@@ -119,7 +119,7 @@ MUTATIONS = (
     mutation(
         "the limits of the opening, whatever the file says now",
         "client/admission.py",
-        "if terms.limits != checked:",
+        "if limits != checked:",
         "if not checked:",
         "tests/client/test_admission.py"
         "::test_a_limit_that_is_lowered_holds_from_the_next_question_on_and_nothing_is_charged",

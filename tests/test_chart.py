@@ -1,7 +1,6 @@
 """The Helm chart: what Helm renders fits the schemas of Kubernetes and is closed as compose.yaml is; nothing runs."""
 
 import importlib.util
-import json
 import re
 import subprocess
 import tomllib
@@ -16,8 +15,7 @@ from client.deploy.start import children
 from client.flower.proxy import login
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_records, check_secret
-from server.deploy.authority import make_authority
-from tests.support.enrolment import PARTY
+from tests.support.enrolment import PARTY, invitation
 from tests.support.helm import CHART, HelmError, lint, rendered
 
 pytest.importorskip("helm_python", reason="its wheels are for few machines")
@@ -228,14 +226,12 @@ def test_each_file_opens_with_the_command_that_reads_it(path):
 @pytest.fixture
 def given(tmp_path, capsys):
     """What an operator has before: the folder that `init` made, with the roster; and the records."""
-    make_authority(tmp_path)
-    invitation = {"address": "localhost:9443", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
-    (tmp_path / "invitation.json").write_text(json.dumps(invitation))
+    invited = invitation(tmp_path, "localhost:9443", "ab" * 32)
     records = tmp_path / "notes.csv"
     records.write_text("text,label\none,a\n")
     records.chmod(0o600)
     folder = tmp_path / "h"
-    words = ("--name", "St. Mary", "--records", records, "--invitation", tmp_path / "invitation.json")
+    words = ("--name", "St. Mary", "--records", records, "--invitation", invited)
     assert main(["init", str(folder), *map(str, words)]) == 0
     roster = RosterFile(parties=(PartyFile(**PARTY | {"name": "St. Luke"}), PartyFile.load(folder / "party.json")))
     (folder / "roster.json").write_text(roster.to_json())

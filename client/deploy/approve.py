@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from client.approvals import PlanApproval, approvals, decide
 from client.deploy.account import account
-from client.deploy.plan_facts import PlanFacts
-from client.deploy.plan_sheet import decision, plain, sheet
+from client.deploy.plan_cards import Card, Unreadable, plan_cards
+from client.deploy.plan_sheet import decision, plain
 from client.deploy.settings import HospitalSettings
-from common.errors import ConfigError
+from client.session import RefusalError
+from common.errors import CaucusError, ConfigError
 from common.system.commands import Commands, add_command, add_folder, as_json
 
 WIDTH = 17
@@ -31,10 +32,11 @@ def register(commands: Commands) -> None:
         _approve,
         summary="show the plans that await approval, and decide",
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
-        "this run and this plan only; the coordinator then resumes the run. A decision can be changed: a plan that was "
-        "refused is shown with --refused, any with --run. A run that is refused after it began stops at its next "
-        "question. Each decision is a line of the audit log: who, when, from what to what, and why if --reason says "
-        "so.",
+        "this run and this plan only; the coordinator then resumes the run. A plan beyond the limits cannot be "
+        "approved before the limit is changed. A decision can be changed: a plan that was refused is shown with "
+        "--refused, any with --run. A run that is refused after it began stops at its next question; what was answered "
+        "cannot be taken back. Each decision is a line of the audit log: who, when, from what to what, and why if "
+        "--reason says so.",
         example="caucus-party approve hospital",
     )
     add_folder(parser, "caucus-party")
@@ -53,28 +55,26 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     known = approvals(settings.private)
     plans = _chosen(chosen, known)
-    shown = [approval for approval in plans if approval.read_plan()]
-    private = settings.read_records(may_be_empty=True) if shown else []
-    alone = len(shown) == 1
-    facts = [PlanFacts.gather(approval, settings, private, known=known, alone=alone) for approval in shown]
+    cards = [] if chosen.no else plan_cards(settings, plans, known)  # to refuse, no plan needs to be read
     if chosen.json:
-        yield as_json([fact.plain() for fact in facts])
+        yield as_json([_for_json(card) for card in cards])
         return
-    for approval in plans:
-        if approval not in shown:
-            if chosen.no:
-                decide(settings.private, approval, approve=False, by=account(), reason=chosen.reason)
-            yield f"run {plain(approval.run)}: its plan was changed, or is of another version of Caucus"
     if not plans:
         yield "no plan was refused" if chosen.refused else "no plan awaits approval"
     if chosen.run is None and not chosen.refused:
         yield from _refused(known)
-    for fact in facts:
-        yield from lines(fact)
-        if chosen.list:
-            continue
-        decided = _decided(chosen, settings, fact.approval)
-        yield f"{decided.decision}: run {plain(decided.run)}"
+    for entry in plans if chosen.no else ():
+        yield _line(decide(settings.private, entry, approve=False, by=account(), reason=chosen.reason))
+    not_allowed: list[str] = []
+    for card in cards:
+        yield from lines(card)
+        if isinstance(card, Card) and not chosen.list:
+            try:
+                yield _decided(chosen, settings, card)
+            except RefusalError as error:
+                not_allowed.append(str(error))
+    if not_allowed:
+        raise CaucusError(". ".join(not_allowed))
 
 
 def _refused(known: list[PlanApproval]) -> Iterator[str]:
@@ -84,15 +84,30 @@ def _refused(known: list[PlanApproval]) -> Iterator[str]:
         yield "refused plans are shown in full, and can be approved, with --refused"
 
 
-def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
-    """Store the decision from the command line or a prompt; return the approval, unchanged if nothing was decided."""
-    reason = chosen.reason
-    approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
-    if approved is None:
-        return approval
-    if not approved and not chosen.no:
-        reason = reason or _asked_why()
-    return decide(settings.private, approval, approve=approved, by=account(), reason=reason)
+def _decided(chosen: argparse.Namespace, settings: HospitalSettings, card: Card) -> str:
+    """Store the decision from the command line or a prompt; return a line with the decision, which may be none.
+
+    Raises:
+        RefusalError: The plan must not be approved, or the audit log is full.
+    """
+    approve = True if chosen.yes else _asked(card.approval)
+    if approve is None:
+        return _line(card.approval)
+    if approve:
+        card.check_allowed()
+    reason = chosen.reason or ("" if approve else _asked_why())
+    return _line(decide(settings.private, card.approval, approve=approve, by=account(), reason=reason))
+
+
+def _line(entry: PlanApproval) -> str:
+    return f"{entry.decision}: run {plain(entry.run)}"
+
+
+def _for_json(card: Card | Unreadable) -> dict[str, object]:
+    if isinstance(card, Card):
+        return card.facts.plain()
+    names = ("run", "plan_digest", "decision", "by", "decided", "reason", "first_seen")
+    return {name: getattr(card.approval, name) for name in names} | {"cannot_be_read": card.problem}
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:
@@ -141,10 +156,13 @@ def _asked_why() -> str:
         return ""
 
 
-def lines(facts: PlanFacts) -> Iterator[str]:
+def lines(card: Card | Unreadable) -> Iterator[str]:
     """Yield the lines of a plan's sheet; a long fact takes several lines."""
-    yield decision(facts.approval)
-    for part in sheet(facts):
+    if isinstance(card, Unreadable):
+        yield card.sentence
+        return
+    yield card.line
+    for part in card.parts:
         if part.title:
             yield f"  {part.title}"
         for fact in part.facts:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from common.messages import Reason
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTotals:
@@ -18,14 +20,18 @@ class AuditTotals:
     Attributes:
         answered: Number of requests that were answered.
         refused: Number of refused requests, keyed by reason.
+        waiting: Number of requests for a plan that waited for a decision.
         last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if there was no request.
         last_refusal: The last line of the log with a refusal, unchanged; None if there was no refusal.
+        answered_since: Whether a request of the same run and plan was answered since `last_refusal`.
     """
 
     answered: int = 0
     refused: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
     last_contact: str = ""
     last_refusal: dict[str, Any] | None = None
+    answered_since: bool = False
 
 
 class AuditReader:
@@ -41,9 +47,10 @@ class AuditReader:
 
     def _begin(self, inode: int) -> None:
         self._inode, self._read = inode, 0
-        self._answered, self._refused = 0, Counter[str]()
+        self._answered, self._waiting, self._refused = 0, 0, Counter[str]()
         self._last: dict[str, Any] = {}
         self._last_refusal: dict[str, Any] | None = None
+        self._answered_since = False
 
     def totals(self) -> AuditTotals:
         """Return the totals over all complete lines that the log now has.
@@ -67,8 +74,10 @@ class AuditReader:
         return AuditTotals(
             answered=self._answered,
             refused=dict(self._refused),
+            waiting=self._waiting,
             last_contact=self._last.get("when", ""),
             last_refusal=self._last_refusal,
+            answered_since=self._answered_since,
         )
 
     def _count(self, line: bytes) -> None:
@@ -76,12 +85,16 @@ class AuditReader:
             entry = json.loads(line)
             if "request" not in entry:
                 return  # about a decision
-            refused = entry["decision"] == "refused"
+            refused, about = entry["decision"] == "refused", (entry["run"], entry["plan"])
         except (ValueError, KeyError, TypeError):
             return  # damaged: the other lines count all the same
         self._last = entry
-        if refused:
-            self._refused[entry["reason"]] += 1
-            self._last_refusal = entry
-        else:
+        if not refused:
             self._answered += 1
+            last = self._last_refusal
+            self._answered_since |= last is not None and about == (last["run"], last["plan"])
+        elif entry["reason"] == Reason.AWAITING.name:
+            self._waiting += 1
+        else:
+            self._refused[entry["reason"]] += 1
+            self._last_refusal, self._answered_since = entry, False

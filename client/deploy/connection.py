@@ -17,8 +17,8 @@ from cryptography.x509 import load_der_x509_certificate
 from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.flower.node_key import try_key
+from common.address import host_and_port
 from common.errors import CaucusError, ConfigError
-from common.system.certificates import certificate_of
 from common.system.files import content_of
 
 TIMEOUT = 10.0
@@ -74,10 +74,9 @@ def connect(settings: HospitalSettings) -> Connection:
             authority's certificate is missing; or the proxy's login is wrong.
         CaucusError: There is no answer, or the proxy refuses.
     """
-    name, _, port = settings.coordinator.rpartition(":")
-    there = name.strip("[]"), int(port)
+    there = host_and_port("coordinator", settings.coordinator)
     via = settings.proxy if there[0] not in proxy.LOCAL else None
-    context = ssl.create_default_context(cadata=certificate_of(settings.node / "ca.crt").public_bytes(Encoding.DER))
+    context = ssl.create_default_context(cadata=settings.authority().public_bytes(Encoding.DER))
     host, at = proxy.address(via) if via else there
     door = HTTPSConnection(host, at, timeout=TIMEOUT, context=context)
     if via:
@@ -140,7 +139,7 @@ def check_node_key(settings: HospitalSettings) -> None:
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
-    authority = certificate_of(settings.node / "ca.crt").public_bytes(Encoding.PEM)
+    authority = settings.authority().public_bytes(Encoding.PEM)
     try:
         with proxy.used(settings.proxy, settings.node):
             status, known = try_key(settings.coordinator, authority, key)

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from client import database, records
 from client.deploy import known_records
 from client.deploy.check_advice import on_labels
+from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.guard import Limits
 from common.domain import Record
@@ -24,9 +25,10 @@ from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
 from common.secagg.identity import Identity
+from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation, PartyFile
-from common.system.files import SECRET, check_records, new_folder, write_atomic
+from common.system.files import SECRET, check_records, whole_folder, write_atomic
 
 HEADER = """\
 # caucus-party check {folder}
@@ -81,9 +83,9 @@ def register(commands: Commands) -> None:
 
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
-    invitation = Invitation.load(chosen.invitation)
+    invitation = load_invitation(chosen.invitation)
     if chosen.proxy is not None:
-        proxy.address(chosen.proxy)
+        proxy.check_way(chosen.proxy, invitation.address)
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
@@ -91,29 +93,30 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     private, copy = _read(chosen, remarks)
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(len(private), public)
-    new_folder(folder)
-    for name in ("private", "node", "logs", "run"):
-        (folder / name).mkdir(mode=0o700)
-    for path, key in keys.items():
-        write_atomic(folder / path, key, mode=SECRET)
-    write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
-    if copy is not None:
-        write_atomic(folder / "private" / database.COPY, copy, mode=SECRET)
-    write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
-    header = HEADER.format(
-        folder=folder,
-        name=_scalar(chosen.name),
-        records=_scalar(str(chosen.records.resolve()) if copy is None else f"private/{database.COPY}"),
-        coordinator=_scalar(invitation.address),
-        bundle=invitation.bundle,
-        proxy=_scalar(chosen.proxy),
-        relay_user=_scalar(chosen.relay_user),
-        labelled="false" if chosen.unlabelled else "true ",
-    )
-    write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
-    write_atomic(folder / "party.json", public.to_json().encode())
-    if account:
-        _hand_over(folder, account)
+    with whole_folder(folder):
+        for name in ("private", "node", "logs", "run"):
+            (folder / name).mkdir(mode=0o700)
+        for path, key in keys.items():
+            write_atomic(folder / path, key, mode=SECRET)
+        write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
+        if copy is not None:
+            write_atomic(folder / "private" / database.COPY, copy, mode=SECRET)
+        write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
+        header = HEADER.format(
+            folder=folder,
+            name=_scalar(chosen.name),
+            records=_scalar(str(chosen.records.resolve()) if copy is None else f"private/{database.COPY}"),
+            coordinator=_scalar(invitation.address),
+            bundle=invitation.bundle,
+            proxy=_scalar(chosen.proxy),
+            relay_user=_scalar(chosen.relay_user),
+            labelled="false" if chosen.unlabelled else "true ",
+        )
+        write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
+        write_atomic(folder / "party.json", public.to_json().encode())
+        if account:
+            _hand_over(folder, account)
+        HospitalSettings.load(folder)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known here alone)"
@@ -139,6 +142,24 @@ def _read(chosen: argparse.Namespace, remarks: list[str]) -> tuple[list[Record],
     check_records(chosen.records)
     check_ending(chosen.records)
     return records.read(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None
+
+
+def load_invitation(path: Path) -> Invitation:
+    """Return the invitation of a coordinator that speaks this version of the protocol.
+
+    Raises:
+        ConfigError: The file is not an invitation, or the coordinator speaks another version.
+    """
+    invitation = Invitation.load(path)
+    if invitation.protocol != VERSION:
+        raise ConfigError(
+            "invitation's protocol",
+            expected=VERSION,
+            got=invitation.protocol,
+            where=path,
+            do="Install the same version of Caucus on both sides",
+        )
+    return invitation
 
 
 def check_number(count: int, declared: PartyFile) -> None:

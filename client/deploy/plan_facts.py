@@ -1,24 +1,33 @@
 """The facts by which a person at the hospital decides on a plan, gathered from the hospital's own files."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Self
 
 from client.approvals import PlanApproval
 from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, counting, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon, refusal
+from client.deploy.plan_fit import largest_epsilon, refusal, without_writer
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.guard import Limits
 from common.domain import Record
 from common.messages import Reason
-from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
+from common.plan.guarantee import (
+    corrupt_for_readers,
+    epsilon_against,
+    epsilon_alone,
+    epsilon_if_all_add_noise,
+    epsilon_released,
+    guesses_against,
+    guesses_alone,
+    guesses_planned,
+    guesses_released,
+)
+from common.plan.guesses import Guesses
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
-from common.plan.words import right_guesses, strength
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
@@ -38,9 +47,15 @@ class PlanFacts:
         hospital: This hospital's name.
         colluders: Number of other hospitals that are assumed to help the coordinator: the number in the plan or the
             number in this hospital's limits, whichever is larger.
-        epsilon_released: See `common.plan.guarantee`.
+        corrupt: Number of hospitals on whose noise no figure for readers relies (`common.plan.guarantee`).
+        planned: What can be found out from all that the run releases.
+        epsilon_released: Epsilon of the texts for readers; see `common.plan.guarantee`.
+        released: What readers of the texts can find out.
+        epsilon_if_all_add_noise: Epsilon of the texts if every hospital adds its noise; no figure relies on it.
         epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
+        against: What these can find out.
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
+        alone: What can then be found out.
         budget: The lifetime budget before and after the run.
         given: What this hospital has answered in the run.
         records: Counts of this hospital's records by the plan's labels.
@@ -59,9 +74,15 @@ class PlanFacts:
     unknown: int
     hospital: str
     colluders: int
+    corrupt: int
+    planned: Guesses
     epsilon_released: float
+    released: Guesses
+    epsilon_if_all_add_noise: float
     epsilon_against: float
+    against: Guesses
     epsilon_alone: float
+    alone: Guesses
     budget: Budget
     given: Given
     records: OwnRecords
@@ -107,6 +128,8 @@ class PlanFacts:
         if refused:
             helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
+        elif refused := without_writer(plan, settings.party.kinds_of_writers):
+            fits = 0.0
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         return cls(
@@ -116,9 +139,15 @@ class PlanFacts:
             unknown=max(0, plan.parties - len(names)),
             hospital=names[number],
             colluders=colluders,
+            corrupt=corrupt_for_readers(plan),
+            planned=guesses_planned(plan),
             epsilon_released=epsilon_released(plan),
+            released=guesses_released(plan),
+            epsilon_if_all_add_noise=epsilon_if_all_add_noise(plan),
             epsilon_against=epsilon_against(plan, colluders),
+            against=guesses_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
+            alone=guesses_alone(plan),
             budget=budget,
             given=given(approval, limits, ledger),
             records=records_under(plan, private, settings.headings),
@@ -169,31 +198,27 @@ class PlanFacts:
         needed = self.plan.largest_coalition + 1
         return needed if self.plan.secure and needed < self.plan.parties else None
 
-    def right_guesses(self, epsilon: float) -> float:
-        """Return the largest percentage of right guesses about whether one protected unit took part."""
-        return right_guesses(epsilon, self.plan.delta)
-
-    @property
-    def strength(self) -> str:
-        """How strong the protection against a reader of the texts is: "strong", "moderate", "weak" or "none"."""
-        return "none" if math.isinf(self.epsilon_released) else strength(self.epsilon_released, self.plan.delta)
-
     @property
     def trust(self) -> str:
         """What the coordinator can see of the answers, and whether the hospital must trust it not to look, in words."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
-        sums = f"sees only sums over {plan.survivors} or more hospitals"
+        unless = f", unless {self.lifting} of the {plan.parties - 1} others help it" if self.lifting else ""
+        sums = f"sees sums over {plan.survivors} or more hospitals, and never this hospital's own answers{unless}"
         if plan.malicious:
-            colluding = f"while at most {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
-            return f"need not be trusted: whatever it does, it {sums}, {colluding}"
-        colluding = f"even if up to {plan.largest_coalition} of the {plan.parties} hospitals collude with it"
-        return f"MUST be trusted: it {sums} if it follows the protocol, {colluding}"
+            return f"need not be trusted: whatever it does, it {sums}"
+        return f"MUST be trusted: if it follows the protocol, it {sums}"
 
     def plain(self) -> dict[str, object]:
         """Return the facts as values for JSON."""
         plan, budget, records = self.plan, self.budget, self.records
+        of_epsilon = {
+            "epsilon": self.planned,
+            "epsilon_released": self.released,
+            "epsilon_against": self.against,
+            "epsilon_alone": self.alone,
+        }
         return {
             "run": self.approval.run,
             "plan_digest": self.approval.plan_digest,
@@ -221,13 +246,15 @@ class PlanFacts:
             "delta": plan.delta,
             "epsilon": plan.epsilon,
             "epsilon_released": self.epsilon_released,
+            "epsilon_if_all_add_noise": self.epsilon_if_all_add_noise,
             "epsilon_against": self.epsilon_against,
             "epsilon_alone": self.epsilon_alone,
-            "right_guesses_percent": {
-                "epsilon": self.right_guesses(plan.epsilon),
-                "epsilon_released": self.right_guesses(self.epsilon_released),
-                "epsilon_against": self.right_guesses(self.epsilon_against),
-                "epsilon_alone": self.right_guesses(self.epsilon_alone),
+            "corrupt": self.corrupt,
+            "strength": self.released.strength,
+            "right_guesses_percent": {name: guesses.right for name, guesses in of_epsilon.items()},
+            "worst_guesses_percent": {name: guesses.worst for name, guesses in of_epsilon.items()},
+            "beliefs_percent": {
+                name: [asdict(belief) for belief in guesses.beliefs] for name, guesses in of_epsilon.items()
             },
             "own_texts": self.own_texts,
             "not_stated_by_the_plan": list(NOT_STATED_BY_THE_PLAN),
@@ -242,6 +269,7 @@ class PlanFacts:
                 "before": budget.before,
                 "after": budget.after,
                 "left": budget.left,
+                "right_guesses_percent": budget.guesses.right,
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },

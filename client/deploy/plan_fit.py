@@ -7,13 +7,14 @@ least as much noise.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import lru_cache
 
 from client.admission import check_parties
 from client.guard import Limits
 from client.session import RefusalError
+from client.writers.base import check_kinds
 from common.domain import PartyId
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
@@ -44,6 +45,15 @@ def refusal(
     try:
         check_parties(plan, number, roster)
         limits.check(plan, charged, declared=declared)
+    except RefusalError as error:
+        return error
+    return None
+
+
+def without_writer(plan: Plan, kinds: Collection[str]) -> RefusalError | None:
+    """Return why a plan is refused if it asks for texts that none of the writers of these kinds writes; else None."""
+    try:
+        check_kinds(plan, kinds)
     except RefusalError as error:
         return error
     return None

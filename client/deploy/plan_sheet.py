@@ -13,10 +13,11 @@ from client.deploy.plan_amounts import Budget, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
-from common.phrases import in_fours
+from common.phrases import in_fours, quoted
+from common.plan.guesses import SCALE, Guesses
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, subsampled
+from common.plan.words import differences, few_corrupt, subsampled
 from common.spelling import BLANK
 from common.system.log_lines import utc
 
@@ -102,7 +103,7 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
-    if not facts.changes:
+    if facts.before.plan_digest == facts.approval.plan_digest:
         yield Fact("", "none: it is this same plan, with the same digest")
 
 
@@ -136,16 +137,30 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     whose = "a record" if plan.unit == "sample" else "a user's records"
     yield Fact("protects", facts.unit)
     yield Fact("answers", f"each question is answered with fresh noise {most}")
-    yield Fact("epsilon", _epsilon(facts, plan.epsilon, "of all that the run releases"))
-    yield Fact("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them"))
-    yield Fact("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}"))
-    yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
+    few = f"for readers {few_corrupt(facts.corrupt, plan.parties)}"
+    yield Fact("epsilon", _epsilon(plan.epsilon, facts.planned, "of all that the run releases"))
+    yield Fact("", _epsilon(facts.epsilon_released, facts.released, f"of the synthetic texts, {few}"))
+    yield Fact("", _epsilon(facts.epsilon_against, facts.against, f"{answers}{helpers}"))
+    yield Fact("", _epsilon(facts.epsilon_alone, facts.alone, f"{answers} once every mask is lifted"))
+    if up(facts.epsilon_if_all_add_noise) != up(facts.epsilon_released):
+        everybody = f"{up(facts.epsilon_if_all_add_noise)} of the synthetic texts if every hospital adds its noise"
+        yield Fact("", f"{everybody}; nothing here relies on it")
     yield Fact(
         "a guess",
         f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
-        "most as often as stated above; a coin toss is right in 50 % of cases",
+        "most as often as stated above; a coin toss is right in 50% of cases. It is a limit for any attack on what is "
+        "released, not a forecast",
         folded=True,
     )
+    for belief in facts.released.beliefs:
+        yield Fact("", f"for readers who believe otherwise, {belief.words(whose)}", folded=True)
+    if facts.released.right < facts.released.worst:
+        worst = (
+            f"epsilon {up(facts.epsilon_released)} by itself would allow right guesses in {facts.released.worst:g}% of "
+            "cases, against the worst noise that has it; the noise of this plan is not the worst"
+        )
+        yield Fact("", worst, folded=True)
+    yield Fact("protection", f"{facts.released.strength}, for readers. {SCALE.rstrip('.')}", folded=True)
     if is_one_population(plan.labels):
         yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
     if plan.labels_per_record > 1:
@@ -164,7 +179,9 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
 
 
 def _here(facts: PlanFacts) -> Iterator[Fact]:
-    beyond = f"BEYOND this hospital's limits, refused even when approved: {plain(facts.beyond)}"
+    approved = facts.approval.decision == "approved"
+    outcome = "refused even when approved" if approved else "it cannot be approved"
+    beyond = f"BEYOND this hospital's limits, {outcome}: {plain(facts.beyond)}"
     yield from _named("lifetime budget", _lifetime(facts.budget))
     if facts.budget.problem:
         unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
@@ -190,8 +207,8 @@ def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
         yield Fact("" if number else name, sentence)
 
 
-def _epsilon(facts: PlanFacts, epsilon: float, whose: str) -> str:
-    return f"{up(epsilon)} {whose}: a right guess in at most {facts.right_guesses(epsilon):g} % of cases"
+def _epsilon(epsilon: float, guesses: Guesses, whose: str) -> str:
+    return f"{up(epsilon)} {whose}: a right guess in at most {guesses.right:g}% of cases"
 
 
 def _colluders(number: int) -> str:
@@ -205,7 +222,7 @@ def _own_texts(facts: PlanFacts) -> str:
 
 
 def _hospitals(facts: PlanFacts) -> str:
-    names = [f"{name} (this hospital)" if name == facts.hospital else name for name in facts.hospitals]
+    names = [quoted(name) + " (this hospital)" * (name == facts.hospital) for name in facts.hospitals]
     if facts.unknown:
         names.append(f"{facts.unknown} NOT on this hospital's roster")
     return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"
@@ -239,6 +256,7 @@ def _lifetime(budget: Budget) -> Iterator[str]:
         left = down(100 * (1 - budget.after / budget.limit), 1)
         yield "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
         yield amounts(budget)
+    yield f"whoever sees all these answers guesses rightly in at most {budget.guesses.right:g}% of cases"
     if budget.apart:
         yield "of all data sets; the service counts those alone that share a record with the present one"
 

@@ -16,16 +16,17 @@ from datetime import UTC, datetime
 from client.approvals import approvals
 from client.deploy import connection
 from client.deploy.check_advice import on_charges, on_labels, on_users
-from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
+from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
+from common.phrases import quoted
 from common.secagg.identity import Roster
 from common.system import processes
-from common.system.certificates import SOON, certificate_of
+from common.system.certificates import SOON
 from common.system.files import check_closed, check_records, check_secret
 
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
@@ -41,7 +42,11 @@ LOOSER = {
     "unsafe_unproven": "unless this data is not private",
 }
 """What a looser limit than that of a new hospital means, keyed by limit."""
-_AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
+_MORE_THAN_DECLARED = (
+    "There are more records than this hospital declares. It answers, since silence would tell, but it limits its "
+    "counts to what the declared number can reach, and replies may be late. caucus-party rotate --max-records N "
+    "declares more, which is public"
+)
 _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
@@ -146,8 +151,8 @@ class _Preflight:
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
     def authority(self) -> _Outcome:
-        certificate = certificate_of(self._settings.node / "ca.crt")
-        return _days(certificate.not_valid_after_utc, "Ask the coordinator for an invitation of a new authority")
+        expires = self._settings.authority().not_valid_after_utc
+        return _days(expires, "Ask the coordinator for an invitation of a new authority")
 
     def records(self) -> _Outcome:
         check_records(self._settings.records)
@@ -156,13 +161,14 @@ class _Preflight:
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
-        declared = self._settings.party_file()
-        check_number(len(self._records), declared)
-        public = f"at most {declared.max_records:,} are public"
+        declared = self._settings.party_file().max_records
+        public = f"at most {declared:,} are public"
         detail = "; ".join([f"{len(self._records)} records{of} (known here alone; {public}){noise}", *remarks])
         advice = on_users(self._records, self._settings.party.limits.unit)
+        if len(self._records) > declared:
+            advice.append(_MORE_THAN_DECLARED)
         # As in a folder that an older version made.
-        if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):
+        if declared > 100 * max(len(self._records), MOST_BY_DEFAULT):
             needless = "Replies take as long as for that number of records: caucus-party rotate --max-records declares"
             advice.append(f"{needless} fewer")
         return _advised(detail, advice)
@@ -193,10 +199,9 @@ class _Preflight:
             return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
         number = settings.number(Roster.of_hospitals(roster))
-        check_number(len(self._records or ()), roster.parties[number])
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
-        return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")
+        return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}")
 
     def approval(self) -> _Outcome:
         for stored in (approvals, releases):
@@ -282,11 +287,11 @@ class _Preflight:
 CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "settings": (_Preflight.settings, ""),
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
-    "connection": (_Preflight.connection, _AUTHORITY),
+    "connection": (_Preflight.connection, ""),
     "clock": (_Preflight.clock, ""),
     "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve works"),
     "coordinator's certificate": (_Preflight.certificate, ""),
-    "coordinator's authority": (_Preflight.authority, _AUTHORITY),
+    "coordinator's authority": (_Preflight.authority, ""),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
     "lifetime_delta": (_Preflight.lifetime_delta, ""),

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import yaml
 
-from client.deploy.create import MAX_RECORDS, check_number, new_keys
+from client.deploy.create import MAX_RECORDS, check_number, load_invitation, new_keys
 from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import ConfigError
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder
-from common.system.enrolment import Invitation, PartyFile
+from common.system.enrolment import PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 
 
@@ -64,7 +64,7 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    invitation = Invitation.load(chosen.file)
+    invitation = load_invitation(chosen.file)
     path, authority = settings.folder / "client.yaml", settings.node / "ca.crt"
     text = path.read_text(encoding="utf-8")
     for key, value in (("coordinator", invitation.address), ("bundle", invitation.bundle)):
@@ -74,10 +74,11 @@ def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
     same_authority = authority.exists() and content_of(authority) == invitation.certificate.encode()
     write_atomic(authority, invitation.certificate.encode(), mode=SECRET)
     write_atomic(path, text.encode(), mode=SECRET)
-    for what, value, same in (
-        ("coordinator", invitation.address, invitation.address == settings.coordinator),
-        ("bundle", invitation.bundle, invitation.bundle == settings.bundle),
-        ("authority, to be compared by telephone", invitation.fingerprint, same_authority),
+    yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
+    for what, same in (
+        (f"coordinator: {invitation.address}", invitation.address == settings.coordinator),
+        (f"bundle: {invitation.bundle}", invitation.bundle == settings.bundle),
+        ("certificate of its authority", same_authority),
     ):
-        yield f"{what}: {value}{'' if same else ' (changed)'}"
+        yield f"{what}{'' if same else ' (changed)'}"
     yield f"then: caucus-party check {chosen.folder}; caucus-party stop {chosen.folder}, and start it again"

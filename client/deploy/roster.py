@@ -13,6 +13,7 @@ from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError, ConfigError
+from common.phrases import quoted
 from common.secagg.identity import Roster
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
@@ -49,8 +50,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
             do="Send party.json to the coordinator",
         )
     for place, party in enumerate(roster.parties):
-        mark = "  (this hospital)" if place == number else ""
-        yield f"party {place}, {party.name}: {party.fingerprint}, at most {party.max_records:,} records{mark}"
+        yield from party.shown(place, " (this hospital)" if place == number else "")
     before = _kept(settings)
     yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
@@ -93,12 +93,12 @@ def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
     old = {party.name: party for party in before.parties}
     new = {party.name: party for party in after.parties}
     for name in sorted(new.keys() - old.keys()):
-        yield f"added: {name}"
+        yield f"added: {quoted(name)}"
     for name in sorted(old.keys() - new.keys()):
-        yield f"removed: {name}"
+        yield f"removed: {quoted(name)}"
     for name in sorted(new.keys() & old.keys()):
         if new[name].fingerprint != old[name].fingerprint:
-            yield f"CHANGED KEYS: {name}, before {old[name].fingerprint}: compare the new fingerprint by telephone"
+            yield f"CHANGED KEYS: {quoted(name)}; compare the new fingerprint by telephone"
     if before == after:
         yield "no change"
     elif {*map(_identity, before.parties)} == {*map(_identity, after.parties)}:

@@ -3,8 +3,8 @@
 FOLDER/client.yaml        0600  the settings
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
                                 service's; disclosures.json: of `caucus-party audit`; records.jsonl: a database's rows
-FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
-                                which holds nothing private
+FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login,
+                                supernode.reached: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, get_type_hints
 
+from cryptography.x509 import Certificate
+
 from client import records
 from client.approvals import MODES
-from client.flower.proxy import address
+from client.flower.proxy import check_way
 from client.noted_head import NotedHead
 from client.settings import PartySettings
+from common.address import host_and_port
 from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
@@ -29,10 +32,11 @@ from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
 from common.sections import check_headings
 from common.structure import Structure
+from common.system.certificates import certificate_of
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
-from common.validate import host_and_port, integers_in, of_type, one_of
+from common.validate import integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (
@@ -144,7 +148,7 @@ class HospitalSettings:
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
         host_and_port("coordinator", self.coordinator)
         if self.proxy is not None:
-            address(self.proxy)
+            check_way(self.proxy, self.coordinator)
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
@@ -220,6 +224,14 @@ class HospitalSettings:
         if len(key) != KEY_BYTES:
             raise ConfigError("records key", expected=f"{KEY_BYTES} bytes", got=f"{len(key)} bytes", where=path)
         return key
+
+    def authority(self) -> Certificate:
+        """Return the certificate of the coordinator's authority, the only one that this hospital's node trusts.
+
+        Raises:
+            ConfigError: The file is missing, is a symbolic link, cannot be read, or is not one certificate alone.
+        """
+        return certificate_of(self.node / "ca.crt", do=f"caucus-party invitation {self.folder} invitation.json")
 
     def party_file(self) -> PartyFile:
         """Return this hospital's own public data.

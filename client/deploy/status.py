@@ -58,6 +58,7 @@ class Status:
             again.
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
+        unreadable: Number of these that cannot be read here; they can be refused.
         audit_used: Fraction of the audit log's maximum size that is used.
         requests: Totals from the audit log.
         spending: Spending according to the ledger.
@@ -70,6 +71,7 @@ class Status:
     processes: dict[str, dict[str, Any]]
     node: str
     awaiting: int
+    unreadable: int
     audit_used: float
     requests: AuditTotals
     spending: Spending
@@ -103,11 +105,13 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
     spending = _spending(settings)
+    waiting = awaiting(settings.private)
     return Status(
         # One supervisor of both halves is found twice, with the same children.
         processes={name: child for status in statuses for name, child in status["children"].items()},
         node=_node_says(settings),
-        awaiting=len(awaiting(settings.private)),
+        awaiting=len(waiting),
+        unreadable=sum(entry.read_plan() is None for entry in waiting),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
         requests=audit.totals(),
         spending=spending,
@@ -131,6 +135,8 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"node: {status.node}"
     yield from _requests(status.requests)
     yield f"plans that await approval: {status.awaiting}"
+    if status.unreadable:
+        yield f"plans that cannot be read here: {status.unreadable} of these; you can refuse them: caucus-party approve"
     yield f"audit log: {status.audit_used:.0%} of its largest size is used"
     if status.certificate_days is not None:
         advice = "; WARNING: ask the coordinator for a new invitation" if status.certificate_days < SOON else ""
@@ -141,10 +147,12 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 def _requests(requests: AuditTotals) -> Iterator[str]:
     refused = ", ".join(f"{number} {reason}" for reason, number in sorted(requests.refused.items()))
     yield f"last contact with the coordinator: {requests.last_contact or 'none'}"
-    yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
+    answered = f"{requests.answered} answered; {requests.waiting} found a plan that waited"
+    yield f"requests: {answered}; refused: {refused or 'none'}"
     if last := requests.last_refusal:
+        since = "; since answered" if requests.answered_since else ""
         line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
-        yield printable_line(line)
+        yield printable_line(f"{line}{since}")
 
 
 def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
@@ -173,6 +181,7 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
         "node": status.node,
         "audit": status.audit_used,
         "awaiting": status.awaiting,
+        "unreadable": status.unreadable,
         "requests": asdict(status.requests),
         "limits": asdict(settings.party.limits),
         "charged": spending.charged,

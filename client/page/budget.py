@@ -47,6 +47,7 @@ class Budget:
         delta: The delta of all figures.
         spent: Epsilon of all answers so far, as the limit counts it.
         left: Remainder of the limit; None if there is no limit.
+        right_guesses: Percentage of right guesses whether a record took part, by somebody who sees all answers so far.
         apart: Whether the service counts only data sets that share a record with the current one, so that its figures
             may be lower than the figures here.
         runs: Spending by run.
@@ -61,6 +62,7 @@ class Budget:
     delta: float
     spent: float
     left: float | None
+    right_guesses: float
     apart: bool
     runs: tuple[RunSpending, ...]
     plot: StepPlot | None
@@ -88,6 +90,7 @@ def budget(settings: HospitalSettings) -> Budget:
         delta=limits.lifetime_delta,
         spent=spent,
         left=limits.left(spent),
+        right_guesses=limits.guesses(entry.cost for entry in entries).right,
         apart=limits.separate_data_sets,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),

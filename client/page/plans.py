@@ -7,12 +7,12 @@ entry has changed since the page was made, as somebody else may have decided mea
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client.approvals import PlanApproval, approvals, decide, find
+from client.approvals import LIMITS, PlanApproval, approvals, decide, find
 from client.deploy.account import account
 from client.deploy.plan_amounts import Given, counting, given
-from client.deploy.plan_facts import PlanFacts
-from client.deploy.plan_fit import refusal
-from client.deploy.plan_sheet import Part, decision, sheet
+from client.deploy.plan_cards import Card, Unreadable, plan_cards
+from client.deploy.plan_fit import refusal, without_writer
+from client.deploy.plan_sheet import decision
 from client.deploy.settings import HospitalSettings
 from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
@@ -23,23 +23,6 @@ MOST_UNASKED = 10
 """Number of runs shown among those that the settings refused without asking anybody."""
 MOST_COMPARED = 20
 """Number of most recently approved plans that are compared with the current limits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """One plan on the page.
-
-    Attributes:
-        approval: The plan's entry among the hospital's decisions.
-        line: The decision about the plan: by whom, when and why.
-        facts: The facts about the plan that the hospital needs for a decision.
-        parts: The sheet, as `caucus-party approve` prints it.
-    """
-
-    approval: PlanApproval
-    line: str
-    facts: PlanFacts
-    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,50 +49,52 @@ class Plans:
     Attributes:
         waiting: Cards of the plans that wait, oldest first.
         quiet: Cards of the waiting plans whose runs may be over, oldest first.
-        refused: Plans that were refused, newest first.
+        beyond: Cards of the waiting plans beyond the limits, oldest first; they can be refused, and not approved.
+        unreadable: Waiting plans that cannot be read, oldest first; they can be refused.
+        refused: Plans that a person refused, newest first.
+        by_limits: Plans that the limits refused where they decide, newest first.
         approved: Plans that were approved, newest first.
-        unreadable: Waiting plans that cannot be read, since they are from another version or were changed on this
-            machine; they can only be refused.
-        unasked: The last refusal of each run that the hospital's own settings refused, newest first. A plan beyond the
-            limits does not wait for a person's decision.
+        unasked: The last refusal of each run that the hospital's own settings refused, newest first.
     """
 
     waiting: tuple[Card, ...]
     quiet: tuple[Card, ...]
+    beyond: tuple[Card, ...]
+    unreadable: tuple[Unreadable, ...]
     refused: tuple[Decided, ...]
+    by_limits: tuple[Decided, ...]
     approved: tuple[Decided, ...]
-    unreadable: tuple[PlanApproval, ...]
     unasked: tuple[LogLine, ...]
 
 
 def plans(settings: HospitalSettings) -> Plans:
     """Return all plans; `card` documents the errors."""
     known = approvals(settings.private)
-    waiting = [approval for approval in known if approval.decision == "awaiting"]
-    readable = [approval for approval in waiting if approval.read_plan()]
-    cards = _cards(settings, readable, known)
+    shown = plan_cards(settings, [entry for entry in known if entry.decision == "awaiting"], known)
+    cards = [card for card in shown if isinstance(card, Card)]
+    within = [card for card in cards if not card.facts.beyond]
+    refused = [entry for entry in reversed(known) if entry.decision == "refused"]
     return Plans(
-        waiting=tuple(card for card in cards if not card.facts.quiet),
-        quiet=tuple(card for card in cards if card.facts.quiet),
-        refused=_decided(settings, [entry for entry in reversed(known) if entry.decision == "refused"]),
+        waiting=tuple(card for card in within if not card.facts.quiet),
+        quiet=tuple(card for card in within if card.facts.quiet),
+        beyond=tuple(card for card in cards if card.facts.beyond),
+        unreadable=tuple(card for card in shown if isinstance(card, Unreadable)),
+        refused=_decided(settings, [entry for entry in refused if entry.by != LIMITS]),
+        by_limits=_decided(settings, [entry for entry in refused if entry.by == LIMITS]),
         approved=_decided(settings, [entry for entry in reversed(known) if entry.decision == "approved"]),
-        unreadable=tuple(approval for approval in waiting if approval not in readable),
         unasked=_unasked(settings, known),
     )
 
 
-def card(settings: HospitalSettings, run: str, digest: str) -> Card:
+def card(settings: HospitalSettings, run: str, digest: str) -> Card | Unreadable:
     """Return the card for one plan.
 
     Raises:
-        ConfigError: There is no such plan, or this version cannot read it.
+        ConfigError: There is no such plan.
         CaucusError: The roster, the records or the ledger cannot be read.
     """
     known = approvals(settings.private)
-    approval = _found(known, run, digest)
-    if approval.read_plan() is None:
-        raise ConfigError("plan", expected="one of this version of Caucus", got="another, or a changed one")
-    return _cards(settings, [approval], known)[0]
+    return plan_cards(settings, [_found(known, run, digest)], known)[0]
 
 
 def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:
@@ -127,16 +112,20 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
 
     Raises:
         ConfigError: There is no such plan, somebody has decided since the page was made, or a field is invalid.
-        RefusalError: The audit log is full.
+        RefusalError: The plan is beyond the limits, so that it must not be approved, or the audit log is full.
     """
-    approval = _found(approvals(settings.private), form.get("run", ""), form.get("digest", ""))
+    known = approvals(settings.private)
+    approval = _found(known, form.get("run", ""), form.get("digest", ""))
     if form.get("seen") != state(approval):
         raise ConfigError("plan", expected="its decision as this page showed it", got=decision(approval))
     answer = form.get("decision", "")
     if answer not in {"approve", "refuse"}:
         raise ConfigError("decision", expected="approve or refuse", got="neither")
-    if answer == "approve" and approval.read_plan() is None:
-        raise ConfigError("decision", expected="refuse, for a plan that cannot be read here", got="approve")
+    if answer == "approve":  # to refuse, the plan need not be read
+        shown = plan_cards(settings, [approval], known)[0]
+        if isinstance(shown, Unreadable):
+            raise ConfigError("decision", expected="refuse, for a plan that cannot be read here", got="approve")
+        shown.check_allowed()
     reason = " ".join(form.get("reason", "").split())
     return decide(settings.private, approval, approve=answer == "approve", by=account(), reason=reason)
 
@@ -151,13 +140,6 @@ def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval
         if (approval.run, approval.plan_digest) == (run, digest):
             return approval
     raise ConfigError("plan", expected="one that the coordinator has opened here", got="another")
-
-
-def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]) -> list[Card]:
-    private = settings.read_records(may_be_empty=True) if shown else []
-    alone = len(shown) == 1
-    facts = [PlanFacts.gather(approval, settings, private, known=known, alone=alone) for approval in shown]
-    return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
 
 
 def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[Decided, ...]:
@@ -181,7 +163,8 @@ def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | No
     charged = counting(plan, limits, ledger.charged("", but=entry.run) if ledger else ())
     roster, declared = settings.roster(), settings.declared()
     number = settings.number(roster)
-    return str(refusal(plan, limits, charged, number=number, roster=roster, declared=declared) or "")
+    refused = refusal(plan, limits, charged, number=number, roster=roster, declared=declared)
+    return str(refused or without_writer(plan, settings.party.kinds_of_writers) or "")
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:

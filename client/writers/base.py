@@ -4,7 +4,7 @@ Their models and settings come from the party's own file, never from a message. 
 `common/queries/texts.py` has one writer; a party without that writer refuses plans with such a query.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from client.records import EmbeddedRecords
@@ -72,11 +72,20 @@ def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
         RefusalError: There is no such writer; the reason is OVER_LIMIT.
         CaucusError: The writer cannot do what the plan requires.
     """
+    check_kinds(plan, writers)
+    for query in plan.queries:
+        if isinstance(query.spec, TextSpec):
+            writers[query.spec.kind].check(query, plan.labels)
+
+
+def check_kinds(plan: Plan, kinds: Collection[str]) -> None:
+    """Raise a RefusalError if a plan asks for texts of a kind other than these.
+
+    Raises:
+        RefusalError: There is no writer of that kind; the reason is OVER_LIMIT.
+    """
     sections = {kind: section for section, kind in SECTIONS.items()}
     for query in plan.queries:
-        if not isinstance(query.spec, TextSpec):
-            continue
-        if query.spec.kind not in writers:
+        if isinstance(query.spec, TextSpec) and query.spec.kind not in kinds:
             expected = f"{sections[query.spec.kind]} in this party's client.yaml"
             raise RefusalError(Reason.OVER_LIMIT, query.name, expected=expected, got="none")
-        writers[query.spec.kind].check(query, plan.labels)

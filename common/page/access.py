@@ -12,7 +12,8 @@ several cookies with this name, any of them may be the correct one. Each request
 1. `Host` is exactly ours: a foreign name that resolves to 127.0.0.1 is rejected.
 2. The method is GET, which changes nothing, or POST.
 3. For the link, its token is correct, unused and not too old; all other paths require the cookie of an active session.
-   After `MOST_TRIES` wrong passwords the link stops working.
+   After `MOST_TRIES` wrong passwords the link stops working. In the browser that has the session, the used link leads
+   to the page.
 4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token. A file is
    sent as raw bytes with the token in a header. It is accepted only at paths that expect a file, and the route limits
    its size.
@@ -94,8 +95,9 @@ class Access:
         self._key = secrets.token_bytes(32)
         self._password = password
         self._tries = 0
-        self._token: str | None = secrets.token_urlsafe(32)
+        self._token = secrets.token_urlsafe(32)
         self._link_ends = clock() + LINK_LIFE
+        self._link_open = True
         self._cookie: str | None = None
         self._session_ends = 0.0
         self.cookie_name = f"caucus_{urlsplit(self.origin).port or HTTPS}"
@@ -104,7 +106,7 @@ class Access:
 
     def holds(self, token: str) -> bool:
         """Return whether the token is the link's, has not been used and has not expired."""
-        return self._token is not None and self._clock() < self._link_ends and _equal(token, self._token)
+        return self._link_open and self._clock() < self._link_ends and _equal(token, self._token)
 
     def enter(self, token: str, password: str = "") -> str | None:
         """Return the cookie of a new session if the link is valid and the password is correct; otherwise None."""
@@ -112,9 +114,9 @@ class Access:
             return None
         if not _equal(password, self._password):
             self._tries += 1
-            self._token = None if self._tries == MOST_TRIES else self._token
+            self._link_open = self._tries < MOST_TRIES
             return None
-        self._token = None
+        self._link_open = False
         self._cookie = secrets.token_urlsafe(32)
         self._session_ends = self._clock() + SESSION_LIFE
         return self._cookie
@@ -122,6 +124,10 @@ class Access:
     def knows(self, cookie: str) -> bool:
         """Return whether the cookie is the session's and the session has not ended."""
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
+
+    def returns(self, token: str, cookie: str) -> bool:
+        """Return whether the browser that has this session opens the link again."""
+        return _equal(token, self._token) and self.knows(cookie)
 
     def leave(self) -> None:
         """End the session; the link cannot start another one."""
@@ -205,6 +211,8 @@ class Door:
 
     async def _at_entrance(self, request: Request, token: str) -> Response:
         access, password = self._access, ""
+        if any(access.returns(token, cookie) for cookie in _cookies(request, access.cookie_name)):
+            return self._enter(request)
         if access.asks_password and access.holds(token):
             if request.method == "GET":
                 return HTMLResponse(self._password(request, False))
@@ -216,22 +224,21 @@ class Door:
             return HTMLResponse(self._password(request, True), HTTPStatus.FORBIDDEN)
         if cookie is None:
             return self._page(request, HTTPStatus.FORBIDDEN)
-        return self._enter(request, cookie)
-
-    def _enter(self, request: Request, cookie: str) -> Response:
-        # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
-        root = self._access.root
-        response = HTMLResponse(self._entered(request), headers={"Refresh": f"0; url={root}/"})
+        response = self._enter(request)
         response.set_cookie(
-            self._access.cookie_name,
+            access.cookie_name,
             cookie,
             max_age=int(SESSION_LIFE),
-            path=f"{root}/",
+            path=f"{access.root}/",
             httponly=True,
             samesite="strict",
-            secure=self._access.asks_password,
+            secure=access.asks_password,
         )
         return response
+
+    def _enter(self, request: Request) -> Response:
+        # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
+        return HTMLResponse(self._entered(request), headers={"Refresh": f"0; url={self._access.root}/"})
 
     def _bad_origin(self, request: Request) -> Response | None:
         right = request.headers.getlist("origin") == [self._access.origin]

@@ -1,16 +1,19 @@
 """The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
 verify            everything that can be released, with the noise that is certain; this is the plan's guarantee
-epsilon_released  the synthetic data, against an outsider, who does not know any party's noise
+epsilon_released  the synthetic data, against a reader, while no more parties are corrupt than the plan assumes
 epsilon_against   the answers of one party, against a coordinator that colludes with other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
 
-`epsilon_pure` returns the same epsilon as `verify`, but at a delta of 0.
+Each has its `guesses_...`: what an attacker can find out with this noise, which is less than epsilon alone implies.
+`epsilon_pure` returns the same epsilon as `verify`, but at a delta of 0. `epsilon_if_all_add_noise` is no guarantee: it
+is what readers face if no party is corrupt.
 """
 
 import math
 
 from common.errors import ConfigError, PlanError
+from common.plan.guesses import Guesses
 from common.plan.plan import Plan
 from common.privacy import accountant
 
@@ -45,12 +48,36 @@ def epsilon_pure(plan: Plan) -> float:
 
 
 def epsilon_released(plan: Plan) -> float:
-    """Return the epsilon of the data made from the noised sums, against an observer who knows none of the noise.
+    """Return the epsilon of the data made from the noised sums, against an observer who is no party.
 
-    Each sum contains the shares of all survivors, including assumed colluders; without secure aggregation it contains
-    the whole noise of each survivor.
+    Only the noise of parties that are not `corrupt_for_readers` counts, which is the planned noise by default.
     """
+    return _with_shares(plan, _released(plan))
+
+
+def corrupt_for_readers(plan: Plan) -> int:
+    """Return the number of parties whose noise does not count against a reader.
+
+    If the masks hold against a malicious coordinator, these are the corrupt parties: they may leave out their noise,
+    which nobody can see in a masked sum, or tell it to the reader. Otherwise all parties are assumed to follow the
+    protocol, and these are the colluders, who may tell their noise.
+    """
+    return plan.corrupt if plan.malicious else plan.colluders
+
+
+def guesses_released(plan: Plan) -> Guesses:
+    """Return what an observer of the data made from the noised sums can find out; see `epsilon_released`."""
+    return _guesses(plan, _released(plan))
+
+
+def epsilon_if_all_add_noise(plan: Plan) -> float:
+    """Return the epsilon of the data made from the noised sums if no party is corrupt; no guarantee relies on it."""
     return _with_shares(plan, plan.survivors)
+
+
+def guesses_planned(plan: Plan) -> Guesses:
+    """Return what can be found out from all that the plan can release, with the noise that is certain."""
+    return _guesses(plan, plan.noise_parties)
 
 
 def epsilon_against(plan: Plan, colluders: int) -> float:
@@ -66,10 +93,12 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
         plan: The plan.
         colluders: Number of other parties that collude, 0 to parties - 1.
     """
-    if not 0 <= colluders < plan.parties:
-        raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
-    alone = not plan.secure or colluders > plan.largest_coalition
-    return epsilon_alone(plan) if alone else _with_shares(plan, max(1, plan.survivors - colluders))
+    return _with_shares(plan, _against(plan, colluders))
+
+
+def guesses_against(plan: Plan, colluders: int) -> Guesses:
+    """Return what the coordinator and `colluders` other parties can find out; see `epsilon_against`."""
+    return _guesses(plan, _against(plan, colluders))
 
 
 def epsilon_alone(plan: Plan) -> float:
@@ -81,6 +110,24 @@ def epsilon_alone(plan: Plan) -> float:
     return _with_shares(plan, 1)
 
 
+def guesses_alone(plan: Plan) -> Guesses:
+    """Return what can be found out from one party's answers without a mask; see `epsilon_alone`."""
+    return _guesses(plan, 1)
+
+
+def _released(plan: Plan) -> int:
+    """Return the number of shares of noise in a sum that a reader cannot know."""
+    return max(1, plan.survivors - corrupt_for_readers(plan))
+
+
+def _against(plan: Plan, colluders: int) -> int:
+    """Return the number of shares of noise that hide a party's answer from the coordinator and its colluders."""
+    if not 0 <= colluders < plan.parties:
+        raise ConfigError("colluders", expected=f"0 to {plan.parties - 1} other parties", got=colluders)
+    alone = not plan.secure or colluders > plan.largest_coalition
+    return 1 if alone else max(1, plan.survivors - colluders)
+
+
 def _with_shares(plan: Plan, shares: int) -> float:
     planned = accountant.epsilon(plan.releases(), plan.delta)
     if shares == plan.noise_parties:
@@ -88,3 +135,7 @@ def _with_shares(plan: Plan, shares: int) -> float:
     bound = accountant.epsilon_by_norm(plan.releases(shares), plan.delta)
     # A sum with more noise than planned is post-processing of the planned one; the bound is the coarser of two ways.
     return min(bound, planned) if shares > plan.noise_parties else bound
+
+
+def _guesses(plan: Plan, shares: int) -> Guesses:
+    return Guesses.of(accountant.trade_off(plan.releases(shares), plan.delta), _with_shares(plan, shares), plan.delta)

@@ -180,10 +180,10 @@ def _party_gaps(scope: Scope) -> list[str]:
             "Side channels at a hospital: its disks, memory, logs and staff are its own to protect. In a deployment "
             "its replies leave at times that depend on public numbers alone, as long as they are ready by then: a late "
             "one leaves at twice, four times and so on of its time, which shows that the hospital's machine was slow "
-            "or busy, and how long it took up to that doubling; a coordinator may try to make replies late. How long a "
-            "hospital's service takes to start tells roughly how many records it has. "
-            "Who shares that machine can measure how long it really computes. Texts of a hospital's own model leave on "
-            "the same doublings, so how long they took is known to a factor of two."
+            "or busy, and how long it took up to that doubling; a coordinator may try to make replies late, and from "
+            "many of them learn that time more exactly. How long a hospital's service takes to start tells roughly how "
+            "many records it has. Who shares that machine can measure how long it really computes. Texts of a "
+            "hospital's own model leave on the same doublings, so how long they took is known to a factor of two."
         ),
         (
             "A changed file of records: a hospital whose file differs from the one that the run began with refuses to "

@@ -30,7 +30,7 @@ from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release, subsample
 from common.privacy.accountant import Release
 from common.queries.closed_set import spec_from_dict, spec_to_dict
-from common.validate import in_range, integers, not_empty, one_of, printable, probability
+from common.validate import in_range, integers, not_empty, of_fields, one_of, printable, probability
 
 UNITS = ("sample", "user")
 
@@ -135,7 +135,7 @@ class Plan:
         if len(set(subsamples)) < len(subsamples):
             # A query named "a/0" and the first subsample of "a" would be priced as one, here and in every ledger.
             raise ConfigError("names of subsamples", expected="each once", got="queries whose names make the same")
-        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "epsilon", float(self.epsilon) + 0.0)  # one spelling of 0: -0.0 becomes 0.0
         object.__setattr__(self, "delta", float(self.delta))
         check_parties(self)
         for query in self.queries:
@@ -279,8 +279,9 @@ class Plan:
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
                 for query in plain["queries"]
             )
-            values = {**plain, "queries": queries, "labels": tuple(plain["labels"]), "epsilon": float(plain["epsilon"])}
-            plan = Plan(**_exactly(Plan, values))
+            epsilon = math.inf if plain["epsilon"] == "inf" else plain["epsilon"]
+            values = _exactly(Plan, {**plain, "queries": queries, "epsilon": epsilon})
+            plan = Plan(**values | {"labels": tuple(values["labels"])})
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             raise PlanError(
                 "a plan that cannot be read", expected="the fields of Plan, each of its type", got=type(error).__name__
@@ -313,8 +314,12 @@ class Plan:
 
 
 def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` if their names are exactly the fields of `kind`; otherwise raise KeyError."""
+    """Return `values` if they are exactly the fields of `kind`, each of its type; else raise KeyError or PlanError."""
     names = {field.name for field in fields(kind)}
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))
+    try:
+        of_fields(kind, values)
+    except ConfigError as error:
+        raise PlanError(f"a plan that cannot be read: {error.what}", expected=error.expected, got=error.got) from error
     return dict(values)

@@ -1,7 +1,5 @@
 """Sentences about a plan that both sides use."""
 
-import math
-
 
 def differences(max_dropouts: int) -> str:
     """Return a clause that says when the difference of two sums reveals one party's answer despite secure aggregation.
@@ -33,25 +31,6 @@ def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool) -> str
     return f"each {'user' if by_user else 'record'} takes part with probability {rate:g}, drawn {drawn}"
 
 
-def right_guesses(epsilon: float, delta: float) -> float:
-    """Return the maximum percentage of correct guesses about which of two neighbouring data sets was used, rounded up.
-
-    The two data sets are equally likely beforehand. The percentage is (e^epsilon + delta) / (1 + e^epsilon), which
-    follows by adding the two inequalities that bound a test's errors, P_FA + e^epsilon P_MD >= 1 - delta and its mirror
-    image (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", 2015).
-    """
-    odds = 1 / (1 + math.exp(-epsilon))
-    return min(math.ceil(10_000 * (odds + delta * (1 - odds))) / 100, 100)
-
-
-def strength(epsilon: float, delta: float) -> str:
-    """Return a word for how strong the protection by this epsilon and delta is.
-
-    Strong protection leaves guesses little better than a coin toss, and at most one record in a hundred thousand may be
-    revealed completely: whatever epsilon is, each record may be published with probability delta. With weak protection,
-    at worst nine of ten guesses are right, or one record in a thousand may be revealed completely.
-    """
-    right = right_guesses(epsilon, delta)
-    if right >= 90 or delta > 1e-3:
-        return "weak"
-    return "strong" if right <= 60 and delta <= 1e-5 else "moderate"
+def few_corrupt(corrupt: int, parties: int) -> str:
+    """Return the condition of a figure that relies on the noise of all hospitals but a few, as a clause."""
+    return f"with at most {corrupt} of {parties} hospitals corrupt" if corrupt else "with no hospital corrupt"

@@ -6,6 +6,8 @@ Every result is rounded toward more privacy loss. There are two methods of accou
   is smaller;
 - `epsilon_by_norm`: from norms, which is fast (`common.privacy.norms`).
 
+`trade_off` says what an attacker can make of these losses, which is less than epsilon alone implies.
+
 Poisson subsampling (each unit takes part with probability `rate`, independently): the answers on one subsample are
 composed, and the result is amplified; then the amplified results of all subsamples are composed. An answer may depend
 on all earlier ones, even where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent
@@ -34,7 +36,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError, PlanError
 from common.privacy.draws import Draw, PricedAnswer
@@ -48,6 +50,9 @@ from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_ep
 from common.privacy.samplers import gaussian_tv, laplace_tv
 from common.privacy.sensitivity import Sensitivity
 from common.validate import at_least, in_range, one_of, positive, probability
+
+if TYPE_CHECKING:
+    from common.privacy.trade_off import TradeOff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,16 @@ def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
     It is never below `epsilon`, and close to it for Gaussians.
     """
     return _at_delta(_merged(releases), delta, by_norm=True)
+
+
+def trade_off(releases: Iterable[Release], delta: float) -> "TradeOff":
+    """Return how well somebody can tell whether a unit took part in all releases: bounds rounded toward certainty.
+
+    Args:
+        releases: The releases.
+        delta: Delta whose epsilon also counts as a bound, so that nothing is worse than this epsilon implies.
+    """
+    return _trade_off(_merged(releases), delta)
 
 
 def calibrate(
@@ -275,6 +290,27 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
         if failure == 0 or (bound < LARGEST_EXPONENT and (1 + math.exp(bound)) * failure <= reserve * delta):
             return bound
     return math.inf
+
+
+@functools.lru_cache(maxsize=64)
+def _trade_off(draws: tuple[tuple[Draw, int], ...], delta: float) -> "TradeOff":
+    from common.privacy.losses import composed_losses
+    from common.privacy.trade_off import TradeOff
+
+    cost = _at_delta(draws, delta, by_norm=False)
+    if not draws or cost == math.inf:
+        return TradeOff.of(cost, 0.0)
+    # Where too many subsamples would have to be composed, the same answers of all units dominate them.
+    losses = composed_losses(draws) or composed_losses(_unsampled(draws))
+    return TradeOff.of(cost, delta, losses, *_imperfection(draws))
+
+
+def _unsampled(draws: tuple[tuple[Draw, int], ...]) -> tuple[tuple[Draw, int], ...]:
+    answers: Counter[PricedAnswer] = Counter()
+    for draw, repeats in draws:
+        for answer, times in draw.answers:
+            answers[answer] += repeats * times
+    return ((Draw(1.0, tuple(sorted(answers.items()))), 1),)
 
 
 def _imperfection(draws: tuple[tuple[Draw, int], ...]) -> tuple[float, float]:

@@ -8,7 +8,7 @@ the time. The tests compare the results of both implementations.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ TAIL = 1e-15
 """Probability mass that one composition may cut off. It is never dropped: it counts as a larger or an infinite loss."""
 _ROUNDING = 1e-6
 """Largest error of the sum of probabilities after two hundred thousand compositions."""
+_UP = 1 + 1e-12
 _ORDERS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
 """Orders of the Chernoff bounds, in units of one over the size of the grid."""
 
@@ -126,6 +127,43 @@ class LossGrid:
             epsilons = np.where(upper > 0, np.log(upper / lower), -math.inf)
         above = np.append(epsilons[:-1] >= losses, True)
         return max(0.0, float(epsilons[np.argmax(above)]))
+
+
+class ComposedLosses(NamedTuple):
+    """Losses in both directions (with a unit relative to without it, and the reverse); one object if they are equal.
+
+    `rounding` bounds the rounding errors of a delta, with 1e-15 for each distribution that was composed; compared with
+    calculations in extended precision, compositions were off by a twentieth of that.
+    """
+
+    with_unit: LossGrid
+    without_unit: LossGrid
+    rounding: float = 0.0
+
+    @property
+    def alike(self) -> bool:
+        """Whether the losses in both directions have the same distribution."""
+        return self.with_unit is self.without_unit
+
+    def composed(self, other: "ComposedLosses") -> "ComposedLosses":
+        """Return the sums of these losses and of other, independent ones, still without `rounding`."""
+        with_unit = self.with_unit.composed(other.with_unit)
+        alike = self.alike and other.alike
+        return ComposedLosses(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon of this delta, less `rounding`; infinite if nothing of delta is left."""
+        delta -= self.rounding
+        if delta <= 0:
+            return math.inf
+        with_unit = self.with_unit.epsilon(delta)
+        return _UP * (with_unit if self.alike else max(with_unit, self.without_unit.epsilon(delta)))
+
+    def deltas(self, epsilons: Floats) -> Floats:
+        """Return the larger delta of both directions, with `rounding`, at each of these epsilons, (n,)."""
+        with_unit = self.with_unit.deltas(epsilons)
+        larger = with_unit if self.alike else np.maximum(with_unit, self.without_unit.deltas(epsilons))
+        return np.maximum(larger, 0.0) + self.rounding
 
 
 def _within(probabilities: Floats) -> int:

@@ -26,10 +26,10 @@ if the losses are too small or too large, nothing is computed and the result is 
 take half a second to load.
 """
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable
-from functools import reduce
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -39,7 +39,7 @@ from scipy.special import log_ndtr
 
 from common.privacy.draws import Draw
 from common.privacy.gaussian import rounded_mu_squared
-from common.privacy.loss_grid import TAIL, Floats, LossGrid
+from common.privacy.loss_grid import TAIL, ComposedLosses, Floats, LossGrid
 from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
@@ -58,7 +58,6 @@ _MOST_POINTS = 200_000
 _WIDEST = 10.2
 """Number of standard deviations of a Gaussian beyond which the probability is below e^-50."""
 _TINY = 1e-280
-_UP = 1 + 1e-12
 
 
 class _Piece(NamedTuple):
@@ -101,25 +100,39 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
     """Return the epsilon of all draws, each given with its count; infinite if it is not computed.
 
     It is not computed beyond the module's limits, or if all noise counts as one Gaussian, for which `norm_epsilon` is
-    as tight. Every scale must be above 0. Rounding errors are deducted from delta, with 1e-15 for each distribution
-    that is composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
+    as tight. Every scale must be above 0.
     """
+    losses = None if _one_gaussian(_parts(draws)) else composed_losses(draws)
+    return losses.epsilon(delta) if losses else math.inf
+
+
+@functools.lru_cache(maxsize=16)
+def composed_losses(draws: tuple[tuple[Draw, int], ...]) -> ComposedLosses | None:
+    """Return the losses of all draws, each given with its count; None beyond the module's limits.
+
+    Every scale must be above 0. The result is kept for the next caller: it may take two seconds and two megabytes.
+    """
+    parts = _parts(draws)
+    if not _affordable(parts) or not all(_SMALLEST_SPREAD <= part.spread <= LARGEST_SPREAD for part in parts):
+        return None
+    spread = math.sqrt(sum(part.times * part.amplified**2 for part in parts))
+    if spread > LARGEST_SPREAD:
+        return None
+    count = sum(part.size * part.times for part in parts)
+    interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
+    total = functools.reduce(ComposedLosses.composed, (_both_ways(part, interval) for part in parts))
+    return total._replace(rounding=TAIL * (10 + count))
+
+
+def _parts(draws: tuple[tuple[Draw, int], ...]) -> list[_Part]:
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
     if not _affordable(parts):
         parts = [_Part(draw.rate, times, _pieces(draw, coarse=True)) for draw, times in draws]
-    one_gaussian = len(parts) == parts[0].times == 1 and {piece.kind for piece in parts[0].pieces} == {"normal"}
-    count = sum(part.size * part.times for part in parts)
-    delta -= TAIL * (10 + count)
-    if one_gaussian or not _affordable(parts) or delta <= 0:
-        return math.inf
-    if not all(_SMALLEST_SPREAD <= part.spread <= LARGEST_SPREAD for part in parts):
-        return math.inf
-    spread = math.sqrt(sum(part.times * part.amplified**2 for part in parts))
-    if spread > LARGEST_SPREAD:
-        return math.inf
-    interval = max(_interval(spread, count), *(_widest(part) / _MOST_POINTS for part in parts))
-    total = reduce(_BothWays.composed, (_both_ways(part, interval) for part in parts))
-    return total.epsilon(delta) * _UP
+    return parts
+
+
+def _one_gaussian(parts: list[_Part]) -> bool:
+    return len(parts) == parts[0].times == 1 and {piece.kind for piece in parts[0].pieces} == {"normal"}
 
 
 def _affordable(parts: list[_Part]) -> bool:
@@ -165,38 +178,18 @@ def _widest(part: _Part) -> float:
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
 
 
-class _BothWays(NamedTuple):
-    """Losses in both directions (with a unit relative to without it, and the reverse); one object if they are equal."""
-
-    with_unit: LossGrid
-    without_unit: LossGrid
-
-    @property
-    def alike(self) -> bool:
-        return self.with_unit is self.without_unit
-
-    def composed(self, other: "_BothWays") -> "_BothWays":
-        with_unit = self.with_unit.composed(other.with_unit)
-        alike = self.alike and other.alike
-        return _BothWays(with_unit, with_unit if alike else self.without_unit.composed(other.without_unit))
-
-    def epsilon(self, delta: float) -> float:
-        with_unit = self.with_unit.epsilon(delta)
-        return with_unit if self.alike else max(with_unit, self.without_unit.epsilon(delta))
-
-
-def _both_ways(part: _Part, interval: float) -> _BothWays:
+def _both_ways(part: _Part, interval: float) -> ComposedLosses:
     if part.rate == 1:
         loss = _composed(part.pieces, interval)
-        return _BothWays(loss, loss)
+        return ComposedLosses(loss, loss)
     finer = part.spread * max(min(1e-3, math.sqrt(1e-4 / part.size)), 2e-4)
-    amplified = _amplified(_composed(part.pieces, finer), part.rate, interval)
-    return _BothWays(*(loss.repeated(part.times) for loss in amplified))
+    with_unit, without_unit = _amplified(_composed(part.pieces, finer), part.rate, interval)
+    return ComposedLosses(with_unit.repeated(part.times), without_unit.repeated(part.times))
 
 
 def _composed(pieces: Counter[_Piece], interval: float) -> LossGrid:
     distributions = (_MAKERS[piece.kind](piece, interval).repeated(count) for piece, count in sorted(pieces.items()))
-    return reduce(LossGrid.composed, distributions)
+    return functools.reduce(LossGrid.composed, distributions)
 
 
 def _gaussian(piece: _Piece, interval: float) -> LossGrid:
@@ -254,8 +247,8 @@ _MAKERS: dict[str, Callable[[_Piece, float], LossGrid]] = {
 }
 
 
-def _amplified(base: LossGrid, rate: float, interval: float) -> _BothWays:
-    """Return the loss after subsampling, from the loss `base` of its answers, which is the same in both directions."""
+def _amplified(base: LossGrid, rate: float, interval: float) -> tuple[LossGrid, LossGrid]:
+    """Return the losses after subsampling, in both directions, from the one loss `base` of its answers."""
     last = math.ceil(base.epsilon(base.infinite + TAIL) / base.step)
     grid = np.arange(-last, last + 1) * base.step
     # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.
@@ -279,4 +272,4 @@ def _amplified(base: LossGrid, rate: float, interval: float) -> _BothWays:
 
     top = math.ceil(math.log1p(rate * math.expm1(last * base.step)) / interval)
     bottom = math.ceil(-math.log1p(-rate) / interval)
-    return _BothWays(loss(delta_with, -bottom, top), loss(delta_without, -top, bottom))
+    return loss(delta_with, -bottom, top), loss(delta_without, -top, bottom)

@@ -68,6 +68,7 @@ from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import Votes, VotesSpec
+from common.validate import of_fields
 
 QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (VotesSpec, Votes),
@@ -109,13 +110,14 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
     """Return the specification from which `spec_to_dict` made these values.
 
     Raises:
-        ConfigError: No query of that name has exactly these fields, or a value is out of range.
+        ConfigError: No query of that name has exactly these fields, or a value is of another type or out of range.
     """
     values = dict(plain)
     kind = values.pop("kind", "")
     for spec, _ in QUERIES:
         names = {field.name for field in fields(spec)}
         if spec.kind == kind and names >= set(values) >= names - dict(_AS_BEFORE).keys():
+            of_fields(spec, values)
             return spec(**values)
     raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
 

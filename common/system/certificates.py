@@ -1,9 +1,10 @@
-"""A certificate and its remaining validity, about which `status` warns on both sides."""
+"""A file with one certificate, and the certificate's remaining validity, about which `status` warns on both sides."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography.x509 import Certificate, load_pem_x509_certificate
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import Certificate, InvalidVersion, load_pem_x509_certificates
 
 from common.errors import ConfigError
 from common.system.files import content_of
@@ -12,17 +13,39 @@ SOON = 30
 """A warning is given from this number of days before a certificate expires."""
 
 
-def certificate_of(path: Path) -> Certificate:
-    """Read the certificate in a PEM file.
+def only_certificate(pem: bytes) -> Certificate:
+    """Return the certificate of a PEM text that contains nothing else, not even a blank line.
+
+    TLS trusts every certificate in such a text, but people compare the fingerprint of one.
 
     Raises:
-        ConfigError: The file is missing, is a symbolic link, cannot be read or is not a certificate.
+        ValueError: The text is no certificate, or contains anything else.
     """
     try:
-        return load_pem_x509_certificate(content_of(path))
+        certificate, *others = load_pem_x509_certificates(pem)
+    except InvalidVersion as error:
+        raise ValueError(str(error)) from None
+    if others or certificate.public_bytes(Encoding.PEM) != pem:
+        raise ValueError("more than a certificate")
+    return certificate
+
+
+def certificate_of(path: Path, *, do: str | None = None) -> Certificate:
+    """Read the certificate in a PEM file.
+
+    Args:
+        path: The file.
+        do: Advice for the error.
+
+    Raises:
+        ConfigError: The file is missing, is a symbolic link, cannot be read, or is not one certificate alone.
+    """
+    try:
+        return only_certificate(content_of(path))
     except (OSError, ValueError) as error:
         got = error.strerror if isinstance(error, OSError) else "something else"
-        raise ConfigError("certificate", expected="a PEM file that can be read", got=got, where=path) from None
+        expected = "a PEM file with one certificate alone"
+        raise ConfigError("certificate", expected=expected, got=got, where=path, do=do) from None
 
 
 def days_left(path: Path) -> int:

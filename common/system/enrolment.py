@@ -1,28 +1,39 @@
 """The public files that a coordinator and a hospital exchange: invitation, party file, roster file.
 
-They contain no secret, but they determine whom each side trusts, so compare their fingerprints by telephone.
+They contain no secret, but they determine whom each side trusts, so compare their fingerprints by telephone. A
+fingerprint covers the whole content, and each content has one form: nothing that is used can change without it.
 """
 
 import hashlib
 import json
 import re
+import unicodedata
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Self
 
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_public_key
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_public_key
 
+from common.address import host_and_port
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
-from common.phrases import in_fours
-from common.validate import host_and_port, integers_in, known_keys, of_type
+from common.phrases import in_fours, quoted
+from common.spelling import alike, is_blank
+from common.system.certificates import only_certificate
+from common.validate import integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
+_LIKE_A_FINGERPRINT = re.compile(r":|(?<![^\W_])[0-9a-f]{4,}(?![^\W_])")
+"""What a name must not contain, since it could show another hospital's fingerprint: a colon, or four digits or more of
+base 16 between blanks or signs."""
 LONGEST_NAME = 100
+_RENAME = (
+    "Choose another name. For a hospital that is enrolled, write it in client.yaml, in party.json and, at the "
+    "coordinator, in parties.json; then caucus-coordinator invite writes the roster anew"
+)
+"""What to do about a name, of which earlier versions accepted more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +81,11 @@ class _Public:
         """Return the content of the file."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
+    @property
+    def fingerprint(self) -> str:
+        """First 32 hex digits of the SHA-256 of the file's name and content, in groups of four."""
+        return in_fours(hashlib.sha256(f"{self.FILE} {self.to_json()}".encode()).hexdigest()[:32])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation(_Public):
@@ -77,8 +93,9 @@ class Invitation(_Public):
 
     Attributes:
         address: host:port of its front door, which is its public endpoint.
-        certificate: Certificate, in PEM form, of the authority that signed the front door's certificate.
+        certificate: Certificate, in PEM form and nothing else, of the authority that signed the front door's.
         bundle: Hex SHA-256 of the bundle that the coordinator runs.
+        protocol: Version of the protocol that the coordinator speaks.
     """
 
     FILE = "invitation.json"
@@ -86,22 +103,20 @@ class Invitation(_Public):
     address: str
     certificate: str
     bundle: str
+    protocol: int
 
     def __post_init__(self) -> None:
-        for name in _names(type(self)):
+        for name in ("address", "certificate", "bundle"):
             of_type(f"invitation's {name}", getattr(self, name), str)
+        integers_in(1, 2**16, **{"invitation's protocol": self.protocol})
         host_and_port("invitation's address", self.address)
         if not _HEX.fullmatch(self.bundle):
             raise ConfigError("invitation's bundle", expected="64 hexadecimal digits", got=self.bundle)
         try:
-            load_pem_x509_certificate(self.certificate.encode())
+            only_certificate(self.certificate.encode())
         except ValueError:
-            raise ConfigError("invitation's certificate", expected="a certificate, PEM", got="another text") from None
-
-    @property
-    def fingerprint(self) -> str:
-        """First 32 hex digits of the SHA-256 of the authority's certificate, in groups of four."""
-        return in_fours(load_pem_x509_certificate(self.certificate.encode()).fingerprint(hashes.SHA256()).hex()[:32])
+            expected = "one certificate alone, PEM"
+            raise ConfigError("invitation's certificate", expected=expected, got="another text") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +124,7 @@ class PartyFile(_Public):
     """A hospital's public data for the coordinator and the other hospitals.
 
     Attributes:
-        name: The hospital's name.
+        name: The hospital's name. It stands next to fingerprints, so it must not look like one, nor end unseen.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
         max_records: The largest number of records that the hospital will ever have. It is public for two reasons:
@@ -126,21 +141,31 @@ class PartyFile(_Public):
 
     def __post_init__(self) -> None:
         integers_in(1, MOST_RECORDS, **{"party's max_records": self.max_records})
-        if not isinstance(self.name, str) or not 0 < len(self.name) <= LONGEST_NAME or not self.name.isprintable():
-            raise ConfigError("party's name", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
+        if not isinstance(self.name, str) or not _is_name(self.name):
+            raise ConfigError(
+                "party's name",
+                expected=f"1 to {LONGEST_NAME} printable characters, with single spaces between words, no colon and no "
+                "group of four digits or more of base 16 (0-9, a-f)",
+                got="another",
+                do=_RENAME,
+            )
         if not isinstance(self.identity, str) or not _HEX.fullmatch(self.identity):
             raise ConfigError("party's identity key", expected="64 hexadecimal digits", got="another", where=self.name)
         try:
             key = load_ssh_public_key(str(self.node_key).encode())
-        except (ValueError, UnsupportedAlgorithm):
+        except (ValueError, NotImplementedError, UnsupportedAlgorithm):
             key = None
-        if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
+        if (
+            not isinstance(key, ec.EllipticCurvePublicKey)
+            or not isinstance(key.curve, ec.SECP384R1)
+            or key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode() != self.node_key  # as with a comment
+        ):
             raise ConfigError("party's node key", expected="NIST P-384 in OpenSSH form", got="another", where=self.name)
 
-    @property
-    def fingerprint(self) -> str:
-        """First 32 hex digits of the SHA-256 of both keys and the bound, in groups of four."""
-        return in_fours(hashlib.sha256(f"{self.identity} {self.node_key} {self.max_records}".encode()).hexdigest()[:32])
+    def shown(self, number: int, mark: str = "") -> tuple[str, str]:
+        """Return the lines that a person compares: the fingerprint alone, then who it is said to belong to."""
+        most = f"at most {self.max_records:,} records"
+        return self.fingerprint, f"  party {number}{mark}, {most}, with the name {quoted(self.name)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,16 +191,24 @@ class RosterFile(_Public):
         for what in ("name", "identity", "node_key"):
             if len({getattr(party, what) for party in parties}) < len(parties):
                 raise ConfigError("roster", expected=f"a different {what.replace('_', ' ')} for each", got="one twice")
-
-    @property
-    def fingerprint(self) -> str:
-        """First 32 hex digits of the SHA-256 of all names and keys in order, in groups of four."""
-        return in_fours(hashlib.sha256(self.to_json().encode()).hexdigest()[:32])
+        for similar in alike(self.names):
+            names = " and ".join(map(quoted, similar))
+            raise ConfigError("roster", expected="names that people can tell apart", got=names, do=_RENAME)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The hospitals' names, in the order of their numbers."""
         return tuple(party.name for party in self.parties)
+
+
+def _is_name(name: str) -> bool:
+    return (
+        0 < len(name) <= LONGEST_NAME
+        and name.isprintable()
+        and name == " ".join(name.split())
+        and not any(character != " " and is_blank(character) for character in name)
+        and not _LIKE_A_FINGERPRINT.search(unicodedata.normalize("NFKC", name).casefold())
+    )
 
 
 def _names(kind: type[_Public]) -> list[str]:

@@ -144,6 +144,20 @@ def new_folder(path: Path) -> None:
 
 
 @contextmanager
+def whole_folder(path: Path) -> Iterator[None]:
+    """Make a folder as `new_folder` does; if the context fails, remove it with all that is in it."""
+    was_there = path.exists()
+    new_folder(path)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        if was_there:
+            path.mkdir(exist_ok=True)
+        raise
+
+
+@contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """Make a folder that only its owner can enter; remove it at the end, even after an unhandled SIGTERM or SIGHUP.
 

@@ -21,7 +21,13 @@ from server.settings.compose import load
 from server.settings.sections import Part
 
 FOLDER = "classifier"
+_UNPROTECTED = """
+Not protected: the accuracy on test texts. It was counted on real texts without noise, so this guarantee says nothing
+about these texts.
+"""
 STUDENT = "texts.json"
+NOT_MEASURED = "not measured"
+"""What stands on the card in place of an accuracy without test texts."""
 CARD = "README.md"
 _TEXT = """# Classifiers of texts
 
@@ -33,7 +39,7 @@ Labels: {labels}
 | `{student}` | {student_source} | not measured |
 
 {statement} The texts of the run, from which `{student}` was learned, have the same guarantee.
-
+{unprotected}
     {make_encoder}
 
     from server.evaluation.text_classifier import TextClassifier
@@ -55,7 +61,7 @@ def register(commands: Commands) -> None:
         _write,
         summary="write the classifiers that a census makes possible, and a card",
         description="Write into RUN/classifier the classifier that the released numbers of a run are, and one trained "
-        "on its texts. Both have the run's guarantee.",
+        "on its texts. Both have the run's guarantee; the accuracy on the card has none.",
         example="caucus-coordinator classifier runs/mine",
     )
     add_run(parser)
@@ -113,15 +119,16 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
     text_classifier.document(
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
-    metrics = Metrics.load_if_there(run) or Metrics()
+    accuracy = _accuracy((Metrics.load_if_there(run) or Metrics()).released_classifier)
     card = _TEXT.format(
         labels=", ".join(released.labels),
         released=TrainedClassifier.FILE,
         released_source=released.source,
-        released_accuracy=_accuracy(metrics.released_classifier),
+        released_accuracy=accuracy,
         student=STUDENT,
         student_source=source,
         statement=released.statement,
+        unprotected="" if accuracy == NOT_MEASURED else _UNPROTECTED,
         make_encoder="\n    ".join(make_encoder),
         encoder=released.encoder,
     )
@@ -131,4 +138,4 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
 
 def _accuracy(classifier: Classifier | None) -> str:
     value = classifier and classifier.accuracy.value
-    return "not measured" if value is None else f"{100 * value:.1f} %"
+    return NOT_MEASURED if value is None else f"{100 * value:.1f} %"

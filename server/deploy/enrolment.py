@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from common.errors import ConfigError
+from common.phrases import quoted
 from common.secagg.identity import Roster
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
@@ -48,7 +49,7 @@ class Attending:
     def __str__(self) -> str:
         """Return the hospital's attendance in plain words."""
         since = f" since {self.since}" if self.since else ""
-        return f"{self.name} is {'online' if self.online else 'offline'}{since}"
+        return f"{quoted(self.name)} is {'online' if self.online else 'offline'}{since}"
 
 
 def register(commands: Commands) -> None:
@@ -126,12 +127,14 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
                     got=f"that of party {number}, {other.party.name}",
                     do="caucus-coordinator remove it first, if it is the same hospital with new keys",
                 )
+    RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
         key.write(party.node_key)
         key.flush()
         node = str(flwr(settings.folder, "supernode", "register", key.name)["node-id"])
     store(settings, [*parties, Enrolled(party=party, node=node)])
-    yield f"party {len(parties)}: {party.name}; fingerprint, to be compared by telephone: {party.fingerprint}"
+    yield "fingerprint, to be compared by telephone:"
+    yield from party.shown(len(parties))
     yield f"now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
 
 

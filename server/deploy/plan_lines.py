@@ -54,6 +54,12 @@ def _cost(privacy: Privacy) -> Iterator[str]:
     more = [case for case in privacy.against_colluders if case.colluders > planned] if privacy.noisy else []
     for case in dict.fromkeys((*more[:1], *more[-1:])):
         yield f"ε = {show_epsilon(case.epsilon)} against {_helpers(case.colluders)} the coordinator"
+    if privacy.noisy:
+        guesses, condition = privacy.readers_guesses, f", {privacy.condition}" if privacy.condition else ""
+        yield (
+            f"{guesses.strength} protection: a reader of the texts guesses rightly in at most {guesses.right:g}% of "
+            f"cases whether a record took part{condition}; a coin toss is right in 50%"
+        )
 
 
 def _helpers(number: int) -> str:

@@ -172,7 +172,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
                 yield from ending(folder)
                 return
             case Status.AWAITING:
-                do = f"They decide with caucus-party approve; after that {resume}"
+                approve = "They decide with caucus-party approve, which says if a limit is in the way"
+                do = f"{approve}: ask them. After that {resume}"
                 raise CaucusError(f"{current.name} is {current}", do=do)
             case Status.CANCELLED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)

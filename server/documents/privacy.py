@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from common.plan.guesses import Guesses
+from common.plan.words import few_corrupt
 from server.documents import codec
 from server.documents.codec import ABSENT, OTHERS
 from server.documents.files import Document
@@ -178,8 +180,14 @@ class Privacy(Document):
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all queries that have a privacy proof.
         pure_epsilon: Epsilon without a delta; None if it is infinite.
-        released_epsilon: Epsilon of the released texts against an observer who does not know any party's noise.
+        released_epsilon: Epsilon of the released texts against a reader, while at most `corrupt_for_readers` parties
+            leave out or tell their noise. Files of earlier versions, which have no `released_guesses`, counted the
+            noise of all parties here.
+        released_guesses: What a reader can find out under the same condition; None in files of earlier versions.
+        if_all_add_noise_epsilon: Epsilon of the released texts if every party adds its noise and tells it to nobody; no
+            guarantee. None in files of earlier versions.
         party_epsilon: Epsilon of a party's answers against the coordinator and the colluders.
+        party_guesses: What the coordinator and the colluders can find out; None in files of earlier versions.
         calibration: Kind of calibration: "tight" or "paper".
         adjacency: The change in the records that the guarantee hides.
         mechanism: Names of the mechanisms that add noise.
@@ -214,7 +222,10 @@ class Privacy(Document):
     proven_epsilon: float = math.inf
     pure_epsilon: float | None = None
     released_epsilon: float
+    released_guesses: Guesses | None = None
+    if_all_add_noise_epsilon: float | None = None
     party_epsilon: float
+    party_guesses: Guesses | None = None
     calibration: str = "tight"
     adjacency: Adjacency
     mechanism: str
@@ -251,6 +262,31 @@ class Privacy(Document):
     def noisy(self) -> bool:
         """Whether the requested epsilon is finite, so that noise is added to all answers that can have it."""
         return math.isfinite(self.epsilon)
+
+    @property
+    def corrupt_for_readers(self) -> int:
+        """Number of parties whose noise does not count against a reader (`common.plan.guarantee`)."""
+        return self.corrupt if self.malicious else self.assumed_colluders
+
+    @property
+    def condition(self) -> str:
+        """The condition under which the noise of a sum hides a record, as a clause; empty if no answer is summed."""
+        summed = any(query.summed for query in self.queries)
+        return few_corrupt(self.corrupt_for_readers, self.parties) if summed else ""
+
+    @property
+    def readers_epsilon(self) -> float:
+        """Epsilon against a reader, also in files of earlier versions, which counted the noise of corrupt parties."""
+        if self.released_guesses:
+            return self.released_epsilon
+        few = self.corrupt_for_readers
+        known = (row.epsilon for row in self.against_colluders if row.colluders == few and self.masked)
+        return max(self.released_epsilon, self.planned_epsilon, *known)
+
+    @property
+    def readers_guesses(self) -> Guesses:
+        """What a reader can find out; from epsilon and delta alone if the file does not say it."""
+        return self.released_guesses or Guesses.of_pair(self.readers_epsilon, self.delta)
 
     @property
     def masked(self) -> bool:

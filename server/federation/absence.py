@@ -25,7 +25,8 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         Reason.ENCODER: "Let {who} name the plan's encoder in client.yaml and restart the service",
         Reason.INTERNAL: "Ask {who}: the log there says what failed",
         Reason.IDENTITY: "Compare roster.json with {who} (caucus-party roster)",
-        Reason.AWAITING: "Let {who} decide, on the page there (or by caucus-party approve)",
+        Reason.AWAITING: "Let {who} decide, on the page there (or by caucus-party approve), which says if a limit is "
+        "in the way",
         Reason.DECLINED: "Ask {who} for the reason, and to reconsider, on the page there (or by caucus-party approve "
         "--refused)",
         Reason.ROSTER: "Compare roster.json with {who} (caucus-party roster), and let the service there be restarted",

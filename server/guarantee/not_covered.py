@@ -27,6 +27,12 @@ def not_covered(privacy: Privacy) -> list[str]:
         items.append(
             "Labels: they were taken from the private training file; which labels occur there is not protected."
         )
+    if not privacy.simulation:
+        items.append(
+            "Figures of test texts: if the run has test texts (task.test), accuracy, FID and the like are computed "
+            "from them without noise. None of these figures is protected: whoever publishes one publishes a fact about "
+            "those texts."
+        )
     if privacy.simulation:
         items.append(
             "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from common.plan.words import right_guesses, strength
+from common.plan.guesses import SCALE, Guesses
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
@@ -28,6 +28,8 @@ class Guarantee(Document):
         worth: The shortest answer to the question whether the texts are safe, without a full stop.
         safe: Sentences that say what `worth` means; the other fields state the conditions.
         assumes: Sentences on the assumptions of the guarantee, and on what it does not cover.
+        further: Sentences for those who want to know more: other beliefs than an even one, what ε alone implies, and
+            the thresholds of the words in `worth`.
         right_guesses: Upper bound on a reader's percentage of right guesses, as stated in `safe`; 100 if there is no
             bound.
     """
@@ -40,6 +42,7 @@ class Guarantee(Document):
     worth: str
     safe: str
     assumes: str = ""
+    further: tuple[str, ...] = ()
     right_guesses: float = 100
 
 
@@ -97,44 +100,80 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
         reader=_reader(privacy),
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
-        worth=f"{strength(privacy.released_epsilon, privacy.delta).capitalize()} protection "
-        f"(ε = {show_epsilon(privacy.released_epsilon)})",
+        worth=f"{_word(privacy.readers_guesses)} (ε = {show_epsilon(privacy.readers_epsilon)})",
         safe=_safe(privacy, epsilon),
-        right_guesses=right_guesses(privacy.released_epsilon, privacy.delta),
+        further=tuple(_further(privacy)),
+        right_guesses=privacy.readers_guesses.right,
     )
+
+
+def _word(guesses: Guesses) -> str:
+    return f"{'No' if guesses.strength == 'none' else guesses.strength.capitalize()} protection"
+
+
+def _insiders_guesses(privacy: Privacy, inside: float) -> Guesses:
+    return privacy.party_guesses or Guesses.of_pair(inside, privacy.delta)
 
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
     """Return sentences on what ε promises and whose data are protected, in the same words as a hospital's page."""
-    whose = "a user's records" if privacy.by_user else "a record"
-    released, inside, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
-    others = ""
-    if not privacy.earlier and show_epsilon(inside) != show_epsilon(released):
+    readers, inside = privacy.readers_guesses, max(epsilon, privacy.party_epsilon)
+    others, few = "", f", {privacy.condition}" if privacy.condition else ""
+    if not privacy.earlier and show_epsilon(inside) != show_epsilon(privacy.readers_epsilon):
+        insiders = _insiders_guesses(privacy, inside)
         helped = f", helped by {hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
         others = (
-            f", the coordinator{helped} (ε = {show_epsilon(inside)}, {strength(inside, delta)} protection) in at most "
-            f"{right_guesses(inside, delta):g} %"
+            f"; the coordinator{helped} (ε = {show_epsilon(inside)}, {_word(insiders).lower()}) in at most "
+            f"{insiders.right:g}%"
         )
     labels = " Which labels occur is not covered." if privacy.labels_from_records else ""
     return (
         "Somebody who reads the texts and knows all other records guesses rightly in at most "
-        f"{right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right in "
-        f"50 %. This is a limit for any feasible attack, not a forecast of one.{labels}"
+        f"{readers.right:g}% of cases whether {_whose(privacy)} took part{few}{others}; a coin toss is right in 50%. "
+        "This is a limit for any attack on what is released, not a forecast of one. Strong protection means at most "
+        f"60%, weak 75% or more.{labels}"
     )
 
 
+def _whose(privacy: Privacy) -> str:
+    return "a user's records" if privacy.by_user else "a record"
+
+
 def _reader(privacy: Privacy) -> str:
-    epsilon, delta = privacy.released_epsilon, privacy.delta
+    epsilon, delta, right = privacy.readers_epsilon, privacy.delta, privacy.readers_guesses.right
     known, unknown, more = "all records but one", "that record was", " A person with several records is protected less."
     if privacy.by_user:
         known, unknown, more = "all records but those of one user", "those records were", ""
     apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
+    few = f" This holds {privacy.condition}." if privacy.condition else ""
     return (
         f"Somebody who reads the texts, knows {known} and is asked whether {unknown} used, yes and no being equally "
-        f"likely, is right in at most {right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %. That "
-        f"follows from ε = {show_epsilon(epsilon)}: no conclusion is more than {at_most_times(epsilon)} as probable if "
-        f"{unknown} used as if not, nor the other way round{apart}.{more}"
+        f"likely, is right in at most {right:g}% of cases; a coin toss is right in 50%. ε = {show_epsilon(epsilon)} "
+        f"says that no conclusion is more than {at_most_times(epsilon)} as probable if {unknown} used as if not, nor "
+        f"the other way round{apart}.{few}{more}"
     )
+
+
+def _further(privacy: Privacy) -> Iterator[str]:
+    readers, epsilon = privacy.readers_guesses, privacy.readers_epsilon
+    for belief in readers.beliefs:
+        yield f"Somebody who reads the texts and has another belief: {belief.words(_whose(privacy))}."
+    alone = f"ε = {show_epsilon(epsilon)} and δ = {show_delta(privacy.delta)} alone"
+    if readers.right < readers.worst:
+        yield (
+            f"From {alone}, only {readers.worst:g}% of right guesses follows, for an even belief: so many are right "
+            "against the worst mechanism with them. The noise of this run is another one, and its whole distribution "
+            f"gives {readers.right:g}%."
+        )
+    else:
+        yield f"These figures follow from {alone}."
+    everybody = privacy.if_all_add_noise_epsilon
+    if everybody is not None and show_epsilon(everybody) != show_epsilon(epsilon):
+        yield (
+            f"If every hospital adds its noise and keeps it secret, the texts have ε = {show_epsilon(everybody)}. No "
+            "figure here relies on that."
+        )
+    yield SCALE
 
 
 def _insiders(privacy: Privacy, epsilon: float) -> str:
@@ -144,7 +183,7 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "under this guarantee, at no further cost."
         )
     inside = max(epsilon, privacy.party_epsilon)
-    bound = f"in at most {right_guesses(inside, privacy.delta):g} % of cases (ε = {show_epsilon(inside)})"
+    bound = f"in at most {_insiders_guesses(privacy, inside).right:g}% of cases (ε = {show_epsilon(inside)})"
     if not privacy.summed:
         return (
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from common.plan.words import right_guesses, subsampled
+from common.plan.words import subsampled
 from server.documents.privacy import Privacy
 from server.guarantee.case import UNKNOWN, Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
@@ -179,7 +179,7 @@ def _guarantee(privacy: Privacy) -> list[str]:
     if privacy.by_user:
         unit = f"all records of any one user (of which at most {privacy.adjacency.max_records} count)"
         given = "a given user's records were"
-    factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
+    factor, guesses = at_most_times(epsilon), privacy.readers_guesses
     extra = f", apart from an additional probability of at most δ ({one_in(delta)})" if delta else ""
     first = (
         f"The hospitals' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
@@ -188,16 +188,15 @@ def _guarantee(privacy: Privacy) -> list[str]:
     )
     if (most := privacy.labels_per_record) > 1:
         first += f" A record counts under up to {most} of its labels, and this holds for all of them together."
-    helped = ""
-    if privacy.assumed_colluders and privacy.released_epsilon < epsilon:
-        helped = (
-            f", with what {counted(privacy.assumed_colluders, 'colluding hospital knows', 'colluding hospitals know')},"
-        )
+    few = f" This holds {privacy.condition}." if privacy.condition else ""
+    alone = ""
+    if guesses.right < guesses.worst:
+        alone = f" ε and δ alone would allow {guesses.worst:g}%, against the worst mechanism that has them."
     second = (
-        f"What this means: suppose somebody knows all other records{helped} and has to guess from the released texts "
-        f"whether {given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; "
-        "a coin toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε "
-        "is, the closer the limit is to the coin toss."
+        "What this means: suppose somebody knows all other records and has to guess from the released texts whether "
+        f"{given} used, with yes and no equally likely. With the noise of this run that guess is right in at most "
+        f"{guesses.right:g}% of cases; a coin toss is right in 50%.{alone}{few} This is a limit for any attack on what "
+        "is released, not a forecast of one. The smaller ε is, the closer the limit is to the coin toss."
     )
     third = (
         "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "
@@ -271,12 +270,13 @@ def _unsummed(privacy: Privacy) -> str:
 
 
 def _figures(privacy: Privacy) -> list[str]:
-    """Return paragraphs on other values of ε: against outsiders, without δ, and with the papers' formula."""
+    """Return paragraphs on other values of ε: if all add their noise, without δ, and with the papers' formula."""
     paragraphs = []
-    if privacy.released_epsilon < privacy.planned_epsilon:
+    everybody, planned = privacy.if_all_add_noise_epsilon, privacy.planned_epsilon
+    if everybody is not None and show_epsilon(everybody) != show_epsilon(planned):
         paragraphs.append(
-            f"Against outsiders, who know no hospital's noise, the released texts have ε = "
-            f"{show_epsilon(privacy.released_epsilon)}. Against the coordinator and "
+            f"If every hospital adds its noise and keeps it secret, the released texts have ε = "
+            f"{show_epsilon(everybody)}; nothing here relies on that. Against the coordinator and "
             f"{counted(privacy.assumed_colluders, 'colluding hospital', 'colluding hospitals')}, a hospital's answers "
             f"have ε = {show_epsilon(privacy.party_epsilon)}."
         )

@@ -25,7 +25,7 @@ class Hospitals:
         processes: The processes of `serve`, keyed by name; empty if `serve` is not running.
         problem: Why hospitals cannot connect, or why their attendance is unknown; empty if there is no problem.
         certificates: Days until each certificate expires, keyed by its file.
-        invitation: Fingerprint of the authority's certificate, as in the hospitals' invitation.
+        invitation: Fingerprint of the invitation.
         roster: Fingerprint of the roster; empty if no hospital is enrolled.
         enrolled: Each hospital with its attendance; None if it is unknown.
         versions: The version of Caucus that each hospital reported last, keyed by the hospital's name.

@@ -49,7 +49,7 @@ def describe(
         return _of_earlier(plan, earlier, simulation=simulation, labels_from_records=labels_from_records)
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
-    pure = guarantee.epsilon_pure(plan)
+    pure, helping = guarantee.epsilon_pure(plan), min(plan.colluders, plan.parties - 1)
     proven = [release for planned in plan.queries if not planned.unproven for release in plan.releases_of(planned)]
     facts = Privacy(
         epsilon=plan.epsilon,
@@ -59,7 +59,10 @@ def describe(
         proven_epsilon=accountant.epsilon(proven, plan.delta),
         pure_epsilon=pure if math.isfinite(pure) else None,
         released_epsilon=guarantee.epsilon_released(plan),
-        party_epsilon=guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
+        released_guesses=guarantee.guesses_released(plan),
+        if_all_add_noise_epsilon=guarantee.epsilon_if_all_add_noise(plan),
+        party_epsilon=guarantee.epsilon_against(plan, helping),
+        party_guesses=guarantee.guesses_against(plan, helping),
         calibration=plan.calibration,
         adjacency=Adjacency(
             unit=plan.unit, max_records=max((planned.spec.max_records for planned in plan.queries), default=1)

@@ -1,27 +1,22 @@
 """A hospital's folder."""
 
-import json
-
 import pytest
 
 from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
-from server.deploy.authority import make_authority
-from tests.support.enrolment import PARTY
+from tests.support.enrolment import PARTY, invitation
 from tests.support.federations import CANARY
 
 
 @pytest.fixture
 def made(tmp_path, capsys):
     """A hospital's folder, on the roster as party 1."""
-    make_authority(tmp_path)
-    invitation = {"address": "localhost:1", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
-    (tmp_path / "invitation.json").write_text(json.dumps(invitation))
+    invited = invitation(tmp_path, "localhost:1", "ab" * 32)
     records = tmp_path / "notes.csv"
     records.write_text(f"text,label\n{CANARY},a\nanother,b\n")
     records.chmod(0o600)
     folder = tmp_path / "hospital"
-    named = ("--name", "St. Mary: #1", "--records", records, "--invitation", tmp_path / "invitation.json")
+    named = ("--name", "St. Mary #1", "--records", records, "--invitation", invited)
     assert main(["init", str(folder), *map(str, named)]) == 0
     party = PartyFile.load(folder / "party.json")
     other = PartyFile(**PARTY | {"name": "St. Luke"})

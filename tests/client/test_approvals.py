@@ -14,11 +14,11 @@ from client import audit_log
 from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, path_of
 from client.deploy.account import account
 from client.deploy.quiet import quiet
-from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError, DataError
+from common.messages import LARGEST_PLAN
 from common.system.locks import alone
 from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan, service
@@ -50,9 +50,9 @@ def test_an_entry_of_another_run_or_plan_decides_nothing(tmp_path, records):
             approved.admit(run, agreed, automatic=True)
 
 
-def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False):
+def refused(reason, wanted, run="r", agreed=PLAN, *, automatic=False, check=lambda: None):
     with pytest.raises(RefusalError) as caught:
-        wanted.admit(run, agreed, automatic=automatic)
+        wanted.admit(run, agreed, automatic=automatic, check=check)
     assert caught.value.reason is reason
     return str(caught.value)
 
@@ -250,7 +250,7 @@ def test_a_run_keeps_to_the_records_it_began_with(tmp_path, records):
 
 def test_a_huge_plan_is_not_kept(tmp_path, records):
     party = service(tmp_path, 0, approvals=made(tmp_path, records))
-    body = m.Open(PLAN.to_json() + b" " * LARGEST_PLAN)
+    object.__setattr__(body := m.Open(PLAN.to_json()), "plan", PLAN.to_json() + b" " * LARGEST_PLAN)
     parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body))
     assert wire.unpack(party.handle(parcel)).body == m.Refusal(m.Reason.MALFORMED)
     assert not list(approvals(tmp_path / "private"))
@@ -287,20 +287,47 @@ def test_a_person_whose_account_has_the_name_of_the_limits_decides_as_a_person(t
     refused(m.Reason.DECLINED, wanted, automatic=True)
 
 
-def test_a_plan_beyond_the_limits_is_kept_as_one_that_they_refuse_and_waits_for_nobody(tmp_path, records, monkeypatch):
+def beyond():
+    raise RefusalError(m.Reason.OVER_LIMIT, "epsilon")
+
+
+def never():
+    raise AssertionError("before a decision nothing is checked, so that no time tells of it")
+
+
+def test_a_plan_beyond_the_limits_waits_as_any_other_and_is_refused_by_them_once_it_is_approved(tmp_path, records):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted, check=never)
+    (entry,) = awaiting(folder)
+    decide(folder, entry, approve=True, by="anna")
+    refused(m.Reason.OVER_LIMIT, wanted, check=beyond)
+    wanted.admit("r", PLAN, automatic=False)
+    decide(folder, *approvals(folder), approve=False, by="anna")
+    refused(m.Reason.DECLINED, wanted, check=never)
+
+
+def test_where_the_limits_decide_a_plan_beyond_them_is_kept_as_one_that_they_refuse(tmp_path, records, monkeypatch):
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     monkeypatch.setattr(module, "MOST_BEYOND", 1)
-    wanted.beyond("r", PLAN)
-    wanted.beyond("r2", PLAN)  # the audit log alone names it
+    limited = {"check": beyond, "automatic": True}
+    for run in ("r", "r2", "r"):  # the audit log alone names the second
+        refused(m.Reason.OVER_LIMIT, wanted, run=run, **limited)
     (kept,) = approvals(folder)
     assert (kept.run, kept.decision, kept.by, awaiting(folder)) == ("r", "refused", LIMITS, [])
-    wanted.beyond("r", PLAN)
     assert decisions(folder) == [(LIMITS, "awaiting", "refused", "")]
-    refused(m.Reason.AWAITING, wanted)  # once the limits allow it, a person decides
+    refused(m.Reason.AWAITING, wanted)  # once a person decides
     assert awaiting(folder)
-    decide(folder, *awaiting(folder), approve=True, by="anna")
-    wanted.beyond("r", PLAN)
-    assert approvals(folder)[0].by == "anna"
+    wanted.admit("r", PLAN, automatic=True)
+    refused(m.Reason.OVER_LIMIT, wanted, **limited)
+    assert [entry.decision for entry in approvals(folder)] == ["approved"]  # it began within them
+
+
+def test_a_run_that_was_refused_for_its_records_is_bound_to_no_file(tmp_path, records):
+    wanted = made(tmp_path, records)
+    records.write_text(f"text,label\n{CANARY},a\n")
+    refused(m.Reason.AWAITING, wanted)
+    refused(m.Reason.RECORDS, wanted, automatic=True)
+    made(tmp_path, records).admit("r", PLAN, automatic=True)
 
 
 def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):

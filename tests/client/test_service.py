@@ -51,7 +51,7 @@ def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):
         (lambda plan: {"run": "a\nb"}, m.Reason.MALFORMED),
         (lambda plan: {"run": ""}, m.Reason.MALFORMED),
         (lambda plan: {"run": "x" * 201}, m.Reason.MALFORMED),
-        (lambda plan: {"body": m.Open(b"[" * 100_000)}, m.Reason.MALFORMED),
+        (lambda plan: {"body": m.Open(b"[" * m.LARGEST_PLAN)}, m.Reason.MALFORMED),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused_with_a_coarse_reason(tmp_path, spoil, reason):

@@ -188,7 +188,7 @@ def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
     deployed.set(1, approval="manual")  # the running service reads it
     output = deployed.run("waits", "privacy.epsilon=.inf", code=1)
     line = output.splitlines()[-1]
-    assert "waits is awaiting approval of Hospital 1. They decide with caucus-party approve; after that" in line
+    assert "waits is awaiting approval of Hospital 1. They decide with caucus-party approve" in line
     assert "run waits: awaiting approval of Hospital 1\n" in coordinator("status", deployed.here)
     assert deployed.audit(1)[-1]["reason"] == "AWAITING"
     (asked,) = json.loads(party("approve", deployed.at(1), "--json"))

@@ -124,7 +124,7 @@ def test_a_run_with_a_hospital_offline_is_refused_before_it_begins(deployed):
     deployed.down("h2")
     wait(lambda: deployed.online() == 2, "the node is away")
     line = deployed.run("early", EXACT, code=1).splitlines()[-1]
-    assert "hospitals online; expected at least 3; got 2; Hospital 2 is offline since 20" in line
+    assert 'hospitals online; expected at least 3; got 2; "Hospital 2" is offline since 20' in line
     assert not (deployed.here / "runs" / "early").exists()
     deployed.up(2)
 

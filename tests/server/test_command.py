@@ -227,7 +227,11 @@ def test_without_json_a_line_says_each_thing_that_decides(capsys):
     assert lines[0] == "ε = 4, δ = 1e-5 for one record; 3 hospitals, aggregation secure, semi-honest coordinator"
     assert lines[1] == "ε = 5.061 against 1 hospital that helps the coordinator"
     assert lines[2] == "ε = 7.631 against 2 hospitals that help the coordinator"
-    assert lines[3].startswith("class sums, 1 answer: noise 1.114, signal ")
+    assert lines[3] == (
+        "moderate protection: a reader of the texts guesses rightly in at most 67.82% of cases whether a record took "
+        "part, with no hospital corrupt; a coin toss is right in 50%"
+    )
+    assert lines[4].startswith("class sums, 1 answer: noise 1.114, signal ")
     assert lines[-1] == "all figures: the same with --json"
     (votes,) = (line for line in short(capsys, "--records", "100", "method.samples=40") if " votes, " in line)
     assert "times as much (votes a candidate); clear from " in votes

@@ -1,10 +1,10 @@
 """The files that a hospital and the coordinator exchange before a run: keys, a party file, an invitation."""
 
-import json
-
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from common.secagg.messages import VERSION
+from common.system.enrolment import Invitation
 from server.deploy.authority import make_authority
 
 
@@ -23,8 +23,9 @@ PARTY = {"name": "St. Mary", "identity": "ab" * 32, "node_key": node_key()}
 
 def invitation(folder, address, bundle):
     """Write the invitation of a new coordinator at this address; return the file's path."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     make_authority(folder)
-    content = {"address": address, "certificate": (folder / "ca.crt").read_text(), "bundle": bundle}
-    (folder / "invitation.json").write_text(json.dumps(content))
+    certificate = (folder / "ca.crt").read_text()
+    made = Invitation(address=address, certificate=certificate, bundle=bundle, protocol=VERSION)
+    (folder / "invitation.json").write_text(made.to_json())
     return folder / "invitation.json"

@@ -11,6 +11,7 @@ from client.command import main
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from client.session import RefusalError
+from common.messages import Reason
 from server.deploy.authority import make_authority
 from tests.support.federations import CANARY
 from tests.support.ledgers import reservation
@@ -68,13 +69,18 @@ def said(capsys, *arguments, code=2):
     return error
 
 
-def opened(folder, agreed, run="pilot-1a2b3c4d"):
-    """Store a plan as the service does when the plan was opened and waits for approval."""
+def opened(folder, agreed, run="pilot-1a2b3c4d", *, beyond=False):
+    """Store a plan as the service does when it was opened: it waits, or the limits, which decide, have refused it."""
+
+    def check():
+        raise RefusalError(Reason.OVER_LIMIT, "a limit")
+
     settings = HospitalSettings.load(folder)
     settings.noted_head.opened(settings.ledger)  # which the service does first
     records = settings.records
+    approvals = Approvals(folder / "private", records=records, key=b"k" * 32)
     with pytest.raises(RefusalError):
-        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
+        approvals.admit(run, agreed, automatic=beyond, check=check)
 
 
 def sent(folder, run, texts, name=32 * "0"):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import approvals
+from client.approvals import LIMITS, approvals
 from client.command import main
 from client.deploy import plan_fit
 from client.deploy.plan_facts import down, up
@@ -21,6 +21,7 @@ from common.models.encoder import Encoder
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
+from common.privacy.accountant import Release, epsilon, trade_off
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.questionnaire import QuestionnaireSpec
@@ -51,6 +52,11 @@ def approve(capsys, folder, *arguments, code=0):
     return captured.out if code == 0 else captured.err
 
 
+def status(capsys, folder):
+    assert main(["status", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
 def facts(capsys, folder):
     """Lines by the fact's name; those without a name belong to the one before."""
     values, name = {}, ""
@@ -67,15 +73,20 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
     output = facts(capsys, made)
     assert (output["purpose"], output["recipient"][0]) == (["triage"], "University Hospital")
-    assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
+    assert output["hospitals"] == ['2: "St. Luke", "St. Mary #1" (this hospital); 2 or more in each sum']
     assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
     assert output["colluders"] == ["no other hospital is assumed to help the coordinator"]
     assert output["answers"] == ["each question is answered with fresh noise up to 2 times, each counted in epsilon"]
     assert output["own texts"] == ["none leave this hospital: its answers are numbers"]
     assert output["protects"] == ["each record"]
     whole, texts, coordinator, alone = output["epsilon"]
-    assert whole == "4.000 of all that the run releases: a right guess in at most 98.21 % of cases"
-    assert " of the synthetic texts, for those who read them: " in texts
+    assert whole == "4.000 of all that the run releases: a right guess in at most 67.82% of cases"
+    assert texts.startswith("4.000 of the synthetic texts, for readers with no hospital corrupt: a right")
+    further = " ".join(output["a guess"])
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
+    assert "by itself would allow right guesses in 98.21% of cases, against the worst noise" in further
+    assert "a limit for any attack on what is released, not a forecast" in further
+    assert " ".join(output["protection"]).startswith("moderate, for readers. Strong means right in at most 60%")
     assert coordinator.startswith("4.000 of this hospital's answers, for the coordinator: ")
     assert " of this hospital's answers, for the coordinator once every mask is lifted: " in alone
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
@@ -83,8 +94,7 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert output["limits"] == ["within this hospital's limits"]
 
 
-COLLUDING = "{} of the 2 hospitals collude with it"
-SUMS = "sees only sums over 2 or more hospitals"
+SUMS = "sees sums over 2 or more hospitals, and never this hospital's own answers"
 
 
 @pytest.mark.parametrize(
@@ -92,11 +102,11 @@ SUMS = "sees only sums over 2 or more hospitals"
     [
         (
             {},
-            f"MUST be trusted: it {SUMS} if it follows the protocol, {COLLUDING.format('even if up to 1')}",
+            f"MUST be trusted: if it follows the protocol, it {SUMS}",
         ),
         (
             {"roster": "own"},
-            f"need not be trusted: whatever it does, it {SUMS}, {COLLUDING.format('while at most 0')}",
+            f"need not be trusted: whatever it does, it {SUMS}, unless 1 of the 1 others help it",
         ),
         (
             {"secure": False, "threshold": 1},
@@ -144,12 +154,10 @@ def test_a_user_is_protected_up_to_m_records(made, capsys):
         (plan(2, epsilon=9.0), "plan's epsilon; expected at most 8.0; got 9.0"),
     ],
 )
-def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys, monkeypatch):
+def test_what_cannot_be_approved_is_said(agreed, line, made, capsys, monkeypatch):
     monkeypatch.setattr(plan_fit, "SECONDS", math.inf)  # a busy machine takes longer
     opened(made, agreed)
-    assert facts(capsys, made)["limits"][0].startswith(
-        f"BEYOND this hospital's limits, refused even when approved: {line}"
-    )
+    assert facts(capsys, made)["limits"][0].startswith(f"BEYOND this hospital's limits, it cannot be approved: {line}")
     fits = facts(capsys, made)["limits"][1]
     assert fits.startswith("the same plan would fit at epsilon 7.9" if agreed.epsilon == 9 else "no smaller epsilon")
     if agreed.parties == 3:
@@ -161,8 +169,41 @@ def test_a_delta_that_is_too_large_for_the_declared_records_is_beyond_whatever_t
     opened(made, plan(2, delta=1e-3))
     line, fits, *_ = facts(capsys, made)["limits"]
     refused = "plan's delta; expected below 1/1000, one over the number of records that this party declares; got 0.001"
-    assert line.startswith(f"BEYOND this hospital's limits, refused even when approved: {refused}. Ask for a plan with")
+    assert line.startswith(f"BEYOND this hospital's limits, it cannot be approved: {refused}. Ask for a plan with")
     assert fits == "no smaller epsilon would make it fit"
+
+
+def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_before(made, capsys, monkeypatch):
+    monkeypatch.setattr(plan_fit, "SECONDS", math.inf)  # a busy machine takes longer
+    opened(made, plan(2, epsilon=9.0))
+    error = approve(capsys, made, "--yes", code=1)
+    beyond = (
+        f"not approved: run {RUN} is beyond this hospital's limits: plan's epsilon; expected at most 8.0; got 9.0. "
+    )
+    assert error.startswith(f"caucus-party: {beyond}Change the limit first, or tell the coordinator that epsilon 7.9")
+    assert error.endswith(" would fit\n")
+    opened(made, plan(2), "within")
+    assert beyond in approve(capsys, made, "--yes", code=1)  # the other one is approved all the same
+    assert {entry.run: entry.decision for entry in approvals(made / "private")} == {
+        RUN: "awaiting",
+        "within": "approved",
+    }
+    approve(capsys, made, "--run", RUN, "--no")
+    approve(capsys, made, "--refused", "--yes", code=1)
+    change(made, limits=TRUSTING | {"max_epsilon": 9.0})
+    assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
+
+
+def test_so_it_is_where_the_limits_decide_and_where_there_is_no_writer(made, capsys):
+    change(made, approval="auto", limits=TRUSTING | {"max_epsilon": 99.0})
+    opened(made, plan(2, epsilon=9.0), beyond=True)
+    opened(made, plan(2, queries=(TRAINED,)), "no writer", beyond=True)
+    assert {(entry.decision, entry.by) for entry in approvals(made / "private")} == {("refused", LIMITS)}
+    error = approve(capsys, made, "--run", "no writer", "--yes", code=1)
+    assert "texts; expected fine_tuning in this party's client.yaml; got none" in error
+    change(made, limits=TRUSTING)
+    approve(capsys, made, "--refused", "--yes", code=1)
+    assert {entry.decision for entry in approvals(made / "private")} == {"refused"}
 
 
 def charge(folder, agreed, run):
@@ -176,25 +217,27 @@ def charge(folder, agreed, run):
 def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys):
     agreed = plan(2)
     opened(made, agreed)
-    (unspent, left, amounts) = facts(capsys, made)["lifetime budget"]
+    (unspent, left, amounts, guess) = facts(capsys, made)["lifetime budget"]
+    assert guess == "whoever sees all these answers guesses rightly in at most 67.82% of cases"
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
     assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
     assert amounts.endswith(", counted by the limit on all runs at its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
-    assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts]
+    assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts, guess]
     for other in range(30):
         charge(made, agreed, f"other {other}")
-    (spent, not_enough, _) = facts(capsys, made)["lifetime budget"]
+    (spent, not_enough, _, more) = facts(capsys, made)["lifetime budget"]
     assert not spent.startswith("0.0 %")
     assert not_enough == "NOT enough"
+    assert float(more.rpartition("at most ")[2].partition("%")[0]) > 90
     assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
     change(made, limits=TRUSTING | {"lifetime_epsilon": 10.0, "separate_data_sets": True})
     *_, apart = facts(capsys, made)["lifetime budget"]
     assert apart == "of all data sets; the service counts those alone that share a record with the present one"
     assert facts(capsys, made)["limits"] == ["within this hospital's limits"]
     change(made, limits=TRUSTING | {"lifetime_epsilon": None})
-    (unlimited,) = facts(capsys, made)["lifetime budget"]
+    (unlimited, _) = facts(capsys, made)["lifetime budget"]
     assert unlimited.startswith("NO limit on all runs: epsilon ")
     (entry,) = json.loads(approve(capsys, made, "--json"))
     assert entry["lifetime"]["delta"] == agreed.delta  # the only one on the sheet
@@ -204,7 +247,7 @@ def test_a_budget_by_a_ledger_that_was_replaced_is_not_certain(made, capsys):
     opened(made, plan(2))
     charge(made, plan(2), "other")
     (made / "private" / "ledger.db").unlink()
-    spent, _, _, *unsure = facts(capsys, made)["lifetime budget"]
+    spent, _, _, _, *unsure = facts(capsys, made)["lifetime budget"]
     assert spent.startswith("0.0 % is used by other runs")  # what the file says, which is gone
     assert " ".join(unsure).startswith(
         "NOT certain, it may be more; the service does not start with this ledger: the ledger is missing; expected one"
@@ -258,7 +301,7 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
     output = facts(capsys, made)
-    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100 % of cases"
+    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100% of cases"
     assert output["own texts"] == ["up to 4 leave this hospital, made from its records by its own model"]
     choices, _, seeds, _, sizes, _ = output["query"]
     assert "NO masks" in choices
@@ -279,7 +322,7 @@ def test_as_json_for_other_programs(made, capsys):
         "by": "",
         "purpose": "triage",
         "recipient": "not stated",
-        "hospitals": ["St. Luke", "St. Mary: #1"],
+        "hospitals": ["St. Luke", "St. Mary #1"],
         "masks": "semi-honest",
         "threshold": 2,
         "colluders": 0,
@@ -439,7 +482,7 @@ def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, cap
     ]
 
 
-def test_who_declines_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
+def test_who_refuses_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
     opened(made, plan(2))
     replies = iter(["n", " no  purpose\x1b "])
     monkeypatch.setattr("builtins.input", lambda _: next(replies))
@@ -463,7 +506,38 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     )
     assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
     assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
-    assert entry["right_guesses_percent"]["epsilon"] == 98.21
+    assert (entry["right_guesses_percent"]["epsilon"], entry["worst_guesses_percent"]["epsilon"]) == (67.82, 98.21)
+    assert entry["strength"] == "moderate"
+    assert [belief["one_in"] for belief in entry["beliefs_percent"]["epsilon_alone"]] == [100, 1000]
+
+
+CORRUPT_AT = {"epsilon": 1, "epsilon_released": 1, "epsilon_against": 1, "epsilon_alone": 2}
+"""How many of three hospitals may leave their noise out under the condition of each figure of a sheet."""
+
+
+def test_no_figure_of_the_sheet_relies_on_noise_that_may_be_missing_under_its_condition(made, capsys):
+    roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+    parties = {"colluders": 1, "corrupt": 1, "threshold": 3}
+    agreed = plan(3, roster=roster.digest.hex(), max_records_per_party=roster.max_records, **parties)
+    opened(made, agreed)
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    (query,) = agreed.queries
+    percent = {name for name in entry if name.endswith("_percent")}
+    assert percent == {"right_guesses_percent", "worst_guesses_percent", "beliefs_percent"}
+    assert {name for name in entry if "epsilon" in name} - {"largest_epsilon_within_limits"} == {
+        *CORRUPT_AT,
+        "epsilon_if_all_add_noise",
+    }
+    for name, corrupt in CORRUPT_AT.items():
+        scale = math.sqrt((3 - corrupt) * agreed.share_sigma(query) ** 2)
+        faced = [Release(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
+        assert epsilon(faced, agreed.delta) <= entry[name] * (1 + 1e-9)
+        bound = trade_off(faced, agreed.delta)
+        assert 100 * bound.even_guess <= entry["right_guesses_percent"][name] <= entry["worst_guesses_percent"][name]
+        for belief in entry["beliefs_percent"][name]:
+            prior = 1 / belief["one_in"]
+            assert 100 * bound.average_belief(prior) <= belief["average"]
+            assert 100 * bound.highest_belief(prior, 1e-3) <= belief["highest"]
 
 
 def test_one_delta_is_on_the_sheet(made, capsys):
@@ -495,9 +569,13 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
     output = approve(capsys, made, "--list")
-    assert "run older: its plan was changed, or is of another version of Caucus\n" in output
+    assert output.count("; you can refuse it\n") == 1
+    assert "run older: awaiting; this plan cannot be read here (a plan that cannot be read; expected the" in output
     assert f"run {RUN}: awaiting\n" in output
-    assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
+    older, other = json.loads(approve(capsys, made, "--json"))
+    assert (older["run"], other["run"]) == ("older", RUN)
+    assert "cannot_be_read" in older.keys() - other.keys()
+    assert "plans that cannot be read here: 1 of these" in status(capsys, made)
     approve(capsys, made, "--run", "older", "--no")
     assert {request.run: request.decision for request in approvals(made / "private")} == {
         "older": "refused",

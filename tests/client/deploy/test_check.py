@@ -68,7 +68,7 @@ def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
         assert f"{check['result']} {name} {check['detail']}" in lines
         assert not check["fix"] or f"how to fix: {check['fix']}" in lines
     assert {name for name, check in checks.items() if check["result"] == "skipped"} >= UNCONNECTED
-    assert checks["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
+    assert checks["roster"]["detail"] == 'party 1 of 2: "St. Luke", "St. Mary #1"'
     leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
     assert "the time at which this hospital answers" in leaves
     assert "texts, labels and embeddings of records, counts without noise" in never
@@ -564,11 +564,13 @@ def test_days_until_certificates_end(made, capsys):
     make_authority(made.parent, now=datetime.now(UTC) - timedelta(days=3660))
     (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
     assert checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"].startswith("ended on ")
-    (made / "node" / "ca.crt").write_text("nothing")
-    checks = checked(capsys, made, code=1)
-    for name in ("coordinator's authority", "connection"):
-        assert "expected a PEM file that can be read; got something else" in checks[name]["detail"]
-        assert checks[name]["fix"] == "Restore node/ca.crt from the coordinator's invitation.json"
+    for content in ("nothing", (made / "node" / "ca.crt").read_text() * 2):
+        (made / "node" / "ca.crt").write_text(content)
+        checks = checked(capsys, made, code=1)
+        for name in ("coordinator's authority", "connection"):
+            assert "expected a PEM file with one certificate alone; got something else" in checks[name]["detail"]
+            assert checks[name]["fix"] == f"caucus-party invitation {made} invitation.json"
+        assert "certificate; expected a PEM file with one certificate alone" in said(capsys, "start", made)
 
 
 def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):

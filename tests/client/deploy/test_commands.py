@@ -22,6 +22,7 @@ from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
 from common.queries.texts import AbstractedSeedsSpec
 from common.system import processes
+from common.system.commands import UNREACHED
 from common.system.enrolment import PartyFile, RosterFile
 from server.settings.compose import values
 from simulations.federation.parties import party_settings
@@ -84,7 +85,7 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     public = json.loads((made / "party.json").read_text())
     assert set(public) == {"name", "identity", "node_key", "max_records"}
     assert (made / "private" / "identity.key").read_bytes().hex() not in (made / "party.json").read_text()
-    assert HospitalSettings.load(made).name == "St. Mary: #1"
+    assert HospitalSettings.load(made).name == "St. Mary #1"
     assert (HospitalSettings.load(made).approval, HospitalSettings.load(made).party.limits.min_survivors) == (
         "manual",
         2,
@@ -214,7 +215,7 @@ def test_the_relay_knows_how_long_it_waits_and_the_end_is_told_with_what_awaits_
     assert main(["start", str(made), *(("--until-idle", duration) if duration else ())]) == 0
     assert {name: command[-1] for name, command in commands.items()} == {"relay": seconds}
     *_, last = capsys.readouterr().out.splitlines()
-    ended = f"St. Mary: #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
+    ended = f"St. Mary #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
     assert (last == ended) == (duration is not None)
 
 
@@ -251,6 +252,12 @@ def test_a_night_in_which_a_process_did_not_work_is_no_success(made, capsys, mon
     for child in others:
         for fault in ("fails", "is never ready") if child.ready else ("fails",):
             capsys.readouterr()
+            if child.name == "supernode":
+                (made / child.ready).unlink(missing_ok=True)
+                assert night(child.name, fault) == UNREACHED, (child.name, fault)
+                error = capsys.readouterr().err
+                assert "coordinator; expected an answer to this hospital's node within 30m; got none; at local" in error
+                continue
             assert night(child.name, fault) == 1, (child.name, fault)
             error = capsys.readouterr().err
             assert f"got not ready: {child.name}; at {made / 'logs' / child.name}.log. Read the log" in error

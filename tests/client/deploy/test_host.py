@@ -1,5 +1,6 @@
 """The deployed service: its terms are the file's, everything else is as it was at its start."""
 
+import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,12 @@ from client.guard import Limits
 from client.session import RefusalError
 from common import messages as m
 from common import wire
-from common.errors import ConfigError, DataError
+from common.errors import ConfigError
 from common.messages import Reason
 from common.models.encoder import Encoder
+from common.plan.planned import PlannedQuery
+from common.queries.closed_set import make_query
+from common.queries.histograms import LabelHistogramSpec
 from common.system.enrolment import RosterFile
 from server.tasks import demo_notes
 from simulations.laboratory.nodes.deployment import write_records
@@ -180,7 +184,7 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.SETTINGS)
     assert party._ledger.entries() == ()
     over, settings = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
-    assert over.startswith("St. Mary: #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
+    assert over.startswith("St. Mary #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
     assert "(SETTINGS): settings changed: restart; " in settings
 
 
@@ -191,14 +195,28 @@ def test_records_are_embedded_before_the_service_is_there(made, monkeypatch):
     assert texts == [CANARY, "another"]
 
 
-def test_more_records_than_the_roster_says_are_no_service(made):
-    path = made / "roster.json"
-    parties = [replace(party, max_records=1) for party in RosterFile.load(path).parties]
+def test_a_record_more_than_declared_changes_no_reply(made, caplog, capsys):
+    path, records = made / "roster.json", HospitalSettings.load(made).records
+    parties = [replace(party, max_records=2) for party in RosterFile.load(path).parties]
     path.write_text(RosterFile(parties=tuple(parties)).to_json())
-    with pytest.raises(
-        DataError, match=r"records; expected at most 1, as this hospital's party.json says to all; got more"
-    ):
-        host.service(HospitalSettings.load(made))
+    (made / "party.json").write_text(parties[NUMBER].to_json())
+    given = {"max_epsilon": math.inf, "lifetime_epsilon": None, "unsafe_no_noise": True}
+    change(made, approval="auto", limits=given | {"malicious_coordinator": False, "min_survivors": 1})
+    asked, encoder = LabelHistogramSpec(labels=2), Encoder.hashed_ngrams().digest
+    queries = (PlannedQuery(name="labels", spec=asked),)
+    shared = {"encoder": encoder, "secure": False, "threshold": 1}
+    agreed = plan(2, epsilon=math.inf, queries=queries, max_records_per_party=2, **shared)
+    for number in (2, 3):  # records, of which the hospital declares two
+        records.write_text("text,label\n" + f"{CANARY},a\n" * number)
+        caplog.clear()
+        party = host.service(HospitalSettings.load(made))
+        assert ("more records than this hospital declares" in caplog.text) == (number > 2)
+        opening = {"agreed": agreed, "party": NUMBER, "run": f"pilot-0000000{number}"}
+        assert isinstance(send(party, m.Open(agreed.to_json()), **opening), m.Opened)
+        assert send(party, m.Ask(make_query(asked, {})), **opening).words.tolist() == [2, 0]
+        assert send(party, m.Close(), **opening) == m.Closed()
+        assert main(["check", str(made), "--offline"]) == 0
+        assert ("There are more records than this hospital declares" in capsys.readouterr().out) == (number > 2)
 
 
 def test_the_key_of_the_records_digest_has_no_other_purpose(made):

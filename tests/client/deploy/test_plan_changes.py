@@ -1,6 +1,8 @@
 """What has changed since the last approved plan of the same name, in words, for `approve` and for the page."""
 
+import contextlib
 import json
+import math
 from dataclasses import fields, replace
 
 import pytest
@@ -9,6 +11,7 @@ from client.approvals import PlanApproval
 from client.command import main
 from client.deploy.plan_changes import NAMES, changes, previous
 from common.domain import UNLABELLED
+from common.errors import ConfigError, PlanError
 from common.phrases import in_fours
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -17,6 +20,7 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
 from tests.support.federations import plan
 from tests.support.hospital import change, opened
+from tests.support.odd_plans import odd_plans
 
 
 def entry(run, decision="approved", decided="", agreed=None):
@@ -48,6 +52,49 @@ def test_the_one_before_is_the_last_approved_run_of_the_same_name():
 
 def test_the_same_plan_has_no_changes():
     assert list(changes(plan(2), plan(2))) == []
+
+
+def altered(agreed):
+    """Plans that differ from a plan in one leaf, or in the order of one list."""
+    ways = (
+        lambda value: value + 1,
+        lambda value: value - 1,
+        lambda value: value * (1 + 1e-9),
+        lambda value: not value,
+        lambda value: f"{value} ",
+        lambda value: ("ab" if value != "ab" else "cd") * 32,
+        lambda value: {"sample": "user", "tight": "paper", "gaussian": "laplace"}[value],
+        lambda value: value[::-1],
+    )
+    for way in ways:
+        for _, _, plain in odd_plans(agreed.to_dict(), [way]):
+            with contextlib.suppress(ConfigError, PlanError):
+                yield Plan.from_dict(plain)
+
+
+def test_plans_have_no_changes_exactly_if_they_have_the_same_digest():
+    queries = tuple(
+        PlannedQuery(name=name, spec=spec, scale=5000.0, rate=0.5)
+        for name, spec in (("a", VotesSpec(top=4)), ("b", VotesSpec(top=7)), ("c", LabelHistogramSpec(labels=2)))
+    )
+    settings = {"colluders": 1, "corrupt": 2, "threshold": 5, "queries": queries, "epsilon": math.inf}
+    agreed = [plan(7, **settings), plan(7, **settings | {"max_dropouts": 1, "unit": "user"})]
+    agreed += [one for start in agreed for one in altered(start)]
+    assert {field for one in agreed for field in _other_fields(agreed[0], one)} >= {*NAMES, "labels", "queries"} - {
+        "degree",  # depends on `parties`
+        "epsilon",  # without noise always infinite
+        "secure",
+        "parties",
+    }
+    for one in agreed:
+        for other in agreed[:: len(agreed) // 30]:
+            clauses = list(changes(one, other))
+            assert bool(clauses) == (one.digest() != other.digest())
+            assert all(clause.partition(": ")[2] or "no longer" in clause for clause in clauses)
+
+
+def _other_fields(one, other):
+    return [field.name for field in fields(Plan) if getattr(one, field.name) != getattr(other, field.name)]
 
 
 @pytest.mark.parametrize(

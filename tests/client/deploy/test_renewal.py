@@ -92,7 +92,7 @@ def test_a_new_invitation_changes_address_bundle_and_authority_alone(hospital, t
     invited = invitation(tmp_path / "after", "new.example:9444", "cd" * 32)
     assert main(["invitation", str(hospital), str(invited)]) == 0
     out = capsys.readouterr().out
-    assert "coordinator: new.example:9444 (changed)\nbundle: " + "cd" * 32 + " (changed)\nauthority" in out
+    assert "coordinator: new.example:9444 (changed)\nbundle: " + "cd" * 32 + " (changed)\ncertificate" in out
     settings = HospitalSettings.load(hospital)
     assert (settings.coordinator, settings.bundle) == ("new.example:9444", "cd" * 32)
     assert (hospital / "node" / "ca.crt").read_text() == (tmp_path / "after" / "ca.crt").read_text()

@@ -39,8 +39,10 @@ def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_pri
     mary = PartyFile.load(made / "party.json")
     lines = taken(capsys, made, *kept.parties, flags=())
     assert lines == [
-        f"party 0, St. Luke: {kept.parties[0].fingerprint}, at most 1,048,576 records",
-        f"party 1, St. Mary: #1: {mary.fingerprint}, at most 1,000 records  (this hospital)",
+        kept.parties[0].fingerprint,
+        '  party 0, at most 1,048,576 records, with the name "St. Luke"',
+        mary.fingerprint,
+        '  party 1 (this hospital), at most 1,000 records, with the name "St. Mary #1"',
         "no change",
         f"fingerprint of the roster, to be compared with the other hospitals': {kept.fingerprint}",
     ]
@@ -49,13 +51,13 @@ def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_pri
 def test_what_has_changed_is_said(made, kept, capsys):
     luke, mary = kept.parties
     new = third()
-    assert "added: St. Anne" in taken(capsys, made, luke, mary, new)
+    assert 'added: "St. Anne"' in taken(capsys, made, luke, mary, new)
     lines = taken(capsys, made, new, mary)
-    assert "removed: St. Luke" in lines
+    assert 'removed: "St. Luke"' in lines
     assert not any(line.startswith(("added", "CHANGED", "no change")) for line in lines)
     other = PartyFile(name="St. Anne", identity="ef" * 32, node_key=new.node_key)
     (line,) = [line for line in taken(capsys, made, other, mary) if line.startswith("CHANGED KEYS")]
-    assert line == f"CHANGED KEYS: St. Anne, before {new.fingerprint}: compare the new fingerprint by telephone"
+    assert line == 'CHANGED KEYS: "St. Anne"; compare the new fingerprint by telephone'
     assert "only the numbers have changed" in taken(capsys, made, mary, other)
 
 
@@ -64,7 +66,7 @@ def test_the_first_roster_and_one_after_a_broken_one_have_nothing_to_be_compared
         (made / "roster.json").unlink()
         if before:
             (made / "roster.json").write_text(before)
-        assert len(taken(capsys, made, *kept.parties)) == 3
+        assert len(taken(capsys, made, *kept.parties)) == 5
 
 
 def new_key(party):
@@ -81,7 +83,6 @@ NEW = {
     "another name": lambda mary, luke, anne: (mary, luke, replace(anne, name="St. Ann")),
     "another key of the node": lambda mary, luke, anne: (mary, new_key(luke), anne),
     "another identity": lambda mary, luke, anne: (mary, replace(luke, identity="12" * 32), anne),
-    "our own name": lambda mary, luke, anne: (replace(mary, name="St. Marie"), luke, anne),
     "exchanged": lambda mary, luke, anne: (mary, replace(luke, name=anne.name), replace(anne, name=luke.name)),
 }
 
@@ -107,7 +108,7 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
     def answered(reply):
         def asked(prompt):
             assert prompt == "accept these hospitals and keys? [y/N] "
-            assert f"party {len(parties) - 1}, {parties[-1].name}: " in capsys.readouterr().out
+            assert f'with the name "{parties[-1].name}"\n' in capsys.readouterr().out
             if reply is None:
                 raise EOFError
             return reply
@@ -127,13 +128,21 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
     assert HospitalSettings.load(made).roster_file().parties == parties
 
 
-def test_a_roster_with_another_node_key_for_this_hospital_is_refused_and_the_old_one_stays(made, kept, capsys):
+def test_a_name_that_an_earlier_version_took_is_refused_until_a_new_roster_is_taken(made, kept, capsys):
+    (made / "roster.json").write_text(kept.to_json().replace("St. Luke", "St. Luke: A"))
+    line = said(capsys, "start", made)
+    assert f"at {made / 'roster.json'}. Choose another name. For a hospital that is enrolled, write it in" in line
+    taken(capsys, made, *kept.parties)
+
+
+def test_a_roster_with_another_entry_for_this_hospital_is_refused_and_the_old_one_stays(made, kept, capsys):
     mary = PartyFile.load(made / "party.json")
-    false = PartyFile(name=mary.name, identity=mary.identity, node_key=third().node_key)
-    sent(made, kept.parties[0], false)
-    line = said(capsys, "roster", made, made / "new.json")
-    assert f"roster; expected this hospital's fingerprint {mary.fingerprint}; got {false.fingerprint}" in line
-    assert HospitalSettings.load(made).roster_file() == kept
+    for changed in ({"node_key": third().node_key}, {"name": "St. Marie"}, {"max_records": 2}):
+        false = replace(mary, **changed)
+        sent(made, kept.parties[0], false)
+        line = said(capsys, "roster", made, made / "new.json")
+        assert f"roster; expected this hospital's fingerprint {mary.fingerprint}; got {false.fingerprint}" in line
+        assert HospitalSettings.load(made).roster_file() == kept
 
 
 @pytest.mark.parametrize(

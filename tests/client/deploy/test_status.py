@@ -15,7 +15,7 @@ from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release
 from common.privacy.sensitivity import Sensitivity
 from server.deploy.authority import AUTHORITY_VALID, make_authority
-from tests.support.hospital import LIMITS, change, charge, operated
+from tests.support.hospital import LIMITS, change, charge, note, operated
 from tests.support.ledgers import RELEASE, reservation
 
 
@@ -40,11 +40,15 @@ def test_requests_refusals_and_the_last_contact(hospital, capsys):
     lines = output_of(capsys, hospital).splitlines()
     last = json.loads((hospital / "private" / "audit.jsonl").read_text().splitlines()[-1])["when"]
     assert f"last contact with the coordinator: {last}" in lines
-    assert "requests: 1 answered; refused: 1 AWAITING, 2 OVER_LIMIT" in lines
+    assert "requests: 1 answered; 1 found a plan that waited; refused: 2 OVER_LIMIT" in lines
     assert f"last refusal: {last}, run r, Ask, OVER_LIMIT: the detail" in lines
     requests = as_json(capsys, hospital)["requests"]
-    assert (requests["answered"], requests["refused"]) == (1, {"AWAITING": 1, "OVER_LIMIT": 2})
+    assert (requests["answered"], requests["waiting"], requests["refused"]) == (1, 1, {"OVER_LIMIT": 2})
     assert requests["last_contact"] == requests["last_refusal"]["when"] == last
+    note(hospital, "Ask", "AWAITING")
+    assert f"last refusal: {last}, run r, Ask, OVER_LIMIT: the detail" in output_of(capsys, hospital).splitlines()
+    note(hospital, "Ask")
+    assert f"last refusal: {last}, run r, Ask, OVER_LIMIT: the detail; since answered" in output_of(capsys, hospital)
 
 
 def test_what_a_coordinator_sent_writes_over_no_line(hospital, capsys):

@@ -45,7 +45,7 @@ def only(folder):
     return entry
 
 
-def test_a_person_declines_reconsiders_and_withdraws_by_keyboard(visit, hospital):
+def test_a_person_refuses_reconsiders_and_withdraws_by_keyboard(visit, hospital):
     page = visit()
     assert page.locator(".plan h2").inner_text() == "pilot-1"
     page.get_by_label("Why").focus()
@@ -71,7 +71,7 @@ def test_a_person_declines_reconsiders_and_withdraws_by_keyboard(visit, hospital
 def test_return_in_the_field_for_the_reason_decides_nothing(visit, hospital):
     page = visit()
     page.get_by_label("Why").press("Enter")
-    page.get_by_role("button", name="Decline").click()
+    page.get_by_role("button", name="Refuse this plan").click()
     page.wait_for_url("**/?done=refused*")
     (line,) = map(json.loads, (hospital / "private" / "audit.jsonl").read_text().splitlines())
     assert (line["from"], line["to"]) == ("awaiting", "refused")

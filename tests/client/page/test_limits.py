@@ -5,7 +5,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from client.approvals import Approvals
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.page.limits import ASKED, LAST, Request, in_force
@@ -61,8 +60,7 @@ def test_the_last_plans_are_compared_with_each_limit(made):
     assert (asked["unit"], asked["min_unit_records"], asked["unsafe_no_noise"]) == (("sample",), ("1",), ("no",))
     assert asked["lifetime_delta"] == asked["separate_data_sets"] == ("",)
     assert "Asked by pilot-1a2b3c4d" in text_of(made)
-    made_of = Approvals(made / "private", records=made.parent / "notes.csv", key=b"k" * 32)
-    made_of.beyond("too-much", plan(2, epsilon=9.0))
+    opened(made, plan(2, epsilon=9.0), "too-much")
     assert "Asked by too-much" in text_of(made)
     assert "9.000" in compared(made)["max_epsilon"]
     for number in range(LAST):

@@ -67,12 +67,36 @@ def answered(browser):
     noted.write(ledger)
 
 
-def test_who_approves_a_plan_beyond_the_limits_is_told_that_it_is_refused_all_the_same(browser):
-    text, page = approved(browser, plan(2, epsilon=9.0))
-    status, _, below = text.partition('role="status">')[2].partition("</p>")
-    for said in (status, below.partition(PAGES.say.plans.approved)[2], html.unescape(browser.get(page).text)):
-        assert "refused even when approved: plan's epsilon" in said
-    assert PAGES.say.plans.done.approved not in text
+def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approved(browser):
+    opened(browser.folder, plan(2, epsilon=9.0), RUN)
+    text = html.unescape(browser.get().text)
+    summary = text.partition(PAGES.say.plans.by_limits)[2].partition("<summary>")[2].partition("</summary>")[0]
+    assert summary.startswith(f"{RUN}: <span")
+    assert "plan's epsilon; expected at most 8.0; got 9.0" in summary
+    assert PAGES.say.plans.not_allowed.format("plan's epsilon; expected at most 8.0; got 9.0") in text
+    assert PAGES.say.plans.none not in text
+    assert 'value="approve"' not in text
+    response = send(browser, decision="approve")
+    assert response.status_code == 400
+    assert f"not approved: run {RUN} is beyond" in response.text
+    assert only(browser.folder).decision == "awaiting"
+    followed(browser, send(browser, decision="refuse"))
+    page = f"plan?run={RUN}&digest={only(browser.folder).plan_digest}"
+    assert forms(browser.get(page).text) == []  # nor reconsidered
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0, "max_epsilon": 9.0})
+    assert PAGES.say.plans.done.approved in followed(browser, send(browser, path=page, decision="approve"))
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    for said in (browser.get().text, browser.get(page).text):
+        assert "refused even when approved: plan's epsilon" in html.unescape(said)
+    assert 'value="refuse"' in browser.get(page).text
+
+
+def test_a_plan_that_the_limits_refused_where_they_decide_is_apart_from_those_that_a_person_refused(browser):
+    opened(browser.folder, plan(2, epsilon=9.0), RUN, beyond=True)
+    text = html.unescape(browser.get().text)
+    by_limits, _, refused = text.partition(PAGES.say.plans.by_limits)[2].partition(PAGES.say.plans.refused_none)
+    assert f"run {RUN}: refused by limits" in by_limits
+    assert RUN not in refused
 
 
 def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
@@ -93,7 +117,7 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
     text = browser.get(page).text
     assert forms(text) == []
-    assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC." in text
+    assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC;" in text
     assert "Answers that were given: 2." in text
     assert "In figures" not in text
     assert "The coordinator ended this run on" in browser.get().text
@@ -122,10 +146,12 @@ def test_who_must_be_trusted_is_named(browser):
 def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
-    assert "höchstens 98,21\u00a0%" in text
-    assert "<strong>Schwacher Schutz.</strong>" in text
+    assert "höchstens 67,82\u00a0%" in text
+    assert "<strong>Mittlerer Schutz.</strong>" in text
     assert "Von ε 10 sind 10,000 übrig" in text
-    assert "98.21" not in re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL)
+    assert not {"67.82", "98.21"} & set(
+        re.findall(r"\d+\.\d+", re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL))
+    )
 
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):
@@ -140,7 +166,7 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    figures = ("at most 98.21 % of cases", "a: 1", "% is left", "is used by other runs; with this")
+    figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs; with this")
     for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
@@ -150,9 +176,13 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
 
 def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
     opened(browser.folder, plan(2), RUN)
-    assert "from this hospital&#39;s answers: in at most 98.21 %" in browser.get().text
+    assert "from this hospital&#39;s answers: in at most 67.82%" in browser.get().text
     change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
     assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
+    further = html.unescape(browser.get().text.partition("<details>")[2].partition("</details>")[0])
+    assert PAGES.say.plans.guess_scale in further
+    assert PAGES.say.plans.guess_worst.format("4.000", "98.21") in further
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
 
 
 def test_a_plan_without_noise_is_not_said_to_protect(browser):
@@ -163,7 +193,7 @@ def test_a_plan_without_noise_is_not_said_to_protect(browser):
 
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
-    assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
+    assert "cannot be approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
 
 
 def test_a_run_that_may_be_over_is_apart_from_those_that_wait(browser):
@@ -202,7 +232,7 @@ def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was
     assert "r-moved" not in text
 
 
-def test_approve_decline_reconsider_withdraw(browser):
+def test_approve_refuse_reconsider_withdraw(browser):
     opened(browser.folder, plan(2), RUN)
     response = send(browser, decision="refuse", reason=" no  purpose\n")
     assert response.status_code == 303
@@ -253,7 +283,7 @@ def test_a_wrong_form_decides_nothing(fields, wrong, browser):
     assert only(browser.folder).decision == "awaiting"
 
 
-def test_a_plan_of_another_version_can_only_be_refused(browser):
+def test_a_plan_of_another_version_can_be_refused(browser):
     opened(browser.folder, plan(2), "older")
     (stored,) = (browser.folder / "private" / "runs").iterdir()
     entry = json.loads(stored.read_text())
@@ -264,7 +294,8 @@ def test_a_plan_of_another_version_can_only_be_refused(browser):
     assert "This plan cannot be read here" in text
     assert 'value="approve"' not in text
     unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
-    assert (unread.status_code, "got another, or a changed one" in unread.text) == (400, True)
+    assert (unread.status_code, "This plan cannot be read here" in unread.text) == (200, True)
+    assert send(browser, decision="approve").status_code == 400
     send(browser, decision="refuse")
     assert only(browser.folder).decision == "refused"
 

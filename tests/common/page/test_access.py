@@ -154,8 +154,23 @@ def test_the_link_opens_the_page_once_and_in_time(browser):
     assert cookie.startswith(f"caucus_8470={browser.cookie}; HttpOnly; Max-Age={8 * 3600}; ")
     assert cookie.endswith(f"Path={browser.access.root}/; SameSite=strict")
     assert browser.get().status_code == 200
-    assert is_refused(browser.ask("GET", f"{entrance}{token}"))
+    for stranger in ("", "wrong"):
+        assert is_refused(browser.ask("GET", f"{entrance}{token}", cookie=stranger))
     assert browser.get().status_code == 200  # the session goes on
+
+
+def test_the_browser_of_the_session_may_open_the_link_again_until_the_session_ends(browser):
+    browser.enter()
+    link = browser.access.link.removeprefix(browser.access.origin)
+    again = browser.ask("GET", link)
+    assert (again.status_code, again.headers["refresh"]) == (200, f"0; url={browser.access.root}/")
+    assert "set-cookie" not in again.headers  # the session is not made longer
+    assert is_refused(browser.ask("GET", f"{link}x"))
+    browser.clock.now = door.SESSION_LIFE
+    assert is_refused(browser.ask("GET", link))
+    browser.clock.now = 0.0
+    browser.access.leave()
+    assert is_refused(browser.ask("GET", link))
 
 
 def test_a_link_that_nobody_opened_in_time_is_closed(browser):

@@ -4,7 +4,18 @@ import math
 import pytest
 
 from common.errors import ConfigError, PlanError
-from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released, verify
+from common.plan.guarantee import (
+    corrupt_for_readers,
+    epsilon_against,
+    epsilon_alone,
+    epsilon_if_all_add_noise,
+    epsilon_released,
+    guesses_against,
+    guesses_alone,
+    guesses_planned,
+    guesses_released,
+    verify,
+)
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec
@@ -81,14 +92,37 @@ def test_without_secure_aggregation_no_colluder_matters():
 
 
 @pytest.mark.parametrize("query", [VOTES, COUNT], ids=["gaussian", "laplace"])
-def test_the_world_knows_nobodys_noise_and_colluders_know_theirs(query):
+def test_readers_face_the_noise_of_all_but_the_corrupt_and_colluders_know_theirs(query):
     plan = calibrated(query, epsilon=2.0)
-    assert epsilon_released(plan) <= verify(plan) == epsilon_against(plan, 3) <= 2
-    assert (epsilon_released(plan) < verify(plan)) == (query is VOTES)  # more Laplace shares are not counted as less
+    assert epsilon_released(plan) == verify(plan) == epsilon_against(plan, 3) <= 2
+    everybody = epsilon_if_all_add_noise(plan)
+    assert everybody == epsilon_against(plan, 0) <= verify(plan)
+    assert (everybody < verify(plan)) == (query is VOTES)  # more Laplace shares are not counted as less
     assert verify(plan) < epsilon_against(plan, 4) < epsilon_against(plan, 6) < math.inf
-    assert epsilon_released(plan) == epsilon_against(plan, 0)
-    nobody = calibrated(query, epsilon=2.0, colluders=0, max_dropouts=0)
-    assert epsilon_released(nobody) == epsilon_against(nobody, 0) == verify(nobody)
+    nobody = calibrated(query, epsilon=2.0, colluders=0, corrupt=0, max_dropouts=0)
+    assert epsilon_released(nobody) == epsilon_if_all_add_noise(nobody) == epsilon_against(nobody, 0) == verify(nobody)
+
+
+@pytest.mark.parametrize("query", [VOTES, COUNT, RANGE], ids=["gaussian", "laplace", "own noise"])
+@pytest.mark.parametrize(("colluders", "corrupt"), [(3, 3), (1, 4), (0, 2)])
+def test_a_reader_s_epsilon_holds_if_the_corrupt_leave_out_their_noise(query, colluders, corrupt):
+    signed = {"roster": 32 * "ab", "threshold": 9, "max_dropouts": 0}
+    plan = calibrated(query, epsilon=2.0, colluders=colluders, corrupt=corrupt, **signed)
+    assert corrupt_for_readers(plan) == corrupt
+    assert corrupt_for_readers(dataclasses.replace(plan, roster="")) == colluders
+    faced = plan.releases(plan.survivors - corrupt)
+    assert accountant.epsilon(faced, plan.delta) <= epsilon_released(plan)
+    assert accountant.trade_off(faced, plan.delta).even_guess <= guesses_released(plan).right / 100
+
+
+def test_guesses_are_tighter_than_epsilon_alone_and_grow_with_what_is_known():
+    plan = calibrated()
+    views = [guesses_planned(plan), guesses_against(plan, 5), guesses_alone(plan)]
+    assert guesses_released(plan) == views[0] == guesses_against(plan, 3)
+    assert [view.right for view in views] == sorted(view.right for view in views)
+    assert views[0].right == pytest.approx(67.82, abs=0.02)
+    assert all(view.right < view.worst for view in views)
+    assert [view.strength for view in views] == ["moderate", "moderate", "weak"]
 
 
 def test_what_a_party_noises_by_itself_is_as_private_against_everybody():

@@ -19,6 +19,7 @@ from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
 from tests.support.federations import each_kind
+from tests.support.odd_plans import odd_plans
 from tests.support.plans import QUERY, SPEC, plan_with
 
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
@@ -325,6 +326,52 @@ def test_a_plan_from_elsewhere_that_is_not_one_is_refused(spoil):
     spoil(plain)
     with pytest.raises((PlanError, ConfigError)):
         Plan.from_dict(plain)
+
+
+@pytest.mark.parametrize("unit", ["sample", "user"])
+def test_each_value_of_a_plan_has_the_type_of_its_field_whatever_a_coordinator_sends(unit):
+    one = plan_with(queries=(QUERY, COUNT, OWN, SEEDS), unit=unit)
+    tried = accepted = 0
+    for place, value, plain in odd_plans(one.to_dict()):
+        tried += 1
+        try:
+            again = Plan.from_json(json.dumps(plain))
+        except (PlanError, ConfigError):
+            continue
+        accepted += 1
+        assert _of_its_types(again), (place, value)
+        assert again.to_dict() == plain
+    assert accepted > 20
+    assert tried - accepted > 800
+
+
+def _of_its_types(value):
+    """Whether each field of a plan, its queries and their specifications has a value of its own type, never a bool."""
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if dataclasses.is_dataclass(item):
+            fits = _of_its_types(item)
+        elif isinstance(item, tuple):
+            fits = all(_of_its_types(one) if dataclasses.is_dataclass(one) else type(one) is str for one in item)
+        else:
+            fits = type(item) is field.type
+        if not fits:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"labels": ["a", 1]}, "labels"), ({"encoder": ["x"]}, "encoder"), ({"roster": None}, "roster")],
+)
+def test_a_value_of_another_type_is_named(changes, field):
+    with pytest.raises(PlanError, match=f"a plan that cannot be read: {field}; expected .*; got "):
+        Plan.from_dict(plan_with().to_dict() | changes)
+
+
+def test_a_plan_without_queries_has_one_spelling_of_no_epsilon():
+    none = plan_with(queries=(), epsilon=0)
+    assert plan_with(queries=(), epsilon=-0.0).digest() == none.digest()
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", "[" * 100_000, "{}", "3", '{"epsilon": 1e999}'], ids=range(7))

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from common.privacy import losses
-from common.privacy.accountant import Release, epsilon, epsilon_by_norm
+from common.privacy.accountant import Release, epsilon, epsilon_by_norm, trade_off
 from common.privacy.gaussian import gaussian_delta, gaussian_epsilon, rounded_mu_squared
 from common.privacy.norms import amplified
 from common.privacy.sensitivity import Sensitivity
@@ -53,6 +53,8 @@ def _assert_tight(releases, pair, delta=DELTA):
     assert claimed <= epsilon_by_norm(releases, delta)
     assert _true_delta(pair, claimed) <= delta * (1 + 1e-6)
     assert _true_delta(pair, claimed * 0.998 - 1e-4) > delta
+    variation, bound = _true_delta(pair, 0.0), trade_off(releases, delta).delta(0.0)
+    assert variation - 1e-9 <= bound <= variation * 1.002 + 1e-4
 
 
 MIXTURES = {

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from common.errors import ConfigError
-from common.system.certificates import days_left, in_words
+from common.system.certificates import certificate_of, days_left, in_words, only_certificate
 from server.deploy.authority import make_authority, make_certificate
 
 
@@ -23,3 +23,27 @@ def test_a_file_that_is_no_certificate(tmp_path):
     (tmp_path / "ca.crt").write_text("none")
     with pytest.raises(ConfigError, match="got something else"):
         days_left(tmp_path / "ca.crt")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pem, other: pem + other,
+        lambda pem, other: other + pem,
+        lambda pem, other: pem * 2,
+        lambda pem, other: b"a comment\n" + pem,
+        lambda pem, other: pem + b"\n",
+        lambda pem, other: pem.replace(b"\n", b"\r\n"),
+        lambda pem, other: pem.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE"),
+        lambda pem, other: pem[:-1],
+    ],
+)
+def test_a_certificate_has_nothing_around_it(change, tmp_path):
+    make_authority(tmp_path)
+    pem = (tmp_path / "ca.crt").read_bytes()
+    make_authority(tmp_path)
+    other = (tmp_path / "ca.crt").read_bytes()
+    assert only_certificate(pem) != only_certificate(other)
+    (tmp_path / "ca.crt").write_bytes(change(pem, other))
+    with pytest.raises(ConfigError, match="expected a PEM file with one certificate alone; got something else"):
+        certificate_of(tmp_path / "ca.crt", do="take it anew")

@@ -4,6 +4,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from common.errors import ConfigError
+from common.secagg.messages import VERSION
 from common.system.enrolment import Invitation, PartyFile, RosterFile
 from tests.support.enrolment import PARTY, node_key, openssh
 
@@ -26,6 +27,7 @@ def test_a_party_file_comes_back(tmp_path):
         ({"node_key": openssh(ed25519.Ed25519PrivateKey.generate())}, "NIST P-384"),
         ({"node_key": openssh(ec.generate_private_key(ec.SECP256R1()))}, "NIST P-384"),
         ({"name": 7}, "party's name"),
+        ({"node_key": PARTY["node_key"] + " and a comment"}, "NIST P-384"),
         ({"max_records": 0}, "party's max_records"),
         ({"max_records": 2**20 + 1}, "party's max_records"),
         ({"max_records": "1000"}, "party's max_records"),
@@ -38,7 +40,40 @@ def test_what_is_no_party_file_is_refused(change, message, tmp_path):
         PartyFile.load(tmp_path / "party.json")
 
 
-INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
+@pytest.mark.parametrize(
+    "name",
+    ["St. Mary's", "Universitätsklinikum Köln", "Hôpital de la Cité (Nord)", "Klinik 12", "Academic Centre, Bad X"],
+)
+def test_a_hospital_has_its_own_name(name):
+    assert PartyFile(**PARTY | {"name": name}).shown(3)[1].endswith(f'with the name "{name}"')
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "St. Mary: A",
+        "St. Mary\uff1a A",
+        "e08e cc8c",
+        "St. Mary (E08E)",
+        "St. Mary \uff11\uff12\uff13\uff14",
+        "St. Mary-e08ecc8cbb5418b9",
+        "St.  Mary",
+        " St. Mary",
+        "St. Mary ",
+        "St. Mary\u00a0",
+        "St. Mary\u2800",
+        "St. Mary\u3164",
+        "St. Mary\ufe0f",
+        "St. Mary\u200b",
+        "x" * 101,
+    ],
+)
+def test_a_name_that_could_show_a_fingerprint_or_hide_its_end_is_refused_with_what_to_do(name):
+    with pytest.raises(ConfigError, match=r"party's name; expected 1 to 100 .* Choose another name"):
+        PartyFile(**PARTY | {"name": name})
+
+
+INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32, "protocol": VERSION}
 
 
 @pytest.mark.parametrize(
@@ -46,12 +81,12 @@ INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
     [
         ("", "invitation.json; expected JSON; got something else"),
         ("[" * 100_000, "invitation.json; expected JSON; got something else"),
-        ('["a patient\'s note"]', "invitation.json; expected keys address, bundle, certificate; got list"),
+        ('["a patient\'s note"]', "invitation.json; expected keys address, bundle, certificate, protocol; got list"),
         ('{"address": "a:1"}', "invitation.json.certificate; expected a value; got none"),
         (json.dumps(PARTY), "invitation.json; expected such a file; got the content of party.json"),
         ('{"parties": []}', "invitation.json; expected such a file; got the content of roster.json"),
-        (json.dumps(INVITATION), "invitation's certificate; expected a certificate, PEM; got another text"),
-        (json.dumps(INVITATION | {"address": "here"}), "invitation's address; expected host:port; got here"),
+        (json.dumps(INVITATION), "invitation's certificate; expected one certificate alone, PEM; got another text"),
+        (json.dumps(INVITATION | {"protocol": "5"}), "invitation's protocol; expected an integer; got '5'"),
         (json.dumps(INVITATION | {"bundle": "x"}), "invitation's bundle; expected 64 hexadecimal digits; got x"),
         (json.dumps(INVITATION | {"bundle": 3}), "invitation's bundle; expected text; got 3"),
     ],

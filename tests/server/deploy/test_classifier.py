@@ -1,5 +1,6 @@
 """`caucus-coordinator classifier`: what it writes can be used without the run folder, and by the same encoder alone."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from server.evaluation.text_classifier import TextClassifier
 from server.settings.build import build
 from server.settings.compose import load
 from tests.support.runs import read, tiny
+
+PUBLIC = ("--public-license", "cc0-1.0")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +40,38 @@ def test_both_classify_texts(run, name):
 def test_the_code_on_the_card_works(run):
     card = (run / "classifier" / "README.md").read_text("utf-8")
     assert "ε = 4 and δ = 1e-5 for each record" in card
+    assert "% |" in card
+    assert "Not protected: the accuracy on test texts." in card
     code = "\n".join(line[4:] for line in card.splitlines() if line.startswith("    "))
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=run / "classifier", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def with_canaries(value, numbers):
+    """The same JSON, with another figure in place of each, which nothing else has."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        made = {key: with_canaries(inner, numbers) for key, inner in items}
+        return made if isinstance(value, dict) else list(made.values())
+    return 0.3 + next(numbers) / 1e4 if isinstance(value, float) else value
+
+
+def test_each_figure_of_real_texts_on_a_card_is_said_not_to_be_protected(run, tmp_path):
+    """All figures of real texts are in metrics.json: what else shows one has to say what it is."""
+    copy, numbers = tmp_path / "run", itertools.count(1)
+    shutil.copytree(run, copy)
+    (copy / "metrics.json").write_text(json.dumps(with_canaries(read(run, "metrics.json"), numbers)))
+    shown = {f"{(3000 + number) / 100:.1f} %" for number in range(1, next(numbers))}
+    shown |= {f"{(3000 + number) / 1e4:g}" for number in range(1, next(numbers))}
+    assert main(["classifier", str(copy)]) == main(["publish", str(copy), "--license", "cc0-1.0", *PUBLIC]) == 0
+    written = [path for folder in ("classifier", "dataset") for path in (copy / folder).rglob("*.*") if path.is_file()]
+    cards = {path for path in written if any(figure in path.read_text("utf-8", errors="ignore") for figure in shown)}
+    assert {path.relative_to(copy).as_posix() for path in cards} == {"classifier/README.md"}
+    assert all("Not protected: the accuracy on test texts" in path.read_text("utf-8") for path in cards)
+    assert any(
+        item.startswith("Figures computed in the simulation: ") for item in read(run, "privacy.json")["not_covered"]
+    )
 
 
 def test_another_encoder_and_another_file_are_refused(run, tmp_path):

@@ -10,12 +10,13 @@ import pytest
 
 from common.domain import MOST_RECORDS
 from common.system import processes
-from common.system.enrolment import RosterFile
+from common.system.enrolment import PartyFile, RosterFile
 from server.command import main
 from server.deploy import authority, create, enrolment, serve
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 from tests.support.enrolment import PARTY, node_key
+from tests.support.impostors import compared, impostors
 from tests.support.locking import locking
 
 
@@ -81,6 +82,45 @@ def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
         capsys, "enrol", folder, second
     )
     assert len(json.loads((folder / "parties.json").read_text())) == 1
+
+
+def test_no_name_shows_another_fingerprint(folder, tmp_path, capsys):
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    genuine, shown = capsys.readouterr().out.splitlines(), 0
+    assert compared(genuine) == [("St. Mary", PartyFile(**PARTY).fingerprint)]
+    other = {"identity": "cd" * 32, "node_key": node_key()}
+    for name in impostors(genuine):
+        if main(["enrol", str(folder), str(party(tmp_path / "b.json", **other, name=name[:100]))]):
+            capsys.readouterr()
+            continue
+        shown += 1
+        lines = capsys.readouterr().out.splitlines()
+        assert compared(lines) == [(name[:100], PartyFile(**other, name=name[:100]).fingerprint)]
+        assert main(["remove", str(folder), name[:100]]) == 0
+        capsys.readouterr()
+    assert shown > 2
+
+
+def test_a_name_that_people_take_for_anothers_is_refused_before_its_node_is_registered(
+    folder, tmp_path, capsys, monkeypatch
+):
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    monkeypatch.setattr(enrolment, "flwr", lambda *_: pytest.fail("a node is registered"))
+    other = party(tmp_path / "b.json", identity="cd" * 32, node_key=node_key(), name="ST. MARY")
+    capsys.readouterr()
+    line = said(capsys, "enrol", folder, other)
+    assert 'roster; expected names that people can tell apart; got "St. Mary" and "ST. MARY"' in line
+
+
+def test_a_name_that_an_earlier_version_took_is_changed_as_the_error_says(folder, tmp_path, capsys):
+    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    path, roster = folder / "parties.json", (folder / "roster.json").read_bytes()
+    path.write_text(path.read_text().replace("St. Mary", "St. Mary: A"))
+    capsys.readouterr()
+    assert "Choose another name. For a hospital that is enrolled, write it in" in said(capsys, "invite", folder)
+    path.write_text(path.read_text().replace("St. Mary: A", "St. Mary A"))
+    assert main(["invite", str(folder)]) == 0
+    assert (folder / "roster.json").read_bytes() == roster.replace(b"St. Mary", b"St. Mary A")
 
 
 def test_a_port_in_use(folder, capsys):
@@ -181,7 +221,7 @@ def test_a_folder_that_is_none(tmp_path, capsys):
             "address: localhost:1\nsuperlink_port: 0\n",
             "superlink_port; expected a number in [1, 65535]; got 0; at FILE:2",
         ),
-        ("address: here\n", "address; expected host:port; got here; at FILE:1"),
+        ("address: here\n", "got 'here'; at FILE:1"),
         ("address: [\n", "coordinator.yaml; expected YAML; got "),
         ("", "the file; expected keys address, listen, superlink_port; got null; at FILE"),
     ],

@@ -162,11 +162,17 @@ PUBLISHED = {
         "corrupt",
         "delta",
         "epsilon",
+        "if_all_add_noise_epsilon",
         "mechanism",
         "not_covered[]",
         "parties",
         "plan_digest",
         "released_epsilon",
+        "released_guesses.beliefs[].average",
+        "released_guesses.beliefs[].highest",
+        "released_guesses.beliefs[].one_in",
+        "released_guesses.right",
+        "released_guesses.worst",
     },
 }
 """Document to the fields that everybody may read: a new field of a document is not published until it stands here."""

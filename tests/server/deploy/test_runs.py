@@ -88,8 +88,8 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
     assert main(["status", str(flower.folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
-        "St. Mary is offline since 2026-01-02 11:00:00Z; version unknown",
-        "St. Luke is online since 2026-01-02 10:00:00Z; version unknown",
+        '"St. Mary" is offline since 2026-01-02 11:00:00Z; version unknown',
+        '"St. Luke" is online since 2026-01-02 10:00:00Z; version unknown',
     ]
     assert main(["status", str(flower.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parties"][0] == {
@@ -146,7 +146,8 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
     error = capsys.readouterr().err
     assert error == (
         "caucus-coordinator: first is awaiting approval of St. Mary and St. Luke. They decide with caucus-party "
-        f"approve; after that caucus-coordinator resume {flower.folder} first goes on\n"
+        f"approve, which says if a limit is in the way: ask them. "
+        f"After that caucus-coordinator resume {flower.folder} first goes on\n"
     )
     line, run = status(flower, capsys)
     assert line == "run first: awaiting approval of St. Mary and St. Luke"
@@ -328,12 +329,12 @@ def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
     flower.online = {"7"}
     assert start(flower) == 1
     error = capsys.readouterr().err
-    assert "hospitals online; expected at least 2; got 1; St. Luke is offline since 2026-01-02 11:00:00Z" in error
+    assert 'hospitals online; expected at least 2; got 1; "St. Luke" is offline since 2026-01-02 11:00:00Z' in error
     assert "add --wait: the run then waits for them up to federation.timeout=600 seconds" in error
     assert not list((flower.folder / "runs").iterdir())
     assert start(flower, "--wait") == 0
     message = (
-        "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
+        '"St. Luke" is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds'
     )
     assert message in capsys.readouterr().out.splitlines()
     assert start(flower, "federation.max_dropouts=1", name="second") == 0

@@ -23,14 +23,14 @@ def test_figures_are_bounds():
     text = statement(privacy())
     assert "ε = 4 and δ = 1e-5" in text
     assert "54.6 times" in text  # e^4 = 54.598
-    assert "98.21 %" in text  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
+    assert "98.21%" in text  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
     assert "1 in 100,000" in text
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
 def test_chance_of_a_right_guess_is_never_understated(epsilon):
-    text = statement(privacy(epsilon=epsilon))
-    percent = float(text.partition("is right in ")[2].partition(" %")[0])
+    text = statement(privacy(epsilon=epsilon, planned_epsilon=epsilon, released_epsilon=epsilon))
+    percent = float(text.partition("is right in at most ")[2].partition("%")[0])
     assert percent >= 100 / (1 + math.exp(-epsilon))
     assert percent <= 100
 
@@ -86,10 +86,29 @@ def test_without_aggregation_no_mask_is_spoken_of():
 
 
 def test_two_figures_are_told_where_they_differ():
-    sentences = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
-    assert "Against outsiders, who know no hospital's noise, the released texts have ε = 3.013." in sentences
+    sentences = statement(privacy(if_all_add_noise_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
+    assert "adds its noise and keeps it secret, the released texts have ε = 3.013; nothing here relies" in sentences
     assert "the coordinator and 1 colluding hospital, a hospital's answers have ε = 4." in sentences
-    assert "Against outsiders" not in statement(privacy())
+    assert "If every hospital" not in statement(privacy(if_all_add_noise_epsilon=4.0))
+
+
+def test_the_tight_guess_is_told_before_that_of_epsilon_alone_and_with_its_condition():
+    guesses = {"right": 67.82, "worst": 98.21, "strength": "moderate", "beliefs": []}
+    text = statement(privacy(released_guesses=guesses, assumed_colluders=1))
+    assert "right in at most 67.82% of cases; a coin toss is right in 50%. ε and δ alone would allow 98.21%" in text
+    assert "This holds with at most 1 of 3 hospitals corrupt. This is a limit for any attack on what is" in text
+    assert "alone would allow" not in statement(privacy())
+
+
+@pytest.mark.parametrize("aggregation", ["secure, semi-honest coordinator", "secure, malicious coordinator"])
+def test_a_file_of_an_earlier_version_is_read_without_the_noise_of_the_corrupt(aggregation):
+    """It stated for readers what they face if all hospitals add their noise."""
+    rows = [{"colluders": number, "epsilon": 3.0 + number} for number in range(3)]
+    of_all = {"released_epsilon": 3.0, "corrupt": 2, "assumed_colluders": 1, "planned_epsilon": 4.0}
+    before = privacy(aggregation=aggregation, against_colluders=rows, **of_all)
+    assert before.readers_epsilon == (5.0 if before.malicious else 4.0)
+    assert before.readers_guesses.right == before.readers_guesses.worst > 98
+    assert replace(before, released_guesses=before.readers_guesses).readers_epsilon == 3.0
 
 
 def test_the_papers_noise_is_said_to_cost_what_it_does():
@@ -148,6 +167,7 @@ def test_a_method_that_asks_nothing():
     fields = privacy(epsilon=0.0, queries=[], spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0})
     assert "do not depend on them" in statement(fields)
     assert headings(fields) == {
+        "Figures of test texts",
         "What was public before",
         "Other uses of the same records",
         "Faults in software or machines",
@@ -163,6 +183,7 @@ def test_simulation_and_unfinished_plans_are_named():
     assert "Figures computed in the simulation" in headings(fields)
     assert "simulation" not in statement(privacy())
     assert "Figures computed in the simulation" not in headings(privacy())
+    assert ("Figures of test texts" in headings(privacy())) != ("Figures of test texts" in headings(fields))
 
 
 def test_each_threat_of_the_default_plan_is_named():

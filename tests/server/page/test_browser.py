@@ -144,6 +144,7 @@ def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
             assert width(page) <= pixels, (path, language)
     facts = {"forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None}}
     facts |= {"planned_epsilon": 4.0, "party_epsilon": 5.0, "delta": 1e-5, "expected_records": None, "advice": []}
+    facts["released_guesses"] = {"right": 67.82}
     monkeypatch.setattr(drafts, "forwards", lambda _: (None, facts | {"queries": [], "statement": "x" * 500}))
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")

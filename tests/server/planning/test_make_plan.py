@@ -125,9 +125,9 @@ def test_the_papers_calibration_states_what_it_really_costs():
 @pytest.mark.parametrize("changes", [{}, {"colluders": 1}, {"max_dropouts": 1, "colluders": 1}, {"parties": 1}])
 def test_the_world_learns_no_more_than_was_planned_and_a_coordinator_with_its_colluders_just_that(changes):
     facts = describe(planned(**({"parties": 5} | changes))).to_json()
-    assert facts["released_epsilon"] <= facts["planned_epsilon"] <= facts["epsilon"]
-    assert facts["party_epsilon"] == facts["planned_epsilon"]
-    assert (facts["released_epsilon"] < facts["planned_epsilon"]) == bool(changes.get("colluders"))
+    assert facts["released_epsilon"] == facts["planned_epsilon"] == facts["party_epsilon"] <= facts["epsilon"]
+    assert (facts["if_all_add_noise_epsilon"] < facts["planned_epsilon"]) == bool(changes.get("colluders"))
+    assert facts["released_guesses"] == facts["party_guesses"]
 
 
 def test_further_attempts_are_in_the_price():

@@ -18,7 +18,27 @@ from server.report.verdict import points, verdict
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 from tests.support.pages import report
 
+
+def guesses(right, strength):
+    belief = {"one_in": 100, "average": 1.5, "highest": 9.0}
+    return {"right": right, "worst": 90.0, "beliefs": [belief], "strength": strength}
+
+
+NEW = {
+    "released_epsilon": 1.0,
+    "released_guesses": guesses(65.0, "moderate"),
+    "party_epsilon": 4.0,
+    "party_guesses": guesses(80.0, "weak"),
+    "if_all_add_noise_epsilon": 0.8,
+}
 EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
+
+
+def every_epsilon(value):
+    names = ("epsilon", "planned_epsilon", "released_epsilon", "party_epsilon")
+    return dict.fromkeys(names, value) | {"against_colluders": []}
+
+
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
 CASES = [
     ({}, Kind.BOUNDED, 4.0, "ε = 4, δ = 1e-5 for one record"),
@@ -52,16 +72,16 @@ def test_without_a_statement_nothing_is_promised():
 
 
 def test_both_sides_are_told_their_own_epsilon():
-    card = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
+    card = guarantee(privacy(**NEW, assumed_colluders=1, largest_coalition=1))
     assert "knows all records but one and is asked whether that record was used, yes and no" in card.reader
     assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
-    assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
+    assert "right in at most 65% of cases" in card.reader
     assert "over all 3 hospitals. With 1 hospital telling it all they know, it guesses " in card.insiders
-    assert "follows from ε = 1: " in card.reader
-    assert card.reader.endswith("A person with several records is protected less.")
+    assert "ε = 1 says that " in card.reader
+    assert card.reader.endswith("hospitals corrupt. A person with several records is protected less.")
     assert card.worth == "Moderate protection (ε = 1)"
-    assert ", the coordinator, helped by 1 hospital (ε = 4, weak protection) in at most 98.21 %; " in card.safe
-    assert "guesses rightly in at most 98.21 % of cases (ε = 4). With the help of more hospitals" in card.insiders
+    assert "; the coordinator, helped by 1 hospital (ε = 4, weak protection) in at most 80%; " in card.safe
+    assert "guesses rightly in at most 80% of cases (ε = 4). With the help of more hospitals" in card.insiders
     assert "with that of 2 or more, it may see the single answers" in card.insiders
     assert card.assumes.endswith("that the coordinator follows the protocol.")
 
@@ -70,25 +90,40 @@ def test_both_sides_are_told_their_own_epsilon():
     ("epsilon", "right", "worth"), [(0.4, "59.87", "strong"), (1.0, "73.11", "moderate"), (4.0, "98.21", "weak")]
 )
 def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
-    card = guarantee(privacy(epsilon=epsilon, released_epsilon=epsilon, party_epsilon=epsilon))
+    card = guarantee(privacy(**every_epsilon(epsilon)))
     of_page = sentences("client.page")["en"].plans
     assert card.worth == f"{getattr(of_page.strength, worth)[:-1]} (ε = {epsilon:g})"
-    assert card.safe.startswith(of_page.guess_texts.format(right))
+    assert card.safe.startswith(of_page.guess_texts.format(right, of_page.corrupt_none))
+    assert of_page.guess_limit in card.safe
+    assert of_page.guess_scale == card.further[-1]
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
-    assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+    assert "whether a user's records took part, with no hospital corrupt; " in guarantee(privacy(adjacency=users)).safe
     assert "several records" not in guarantee(privacy(adjacency=users)).reader
 
 
 def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
-    small = {"epsilon": 0.1, "released_epsilon": 0.1, "party_epsilon": 0.1}
+    small = every_epsilon(0.1)
     assert guarantee(privacy(**small)).worth == "Strong protection (ε = 0.1)"
     assert guarantee(privacy(**small, delta=0.1)).worth == "Weak protection (ε = 0.1)"
     assert guarantee(privacy(labels_from_records=True)).safe.endswith(" Which labels occur is not covered.")
     nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
     assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
-    helped = guarantee(privacy(epsilon=1.0, released_epsilon=0.9, party_epsilon=2.5, assumed_colluders=2)).safe
-    assert "knows all other records guesses rightly in at most 71.1 % of cases" in helped
-    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, weak protection) in at most 92.42 %;" in helped
+    helped = guarantee(privacy(**every_epsilon(0.9) | {"party_epsilon": 2.5, "assumed_colluders": 2})).safe
+    assert "guesses rightly in at most 71.1% of cases whether a record took part, with at most 2 of 3 hosp" in helped
+    assert "; the coordinator, helped by 2 hospitals (ε = 2.5, weak protection) in at most 92.42%;" in helped
+    own = {"queries": [{"name": "texts", "summed": False}]}
+    assert "hospitals corrupt" not in guarantee(privacy(**own)).safe + guarantee(privacy(**own)).reader
+
+
+def test_other_beliefs_and_the_worst_noise_are_one_click_further():
+    further = guarantee(privacy(**NEW)).further
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 1.5% on average" in further[0]
+    assert further[1].startswith("From ε = 1 and δ = 1e-5 alone, only 90% of right guesses follows")
+    assert further[2].startswith("If every hospital adds its noise and keeps it secret, the texts have ε = 0.8.")
+    old = guarantee(privacy()).further
+    assert old[-2] == "These figures follow from ε = 4 and δ = 1e-5 alone."
+    bare = guarantee(privacy(released_guesses=guesses(100.0, "none") | {"beliefs": []}, released_epsilon="inf"))
+    assert bare.worth == "No protection (ε = ∞)"
 
 
 @pytest.mark.parametrize(

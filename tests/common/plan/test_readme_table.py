@@ -1,0 +1,67 @@
+"""The table of guesses by noise on the page about the guarantee, computed again."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+import common.plan
+from common.plan.guesses import Guesses
+from common.privacy.accountant import Release, calibrate, epsilon, trade_off
+from common.privacy.sensitivity import Sensitivity
+from common.queries.votes import VotesSpec
+
+PAGE = Path(common.plan.__file__).with_name("README.md")
+DELTA = 1e-5
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+ONE = Sensitivity.of((1000,), 1)
+
+
+def calibrated(mechanism, sensitivity, eps, *, times=1, rate=1.0):
+    scale = calibrate(
+        mechanism=mechanism,
+        sensitivity=sensitivity,
+        times=times,
+        shares=1,
+        rate=rate,
+        redraw=rate < 1,
+        epsilon=eps,
+        delta=DELTA,
+    )
+    of_each = {"mechanism": mechanism, "sensitivity": sensitivity, "scale": scale}
+    if rate == 1:
+        return [Release(**of_each, times=times)]
+    return [Release(**of_each, rate=rate, draw=f"{number}") for number in range(times)]
+
+
+NOISES = {
+    "Gaussian, 4 votes": lambda eps: calibrated("gaussian", VotesSpec(top=8).sensitivity, eps, times=4),
+    "Gaussian, 4 votes of a tenth of the records": lambda eps: calibrated(
+        "gaussian", VotesSpec(top=8).sensitivity, eps, times=4, rate=0.1
+    ),
+    "Laplace, 1 answer": lambda eps: calibrated("laplace", ONE, eps),
+    "Laplace, 10 answers": lambda eps: calibrated("laplace", ONE, eps, times=10),
+    "half Gaussian votes, half Laplace": lambda eps: [
+        *calibrated("gaussian", VotesSpec(top=8).sensitivity, eps / 2, times=4),
+        *calibrated("laplace", ONE, eps / 2),
+    ],
+}
+
+
+ROW = re.compile(r"\| (\D.*?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|")
+TABLE = {(name, float(eps)): list(map(float, figures)) for name, eps, *figures in ROW.findall(PAGE.read_text("utf-8"))}
+
+
+def test_the_table_has_a_row_for_each_noise_and_epsilon():
+    assert TABLE.keys() == set(itertools.product(NOISES, EPSILONS))
+
+
+@pytest.mark.parametrize(("noise", "eps"), list(itertools.product(NOISES, EPSILONS)))
+def test_a_row_has_the_figures_of_its_noise(noise, eps):
+    releases = NOISES[noise](eps)
+    assert epsilon(releases, DELTA) <= eps
+    found = Guesses.of(trade_off(releases, DELTA), eps, DELTA)
+    belief = found.beliefs[0]
+    figures = [found.right, belief.average, belief.highest, found.worst]
+    assert TABLE[noise, eps] == pytest.approx(figures, abs=0.011)
