@@ -3,9 +3,10 @@
 1. The plan names this party's encoder, and its parties are those of this party's own roster.
 2. The limits allow the plan in addition to the charges of other runs.
 3. This party has a writer for each of the plan's queries for texts.
-4. The plan is approved, and the file of records has not changed since its run began (`client/approvals.py`).
+4. The run has not ended for good (`caucus-party ledger accept`).
+5. The plan is approved, and the file of records has not changed since its run began (`client/approvals.py`).
 
-Points 2 and 4 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
+Points 2 and 5 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
 question. The encoder, the roster and the writers cannot change without a restart. A refusal charges nothing.
 """
 
@@ -91,6 +92,9 @@ class Admission:
             what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
+        if ended := self._ledger.ended(run):
+            expected = "one that began after caucus-party ledger accept"
+            raise RefusalError(Reason.OVER_LIMIT, "run", expected=expected, got=f"one that ended for good, {ended}")
         try:
             self._within(terms.limits, run, plan)
         except RefusalError:

@@ -1,15 +1,15 @@
 """The head of the ledger, noted outside the ledger to detect an older copy, which would restore budget already spent.
 
-The note also says which runs were charged, and how often: `caucus-party ledger accept` needs this of a ledger that is
-lost.
+The note also says which runs were charged, how often and for which plan: `caucus-party ledger accept` needs this if the
+ledger is lost.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
     ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
 
     64 hexadecimal digits         the head
     2 runs                        how many lines follow; an earlier version's note has the head alone
-    7 pilot-1a2b3c4d              the number of a run's charges, and its name
-    1 second-5e6f7a8b
+    7 DIGEST pilot-1a2b3c4d       for a run the number of charges, the plan's digest ("-" without a charge) and the name
+    1 DIGEST second-5e6f7a8b
 
 The note is written after the ledger's own commit, so it is never ahead of the ledger, and before an answer leaves, so
 it covers everything that was answered. If the note cannot be written, the answer is refused. It is also refused if an
@@ -24,11 +24,11 @@ import re
 from pathlib import Path
 
 from common.errors import ConfigError, IncompleteLedgerError
-from common.ledger.ledger import Ledger
+from common.ledger.ledger import ChargedRun, Ledger
 from common.system.files import SECRET, write_atomic
 
 _HEX = re.compile("[0-9a-f]{64}")
-_RUN = re.compile("[0-9]+ ")
+_RUN = re.compile("([0-9]+) (-|[0-9a-f]{64}) (.+)")
 _DO = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
 
 
@@ -113,8 +113,8 @@ class NotedHead:
             )
         return noted
 
-    def runs(self) -> dict[str, int] | None:
-        """Return the number of charges of each run in the ledger whose head is noted; None if the note does not say it.
+    def runs(self) -> dict[str, ChargedRun] | None:
+        """Return what was charged in each run by the ledger whose head is noted; None if the note does not say it.
 
         Raises:
             ConfigError: The note's folder is missing.
@@ -126,7 +126,8 @@ class NotedHead:
         except IncompleteLedgerError:
             return None
         _, *lines = self._lines()
-        runs = {run: int(number) for number, run in (line.split(" ", 1) for line in lines[1:] if _RUN.match(line))}
+        parts = [found.groups() for line in lines if (found := _RUN.fullmatch(line))]
+        runs = {run: ChargedRun(int(number), digest.removeprefix("-")) for number, digest, run in parts}
         return runs if lines[:1] == [f"{len(runs)} runs"] else None
 
     def _lines(self) -> list[str]:
@@ -150,7 +151,7 @@ class NotedHead:
         """
         head = ledger.head(after=self._written).chain
         if head != self._written:
-            runs = [f"{number} {run}" for run, number in sorted(ledger.runs().items())]
+            runs = [f"{of.charges} {of.plan_digest or '-'} {run}" for run, of in sorted(ledger.runs().items())]
             write_atomic(self.path, "\n".join([head, f"{len(runs)} runs", *runs, ""]).encode(), mode=SECRET)
             self._written = head
 

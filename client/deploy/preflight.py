@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from client.approvals import approvals
-from client.deploy import connection
+from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
 from client.deploy.settings import HospitalSettings
@@ -164,7 +164,7 @@ class _Preflight:
         if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):
             needless = "Replies take as long as for that number of records: caucus-party rotate --max-records declares"
             advice.append(f"{needless} fewer")
-        return _advised(detail, advice)
+        return _advised(detail, [*advice, *known_records.advice_on_former(self._settings.folder)])
 
     def labels(self) -> _Outcome:
         if self._records is None:

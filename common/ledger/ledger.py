@@ -85,6 +85,14 @@ class Head:
     chain: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChargedRun:
+    """How many answers were charged in a run, and the hex digest of its plan, which is empty if none was charged."""
+
+    charges: int
+    plan_digest: str
+
+
 class Ledger:
     """A ledger of answers, safe for several threads and processes: each call is one transaction.
 
@@ -243,21 +251,24 @@ class Ledger:
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
 
-    def accept(self, lost: Iterable[Entry], runs: Iterable[str]) -> None:
-        """Go on although later events are lost: charge what they charged, and end every run, all in one transaction.
+    def accept(self, lost: Iterable[Entry], runs: Iterable[str] = (), *, going_on: bool = False) -> None:
+        """Charge what another ledger charged, and end every run, all in one transaction.
 
-        Which answers were given since, and which sums were opened, nobody knows: so no answer is ever given again, and
-        nothing more is charged in a run that is known from before.
+        Nobody knows which answers the other ledger gave since, and which sums it opened. So no answer is ever given
+        again, and nothing more is charged in a run that is known from before.
 
         Args:
             lost: The charges that this ledger lacks.
             runs: Names of runs that may have been answered, in addition to those that this ledger has.
+            going_on: Whether the present runs go on, since the other ledger answered in none of them; only the charges
+                in `lost` are closed then.
         """
         with self._open(write=True) as (log, database):
+            before = frozenset(log.runs) if going_on else frozenset()
             for entry in lost:
                 log.charge(database, entry)
             when = now()
-            for run in sorted({*log.runs, *runs}):
+            for run in sorted({*log.runs, *runs} - before):
                 log.end(database, run, when)
 
     def ended(self, run: str) -> str:
@@ -265,10 +276,13 @@ class Ledger:
         with self._open() as (log, _):
             return log.ended.get(run, "")
 
-    def runs(self) -> dict[str, int]:
-        """Return the number of charges of each run, including runs that ended for good without a charge."""
+    def runs(self) -> dict[str, ChargedRun]:
+        """Return what was charged in each run, including runs that ended for good without a charge."""
         with self._open() as (log, _):
-            return {**dict.fromkeys(log.ended, 0), **{run: len(indices) for run, indices in log.runs.items()}}
+            return {run: ChargedRun(0, "") for run in log.ended} | {
+                run: ChargedRun(len(indices), log.entries[run, indices[0]].plan_digest.hex())
+                for run, indices in log.runs.items()
+            }
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one run, sorted by run and index."""

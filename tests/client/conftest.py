@@ -12,8 +12,9 @@ from tests.support.federations import CANARY
 
 
 @pytest.fixture
-def made(tmp_path, capsys):
-    """A hospital's folder, on the roster as party 1."""
+def made(tmp_path, capsys, monkeypatch):
+    """A hospital's folder, on the roster as party 1; its account has had no other one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of made"))
     make_authority(tmp_path)
     invitation = {"address": "localhost:1", "certificate": (tmp_path / "ca.crt").read_text(), "bundle": "ab" * 32}
     (tmp_path / "invitation.json").write_text(json.dumps(invitation))

@@ -8,11 +8,12 @@ from client.noted_head import NotedHead
 from common import messages as m
 from common import wire
 from common.errors import ConfigError, IncompleteLedgerError, LedgerError
-from common.ledger.ledger import Ledger
+from common.ledger.ledger import ChargedRun, Ledger
 from tests.support.federations import plan, query, service
 from tests.support.ledgers import reservation
 
 PLAN = plan(3, secure=False, threshold=1)
+P = reservation()["plan_digest"].hex()
 
 
 @pytest.fixture
@@ -38,16 +39,19 @@ def restarted(noted):
 
 
 def test_the_note_is_the_head_and_the_number_of_charges_of_each_run(noted, path):
-    assert noted.path.read_text() == f"{Ledger(path).head().chain}\n1 runs\n1 r\n"
-    assert noted.runs() == {"r": 1}
+    assert noted.path.read_text() == f"{Ledger(path).head().chain}\n1 runs\n1 {P} r\n"
+    assert noted.runs() == {"r": ChargedRun(1, P)}
     ledger = Ledger(path)
     for index in range(2):
         ledger.reserve(**reservation(run=" 7 grüße ", index=index))
     noted.write(ledger)
-    assert restarted(noted).runs() == {"r": 1, " 7 grüße ": 2}
+    ledger.accept([], ["never charged"])
+    noted.write(ledger)
+    runs = {"r": ChargedRun(1, P), " 7 grüße ": ChargedRun(2, P), "never charged": ChargedRun(0, "")}
+    assert restarted(noted).runs() == ledger.runs() == runs
     assert noted.read() == ledger.head().chain
     assert noted.path.stat().st_mode & 0o077 == 0
-    assert restarted(noted).opened(path).head().events == 3
+    assert restarted(noted).opened(path).head().events == ledger.head().events
 
 
 def test_an_older_copy_of_the_ledger_is_refused(noted, path):
@@ -102,7 +106,7 @@ def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
         restarted(noted).opened(path)
 
 
-@pytest.mark.parametrize("note", [None, "none\n", "{head}\n", "{head}\n2 runs\n1 r\n", "{head}\n1 runs\nr\n"])
+@pytest.mark.parametrize("note", [None, "none\n", "{head}\n", "{head}\n2 runs\n1 - r\n", "{head}\n1 runs\n1 r\n"])
 def test_a_note_that_does_not_say_how_often_each_run_was_charged(note, noted):
     head = noted.read()
     noted.path.unlink()
@@ -139,7 +143,7 @@ def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     assert hospital.noted.read() == hospital.party._ledger.head().chain != start
     assert hospital.party._ledger.head().events == 2  # charged and kept
-    assert hospital.noted.runs() == {"r": 1}
+    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAN.digest().hex())}
 
 
 def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):

@@ -69,7 +69,8 @@ def test_the_whole_folder_restored_from_a_backup_is_refused_until_what_was_lost_
     before = ledger(hospital).releases()
     assert main(["ledger", "accept", str(hospital), "--lost", "1.5"]) == 0
     out = capsys.readouterr().out
-    assert f"epsilon 1.5 is charged to every record; the head is noted in {tmp_path / 'disk' / 'head'}" in out
+    assert "epsilon 1.5 is charged to every record, as pure epsilon" in out
+    assert f"the head is noted in {tmp_path / 'disk' / 'head'}" in out
     (lost,) = ledger(hospital).entries()[:1]
     assert lost.run.startswith("lost with another ledger, ")
     assert all(entry.committed for entry in ledger(hospital).entries())  # what was under way is never given again

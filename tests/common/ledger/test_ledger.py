@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import InternalError, LedgerError, RefusedError, SurvivorsError
-from common.ledger.ledger import Ledger
+from common.ledger.ledger import ChargedRun, Ledger
 from common.ledger.log import Entry, Log
 from tests.support.ledgers import ANSWER, KEY, RELEASE, reservation
 
@@ -99,7 +99,8 @@ def test_what_a_ledger_lacks_is_charged_and_no_run_of_before_goes_on(ledger, pat
     ledger.accept(lost, ["s", "t"])
     assert ledger.releases() == (RELEASE,) * 3
     assert all(entry.committed for entry in ledger.entries())
-    assert ledger.runs() == {"r": 2, "s": 1, "t": 0}
+    digest = reservation()["plan_digest"].hex()
+    assert ledger.runs() == {"r": ChargedRun(2, digest), "s": ChargedRun(1, digest), "t": ChargedRun(0, "")}
     assert all(map(ledger.ended, "rst"))
     assert not ledger.ended("u")
     before = ledger.head()
