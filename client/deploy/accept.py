@@ -45,11 +45,11 @@ def register(topics: Commands) -> None:
     accept = topics.add_parser(
         "accept",
         help="go on with an older ledger, and charge what it lacks",
-        description="If the newest ledger is lost: charge what the restored ledger lacks, or a new one if there is "
-        "none; close all answers and end all runs; then note the head, so that the service can start. The note of the "
-        "head, the audit log and the plans in private/runs say what it lacks, and each of these plans is charged "
-        "in full. A damaged ledger is set aside first, as ledger.db.damaged and the date. With --lost, also charge what "
-        "a former folder over the same records spent.",
+        description="If the newest ledger is lost: charge what the restored ledger lacks, or a new one; close all "
+        "answers and end all runs; then note the head, so that the service can start. The note of the head, the audit "
+        "log and the plans in private/runs say what it lacks, and each of these plans is charged in full. A damaged "
+        "ledger is set aside first, as ledger.db.damaged and the date. With --lost, also charge what a former folder "
+        "over the same records spent.",
         epilog="example: caucus-party ledger accept hospital",
     )
     add_folder(accept, "caucus-party")

@@ -8,17 +8,21 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from client.deploy import accept
+from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
-from common.privacy.accountant import epsilon
+from common.privacy.accountant import Release, epsilon
 from common.system.commands import Commands, as_json
 
 _DELTA = 1e-5
+Price = Callable[[Iterable[Release]], float]
+"""Function that returns the epsilon of charges."""
 _SHORT = 8
 """Number of hex digits of a data set's name that are shown, enough to distinguish data sets at a glance."""
 
@@ -40,7 +44,12 @@ def register(commands: Commands) -> None:
         "when, and epsilon of all that was charged.",
         epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
     )
-    show.add_argument("--delta", type=float, default=_DELTA, help="delta at which epsilon is computed (%(default)g)")
+    show.add_argument(
+        "--delta",
+        type=float,
+        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml; {_DELTA:g} "
+        "for a file",
+    )
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(lines=_reading(_show))
 
@@ -120,21 +129,32 @@ def exported(ledger: Ledger) -> Iterator[str]:
 
 
 def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
-    entries = ledger.entries()
+    entries, (price, delta) = ledger.entries(), _price(chosen)
     runs: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.charged):
         runs.setdefault(entry.run, []).append(entry)
-    rows = [{"run": run, **_facts(charged, chosen.delta)} for run, charged in runs.items()]
-    total = _facts(entries, chosen.delta)
+    rows = [{"run": run, **_facts(charged, price)} for run, charged in runs.items()]
+    total = _facts(entries, price)
     if chosen.json:
-        yield as_json({"delta": chosen.delta, "runs": rows, "all": total})
+        yield as_json({"delta": delta, "runs": rows, "all": total})
     else:
-        yield from _table([*rows, {"run": "all", **total}], chosen.delta)
+        yield from _table([*rows, {"run": "all", **total}], delta)
 
 
-def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
+def _price(chosen: argparse.Namespace) -> tuple[Price, float]:
+    """Return how epsilon is counted, and at which delta: for a folder as in `status`, by the hospital's limits."""
+    if not (chosen.file / "client.yaml").is_file():
+        delta = _DELTA if chosen.delta is None else chosen.delta
+        return lambda costs: epsilon(costs, delta), delta
+    limits = HospitalSettings.load(chosen.file).party.limits
+    if chosen.delta is not None:
+        limits = replace(limits, lifetime_delta=chosen.delta)
+    return limits.spent, limits.lifetime_delta
+
+
+def _facts(entries: Sequence[Entry], price: Price) -> dict[str, Any]:
     """Return the facts about these ledger entries."""
-    spent = epsilon((entry.cost for entry in entries), delta)
+    spent = price(entry.cost for entry in entries)
     times = sorted(entry.charged for entry in entries)
     return {
         "data_sets": sorted({entry.data_set for entry in entries if entry.data_set}),

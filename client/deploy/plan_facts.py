@@ -42,7 +42,7 @@ class PlanFacts:
         epsilon_against: Epsilon against the coordinator together with `colluders` hospitals.
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
         budget: The lifetime budget before and after the run.
-        given: What this hospital has answered in the run.
+        given: What this hospital has answered in the run, and what was charged for it.
         records: Counts of this hospital's records by the plan's labels.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even if approved; empty if it is not refused.
@@ -120,7 +120,7 @@ class PlanFacts:
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
-            given=given(approval, limits, ledger),
+            given=given(approval, settings, ledger),
             records=records_under(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=str(refused or ""),
@@ -245,6 +245,9 @@ class PlanFacts:
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },
+            "answered": self.given.answered,
+            "charged": self.given.charged,
+            "charges_lost": self.given.uncharged,
             "records": {
                 "total": records.total,
                 "taking_part": records.taking_part,

@@ -58,13 +58,14 @@ def approved(browser, agreed):
 
 
 def answered(browser):
-    """Charge two answers of the run, as the party service does."""
+    """Charge two answers of the run, and log that one left, as the party service does."""
     noted = HospitalSettings.load(browser.folder).noted_head
     ledger = noted.opened(browser.folder / "private" / "ledger.db")
     for index in range(2):
         digest = bytes.fromhex(only(browser.folder).plan_digest)
         ledger.reserve(**reservation(run=RUN, index=index) | {"plan_digest": digest})
     noted.write(ledger)
+    AuditLog(browser.folder / "private").note(run=RUN, plan_digest=digest, request="Ask", index=0)
 
 
 def test_who_approves_a_plan_beyond_the_limits_is_told_that_it_is_refused_all_the_same(browser):
@@ -81,7 +82,7 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     text = followed(browser, send(browser, path=page, decision="refuse"))
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
-    assert f"Answers that were given: 2. They cost ε {up(spent)} " in status
+    assert PAGES.say.plans.given.format(1, 2, up(spent), 0.0001) in status
     assert PAGES.say.plans.given_on in status
     assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
 
@@ -94,7 +95,7 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     text = browser.get(page).text
     assert forms(text) == []
     assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC." in text
-    assert "Answers that were given: 2." in text
+    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
     assert "In figures" not in text
     assert "The coordinator ended this run on" in browser.get().text
 
@@ -181,7 +182,7 @@ def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     text = html.unescape(browser.get().text)
     assert "The same plan would fit at ε 7.9" in text
-    assert "In figures: ε 10.000 is left of 10, and this run takes up to 8.0" in text
+    assert "In figures: ε 10.000 is left of 10, and this run adds at most 8.0" in text
     opened(browser.folder, plan(2, epsilon=9.0), "another")
     text = html.unescape(browser.get().text)
     assert text.count("is not calculated here") == 2  # of several plans it would take too long
