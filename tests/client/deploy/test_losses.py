@@ -30,7 +30,6 @@ from client.deploy.status import status_of
 from client.guard import Limits
 from client.page.budget import budget
 from common.errors import ConfigError, LedgerError
-from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
 from tests.support.adversary import Adversary, Shown
 from tests.support.federations import plan, query, roster, service
@@ -43,15 +42,10 @@ PLAN = plan(PARTIES, **SHAPE)
 RUNS = ("first", "second", "third", "fourth")
 SURVIVORS = (frozenset(range(PARTIES)), frozenset(range(PARTIES)) - {2})
 FILE = {"name": "A", "records": "notes.csv", "encoder": "hashed_ngrams", "coordinator": "localhost:1"}
-LOST_ALL = "inf"
 
 
 class KilledError(BaseException):
     """The process of the service ended here."""
-
-
-def kill(*_args, **_names):
-    raise KilledError
 
 
 class Losses(RuleBasedStateMachine):
@@ -104,6 +98,19 @@ class Losses(RuleBasedStateMachine):
     def refused(self):
         return self.ledger is None
 
+    def kill_at(self, step, run, index):
+        """Have the service end at this step, once the answer is charged."""
+        own = self.adversary.services[OWN]
+        part = {"keep": own._ledger, "write": own._noted_head, "note": own._audit_log}[step]
+        does = getattr(part, step)
+
+        def ends(*values, **names):
+            if any(entry.index == index for entry in self.ledger.entries(run)):
+                raise KilledError
+            return does(*values, **names)
+
+        setattr(part, step, ends)
+
     @precondition(runs)
     @rule(
         run=st.sampled_from(RUNS),
@@ -114,10 +121,8 @@ class Losses(RuleBasedStateMachine):
     def attack(self, run, index, named, killed):
         """Ask a question, and for a signature over these survivors; or kill the service before the answer leaves."""
         self.attempt += 1
-        own = self.adversary.services[OWN]
-        part = {"keep": own._ledger, "write": own._noted_head, "note": own._audit_log, None: None}[killed]
         if killed:
-            setattr(part, killed, kill)
+            self.kill_at(killed, run, index)
         shown = Shown(PLAN, query(index), run=run, index=index, attempt=self.attempt)
         try:
             asked = self.adversary.attack(shown)
@@ -174,7 +179,7 @@ class Losses(RuleBasedStateMachine):
         if note_is_lost and self.log_is_whole:
             (self.disk / "head").unlink(missing_ok=True)
         if main(["ledger", "accept", str(self.folder)]):
-            assert main(["ledger", "accept", str(self.folder), "--lost", LOST_ALL]) == 0
+            assert main(["ledger", "accept", str(self.folder), "--lost", "inf"]) == 0
         self.start()
         assert self.runs()
         now, before = self.ledger.releases(), list(self.charged.values())
@@ -230,3 +235,49 @@ TestLosses = Losses.TestCase
 TestLosses.settings = settings(
     max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+@pytest.fixture
+def machine():
+    machine = Losses()
+    yield machine
+    machine.teardown()
+
+
+def ask(machine, run="first", named=SURVIVORS[0], killed=None):
+    machine.attack(run=run, index=0, named=named, killed=killed)
+    machine.one_vector_and_one_set_of_survivors_for_a_question()
+
+
+def restore(machine, copy):
+    shutil.copy(copy, machine.settings.ledger)
+    machine.start()
+
+
+@pytest.mark.parametrize("killed", ["keep", "write", "note"])
+def test_a_copy_made_between_charge_and_answer_does_not_answer_again(killed, machine):
+    ask(machine, killed=killed)
+    machine.back_up(whole=False)
+    ask(machine, named=None)
+    restore(machine, machine.backups[0])
+    assert machine.refused() is (killed == "keep")  # after that no event follows: the same answer is sent again
+    if machine.refused():
+        machine.accept(note_is_lost=False)
+    ask(machine, named=SURVIVORS[1])
+    assert len(machine.vectors["first", 0]) == 1
+
+
+def test_a_run_that_is_in_no_restored_file_does_not_go_on(machine):
+    machine.back_up(whole=True)
+    ask(machine)
+    shutil.rmtree(machine.private)
+    shutil.copytree(machine.backups[0], machine.private)
+    machine.start()
+    command = ["ledger", "accept", str(machine.folder)]
+    assert (main(command), main([*command, "--lost", "4"])) == (2, 0)  # its plan is in no file either
+    machine.start()
+    assert [entry.run for entry in approvals(machine.private)] == []
+    ask(machine, named=SURVIVORS[1])
+    assert "OVER_LIMIT" in machine.adversary.replies[OWN][-1]
+    ask(machine, run="second")
+    assert machine.vectors.keys() == {("first", 0), ("second", 0)}
