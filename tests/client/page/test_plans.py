@@ -3,11 +3,12 @@
 import html
 import json
 import re
+import shutil
 from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import Approvals, approvals
+from client.approvals import Approvals, approvals, decide
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_facts import up
@@ -62,7 +63,7 @@ def answered(browser):
     noted = HospitalSettings.load(browser.folder).noted_head
     ledger = noted.opened(browser.folder / "private" / "ledger.db")
     for index in range(2):
-        digest = bytes.fromhex(only(browser.folder).plan_digest)
+        digest = plan(2).digest()
         ledger.reserve(**reservation(run=RUN, index=index) | {"plan_digest": digest})
     noted.write(ledger)
     AuditLog(browser.folder / "private").note(run=RUN, plan_digest=digest, request="Ask", index=0)
@@ -326,3 +327,31 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     assert "all 2 may take part, as one population: the plan has no labels (known here alone)" in text
     assert "none: what is asked for each label is asked once, for all records together" in text
     assert CANARY not in text
+
+
+def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
+    private = browser.folder / "private"
+    opened(browser.folder, plan(2), "before")  # the service has started, and notes the head
+    shutil.copy(private / "ledger.db", browser.folder / "copy.db")
+    opened(browser.folder, plan(2), RUN)
+    (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
+    decide(private, entry, approve=True, by="anna")
+    page = f"plan?run={RUN}&digest={entry.plan_digest}"
+    answered(browser)
+    shutil.copy(browser.folder / "copy.db", private / "ledger.db")
+    given = PAGES.say.plans.given.format(1, 0, "0.000", 0.0001)
+    for path in (page, ""):
+        text = html.unescape(browser.get(path).text)
+        assert given in text
+        assert PAGES.say.plans.given_lost.format(1) in text
+    assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
+    assert PAGES.say.budget.left_unknown in browser.get("budget").text
+    assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
+    assert main(["ledger", "accept", str(browser.folder)]) == 0
+    text = html.unescape(browser.get(page).text)
+    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
+    assert PAGES.say.plans.given_none not in text
+    assert forms(text) == []
+    (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
+    assert PAGES.say.plans.closed.format(utc(entry.closed)) in text
+    assert PAGES.say.budget.lost.format(RUN) not in html.unescape(browser.get("budget").text)
