@@ -37,6 +37,7 @@ from common.system.log_lines import now
 
 LOST = "lost with another ledger"
 """Name of the entry for charges of which the epsilon alone is known; the date follows."""
+_DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
 _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
@@ -57,8 +58,8 @@ def register(topics: Commands) -> None:
         "--lost",
         metavar="EPSILON",
         type=float,
-        help="what else was spent: the sum of epsilon of the plans that are not known here; 0 if there are none; inf "
-        "if nobody knows. It is charged as pure epsilon, so never set lifetime_delta below the delta of these plans",
+        help="what else was spent: max_epsilon of client.yaml for each run whose plan is not known here; 0 if there is "
+        "none; inf if nobody knows. It is charged as pure epsilon, so never set lifetime_delta below the plans' delta",
     )
     accept.set_defaults(lines=_accept)
 
@@ -146,7 +147,7 @@ def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:
 
 def _number_wanted(where: str) -> ConfigError:
     expected = f"epsilon of what was spent {where}"
-    return ConfigError("--lost", expected=expected, got="no number", do="Type 0 if nothing was, inf if nobody knows")
+    return ConfigError("--lost", expected=expected, got="no number", do=_DO)
 
 
 def _pure(epsilon: float | None) -> Iterator[Entry]:
