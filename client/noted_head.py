@@ -126,7 +126,7 @@ class NotedHead:
         except IncompleteLedgerError:
             return None
         _, *lines = self._lines()
-        parts = [found.groups() for line in lines if (found := _RUN.fullmatch(line))]
+        parts = [match.groups() for line in lines if (match := _RUN.fullmatch(line))]
         runs = {run: ChargedRun(int(number), digest.removeprefix("-")) for number, digest, run in parts}
         return runs if lines[:1] == [f"{len(runs)} runs"] else None
 

@@ -39,7 +39,7 @@ def uncharged_questions(answered: Questions, ledger: Ledger | None) -> Questions
 @lru_cache(maxsize=1)
 def _read(audit_log: Path, _version: tuple[int, int, int]) -> Questions:
     """Return the questions, cached until the file changes, since a page shows them several times."""
-    found = defaultdict(set)
+    questions = defaultdict(set)
     with audit_log.open("rb") as lines:
         for line in lines:
             if b'"Ask"' not in line:  # most lines need not be parsed
@@ -47,7 +47,7 @@ def _read(audit_log: Path, _version: tuple[int, int, int]) -> Questions:
             try:
                 entry = json.loads(line)
                 if (entry.get("request"), entry.get("decision")) == ("Ask", "answered"):
-                    found[str(entry["run"]), str(entry["plan"])].add(int(entry["query"]))
+                    questions[str(entry["run"]), str(entry["plan"])].add(int(entry["query"]))
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
-    return {place: frozenset(indices) for place, indices in found.items()}
+    return {place: frozenset(indices) for place, indices in questions.items()}

@@ -233,7 +233,7 @@ class Losses(RuleBasedStateMachine):
 
 TestLosses = Losses.TestCase
 TestLosses.settings = settings(
-    max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
