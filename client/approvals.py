@@ -17,7 +17,8 @@ neither overwrites what the other wrote.
 A plan beyond the limits is stored as refused by the limits, so that people can look at it; it does not wait for a
 decision. A coordinator can announce that a run has ended, but need not, and it may resume a run that failed or was
 cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
-(`client.deploy.quiet`).
+(`client.deploy.quiet`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
+ledger refuses it, and nobody decides about it any more.
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
 damaged file stops the reading of all: it may hold a refusal.
