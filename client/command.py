@@ -18,7 +18,7 @@ caucus-party ledger show FILE [--delta D] [--json]     what was answered in each
 caucus-party ledger verify FILE [--head HEX]           whether the file is intact; prints its head, to note elsewhere
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it
-caucus-party ledger accept FOLDER --lost EPSILON       continue with an older ledger, and charge what it lacks
+caucus-party ledger accept FOLDER [--lost EPSILON]     continue with an older ledger, and charge what it lacks
 """
 
 import sys

@@ -57,7 +57,7 @@ class PlanFacts:
         epsilon_alone: Epsilon of this hospital's answers if only its own share of the noise protects them.
         alone: What can then be found out.
         budget: The lifetime budget before and after the run.
-        given: What this hospital has answered in the run.
+        given: What this hospital has answered in the run, and what was charged for it.
         records: Counts of this hospital's records by the plan's labels.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even if approved; empty if it is not refused.
@@ -149,7 +149,7 @@ class PlanFacts:
             epsilon_alone=epsilon_alone(plan),
             alone=guesses_alone(plan),
             budget=budget,
-            given=given(approval, limits, ledger),
+            given=given(approval, settings, ledger),
             records=records_under(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=str(refused or ""),
@@ -273,6 +273,9 @@ class PlanFacts:
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },
+            "answered": self.given.answered,
+            "charged": self.given.charged,
+            "charges_lost": self.given.uncharged,
             "records": {
                 "total": records.total,
                 "taking_part": records.taking_part,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from client.approvals import PlanApproval
-from client.deploy.plan_amounts import Budget, OwnRecords
+from client.deploy.plan_amounts import Budget, Given, OwnRecords
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from client.deploy.shown_labels import shown_labels
 from common.domain import is_one_population
@@ -86,8 +86,8 @@ def amounts(budget: Budget) -> str:
     """Return how much of a limited budget is left and how much a plan uses, in epsilon at the delta of `budget`."""
     assert budget.limit is not None
     left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
-    counted = "counted by the limit on all runs at its own delta"
-    return f"of epsilon {budget.limit:g}, {left} is left and this run takes up to {taken}, {counted}"
+    adds = f"this run adds at most {taken} to what the other runs have spent"
+    return f"of epsilon {budget.limit:g}, {left} is left and {adds}, counted by the limit on all runs at its own delta"
 
 
 def plain(word: str) -> str:
@@ -182,6 +182,8 @@ def _here(facts: PlanFacts) -> Iterator[Fact]:
     approved = facts.approval.decision == "approved"
     outcome = "refused even when approved" if approved else "it cannot be approved"
     beyond = f"BEYOND this hospital's limits, {outcome}: {plain(facts.beyond)}"
+    if facts.given:
+        yield Fact("answered", _given(facts.given), folded=True)
     yield from _named("lifetime budget", _lifetime(facts.budget))
     if facts.budget.problem:
         unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
@@ -192,6 +194,11 @@ def _here(facts: PlanFacts) -> Iterator[Fact]:
         yield Fact("", _fits(facts))
     learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
     yield Fact("decision", learns)
+
+
+def _given(given: Given) -> str:
+    lost = f"; of {given.uncharged} answered ones the charges were lost with another ledger" if given.uncharged else ""
+    return f"{given.answered} questions, by the audit log; {given.charged} answers charged, by the ledger{lost}"
 
 
 def _fits(facts: PlanFacts) -> str:

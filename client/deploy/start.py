@@ -30,7 +30,7 @@ from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy.settings import SIDES, HospitalSettings
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY, REACHED
-from common.errors import CaucusError, ConfigError, UnreachedError
+from common.errors import CaucusError, ConfigError, LedgerError, UnreachedError
 from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import Commands, add_command, add_folder
@@ -81,6 +81,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
             settings.check_limits()
             check_records(settings.records)
             settings.number(settings.roster())
+            _check_ledger(settings)
         if "relay" in halves:
             if settings.relay_user is None and os.geteuid() == 0:
                 yield "started as root without relay_user: only the relay's own code keeps it from the records"
@@ -112,6 +113,19 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         if failed is not None:
             plans = f"; plans that await approval: {len(awaiting(settings.private))}" if "service" in halves else ""
             yield f"{settings.name}: ended, as no message of the coordinator came for {chosen.until_idle}{plans}"
+
+
+def _check_ledger(settings: HospitalSettings) -> None:
+    """Check that the service starts with its ledger, since it would otherwise end and be started again for ever.
+
+    Raises:
+        ConfigError: It does not start.
+    """
+    try:
+        if not settings.noted_head.unused(settings.ledger):
+            settings.noted_head.opened(settings.ledger)
+    except LedgerError as error:
+        raise ConfigError(error.what, expected=error.expected, got=error.got, where=error.where, do=error.do) from error
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
