@@ -6,6 +6,7 @@
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes, the cases of others that repeat one at seconds each, and test-processors
 # make test-processors  the tests of `make test` as on two older x86 processors (each takes as long as `make test`)
+# make test-postgresql  records from a PostgreSQL of this machine (half a minute; Debian's package must be there)
 # make test-browser  the report and both pages in a real browser (a minute; a chromium must be there)
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make pictures  the pictures of both pages in their READMEs, taken on such nodes in a real browser (minutes)
@@ -47,7 +48,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -108,6 +109,9 @@ test-processors: $(INSTALLED)
 
 test-browser: $(INSTALLED)
 	$(BIN)/pytest -m "browser and not deployment"
+
+test-postgresql: $(INSTALLED)
+	$(BIN)/pytest -m postgresql
 
 test-deployment: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider

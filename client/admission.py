@@ -2,12 +2,13 @@
 
 1. The plan names this party's encoder, and its parties are those of this party's own roster. Both are public, and
    cannot change without a restart.
-2. The plan is approved (`client/approvals.py`). Before a decision, the coordinator learns nothing of 3 to 5.
-3. The limits allow the plan in addition to the charges of other runs.
-4. This party has a writer for each of the plan's queries for texts.
-5. The file of records has not changed since the plan's run began.
+2. The run has not ended for good (`caucus-party ledger accept`).
+3. The plan is approved (`client/approvals.py`). Before a decision, the coordinator learns nothing of 4 to 6.
+4. The limits allow the plan in addition to the charges of other runs.
+5. This party has a writer for each of the plan's queries for texts.
+6. The file of records has not changed since the plan's run began.
 
-Points 2, 3 and 5 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
+Points 3, 4 and 6 are checked again at each question, so a lowered limit or a person's refusal takes effect at the next
 question. A refusal charges nothing. Where the limits decide (`approval: auto`), what they decide tells what they are.
 """
 
@@ -94,6 +95,9 @@ class Admission:
             what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
+        if ended := self._ledger.ended(run):
+            expected = "one that began after caucus-party ledger accept"
+            raise RefusalError(Reason.OVER_LIMIT, "run", expected=expected, got=f"one that ended for good, {ended}")
         return self._admit(run, plan)
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:

@@ -19,7 +19,8 @@ neither overwrites what the other wrote.
 A plan beyond the limits waits like any other, and people see why it cannot be approved; where the limits decide, it is
 stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that
 failed or was cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
-(`client.deploy.quiet`).
+(`client.deploy.quiet`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
+ledger refuses it, and nobody decides about it any more.
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
 damaged file stops the reading of all: it may hold a refusal.
@@ -81,6 +82,8 @@ class PlanApproval:
         reason: The person's reason, seen only by this hospital; may be empty.
         asked: Time of the last request for a plan that was not approved, UTC; empty in an earlier version's entry.
         ended: Time at which the coordinator announced the end of the run, UTC; empty if it did not.
+        closed: Time at which this hospital ended the run for good, UTC (`caucus-party ledger accept`); empty if it did
+            not.
     """
 
     run: str
@@ -94,6 +97,7 @@ class PlanApproval:
     reason: str = ""
     asked: str = ""
     ended: str = ""
+    closed: str = ""
 
     def __post_init__(self) -> None:
         one_of("decision", self.decision, among=DECISIONS)
@@ -234,7 +238,11 @@ class Approvals:
             return _entry(run, plan)
         undecided = [entry for entry in entries if entry.decision == "awaiting"]
         if len(undecided) >= MOST_AWAITING:
-            over = min((entry for entry in undecided if entry.ended), key=lambda entry: entry.ended, default=None)
+            over = min(
+                (entry for entry in undecided if entry.closed or entry.ended),
+                key=lambda entry: entry.closed or entry.ended,
+                default=None,
+            )
             if over is None:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
                 raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
@@ -253,8 +261,17 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Return the entries that wait for a person's decision, except those of runs that the coordinator has ended."""
-    return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.ended]
+    """Return the entries that wait for a person's decision, except those of runs that have ended."""
+    waiting = (entry for entry in approvals(folder) if entry.decision == "awaiting")
+    return [entry for entry in waiting if not (entry.ended or entry.closed)]
+
+
+def end_all(folder: Path) -> None:
+    """Record that this hospital has ended all runs for good; its ledger has ended them too, and refuses to go on."""
+    if (folder / "runs").is_dir():
+        with alone(folder / "runs"):
+            for entry in approvals(folder):
+                _store(folder, replace(entry, closed=entry.closed or now()))
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
@@ -269,7 +286,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
 
     Raises:
         ConfigError: The reason is too long, or has characters that cannot be printed; or another person has decided
-            since the plan was shown.
+            since the plan was shown; or the run has ended for good.
         RefusalError: The audit log is full; nothing is decided.
     """
     if reason:
@@ -281,6 +298,9 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
         if not shown and current.by not in {"", LIMITS}:  # what the limits decided, a person may change unseen
             got = f"{current.decision} by {current.by}"
             raise ConfigError("plan", expected=f"{approval.decision}, as it was shown", got=got, do="Look at it again.")
+        if current.closed:
+            got = f"one that ended for good, {current.closed}"
+            raise ConfigError("run", expected="one that goes on", got=got, do="Ask the coordinator to begin a new run.")
         decision = replace(current, decision="approved" if approve else "refused", by=by, reason=reason)
         return _store_decision(folder, decision, before=current.decision, by=by)
 

@@ -8,6 +8,7 @@ caucus-party status FOLDER [--json]      what runs, what awaits approval, what w
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: decide again
 caucus-party page FOLDER [--port N]      a page in a browser on this machine: plans to decide, budget, limits, status
 caucus-party stop FOLDER
+caucus-party refresh FOLDER FILE         take the records of a database again, by the query of init --records
 caucus-party models [NAME ...] [--from FOLDER]   fetch the encoder of real runs (minilm), or any model that is listed
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
 caucus-party invitation FOLDER FILE      accept a new invitation: the coordinator's address, bundle and authority
@@ -17,7 +18,7 @@ caucus-party ledger show FILE [--delta D] [--json]     what was answered in each
 caucus-party ledger verify FILE [--head HEX]           whether the file is intact; prints its head, to note elsewhere
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it
-caucus-party ledger accept FOLDER --lost EPSILON       continue with an older ledger, and charge what it lacks
+caucus-party ledger accept FOLDER [--lost EPSILON]     continue with an older ledger, and charge what it lacks
 caucus-party leave FOLDER [--yes]        end this hospital's part: ledger and audit log sealed, everything else deleted
 """
 
@@ -38,6 +39,7 @@ MODULES = {
     "client.deploy.renewal": ("rotate", "invitation"),
     "client.deploy.ledger": ("ledger",),
     "client.deploy.models": ("models",),
+    "client.deploy.refresh": ("refresh",),
     "client.deploy.audit": ("audit",),
     "client.deploy.leave": ("leave",),
 }

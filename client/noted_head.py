@@ -1,13 +1,20 @@
 """The head of the ledger, noted outside the ledger to detect an older copy, which would restore budget already spent.
 
+The note also says which runs were charged, how often and for which plan: `caucus-party ledger accept` needs this if the
+ledger is lost.
+
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
     ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
 
-The note contains the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit,
-so it is never ahead of the ledger, and before an answer leaves, so it covers everything that was answered. If the note
-cannot be written, the answer is refused. It is also refused if an older copy has replaced the ledger while the service
-was running. After a crash between the commit and the note, the note is behind the ledger but still accepted, since the
-ledger contains the noted head.
+    64 hexadecimal digits         the head
+    2 runs                        how many lines follow; an earlier version's note has the head alone
+    7 DIGEST pilot-1a2b3c4d       for a run the number of charges, the plan's digest ("-" without a charge) and the name
+    1 DIGEST second-5e6f7a8b
+
+The note is written after the ledger's own commit, so it is never ahead of the ledger, and before an answer leaves, so
+it covers everything that was answered. If the note cannot be written, the answer is refused. It is also refused if an
+older copy has replaced the ledger while the service was running. After a crash between the commit and the note, the
+note is behind the ledger but still accepted, since the ledger contains the noted head.
 
 If ledger and note are both missing, the ledger is new only if the service never started here: at its first start the
 service makes the folder `runs/` beside the ledger, which is never removed.
@@ -17,10 +24,11 @@ import re
 from pathlib import Path
 
 from common.errors import ConfigError, IncompleteLedgerError
-from common.ledger.ledger import Ledger
+from common.ledger.ledger import ChargedRun, Ledger
 from common.system.files import SECRET, write_atomic
 
 _HEX = re.compile("[0-9a-f]{64}")
+_RUN = re.compile("([0-9]+) (-|[0-9a-f]{64}) (.+)")
 _DO = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."
 
 
@@ -60,7 +68,7 @@ class NotedHead:
             expected = f"one with head {noted}" if noted else "that of the runs in the folder beside it"
             raise IncompleteLedgerError("the ledger is missing", expected=expected, where=ledger, do=_DO)
         opened = Ledger(ledger, read_only=read_only, head=noted)
-        if noted is None and opened.head().events:
+        if noted is None and (opened.head().events or _started(ledger)):
             raise IncompleteLedgerError(
                 "no head of this ledger was noted", expected="a note", got="none", where=self.path, do=_DO
             )
@@ -98,12 +106,33 @@ class NotedHead:
             raise ConfigError("ledger_head", expected="a file in an existing folder", got="none", where=self.path)
         if not self.path.exists():
             return None
-        noted = self.path.read_text(encoding="ascii", errors="replace").strip()
+        noted = self._lines()[0].strip()
         if not _HEX.fullmatch(noted):
             raise IncompleteLedgerError(
                 "noted head", expected="64 hexadecimal digits", got="another thing", where=self.path, do=_DO
             )
         return noted
+
+    def runs(self) -> dict[str, ChargedRun] | None:
+        """Return what was charged in each run by the ledger whose head is noted; None if the note does not say it.
+
+        Raises:
+            ConfigError: The note's folder is missing.
+            OSError: The note cannot be read.
+        """
+        try:
+            if self.read() is None:
+                return None
+        except IncompleteLedgerError:
+            return None
+        _, *lines = self._lines()
+        parts = [match.groups() for line in lines if (match := _RUN.fullmatch(line))]
+        runs = {run: ChargedRun(int(number), digest.removeprefix("-")) for number, digest, run in parts}
+        return runs if lines[:1] == [f"{len(runs)} runs"] else None
+
+    def _lines(self) -> list[str]:
+        """Return the note's lines; names of runs have no line breaks, since they can be printed."""
+        return self.path.read_text(encoding="utf-8", errors="replace").removesuffix("\n").split("\n")
 
     def check(self, ledger: Ledger) -> None:
         """Check, before anything is charged, that no older copy has replaced the ledger since the last note.
@@ -122,7 +151,8 @@ class NotedHead:
         """
         head = ledger.head(after=self._written).chain
         if head != self._written:
-            write_atomic(self.path, f"{head}\n".encode(), mode=SECRET)
+            runs = [f"{of.charges} {of.plan_digest or '-'} {run}" for run, of in sorted(ledger.runs().items())]
+            write_atomic(self.path, "\n".join([head, f"{len(runs)} runs", *runs, ""]).encode(), mode=SECRET)
             self._written = head
 
 

@@ -1,4 +1,7 @@
-"""The only module that reads private files, and the only form in which the rest of the party accesses private data."""
+"""The only module that reads private files, and the only form in which the rest of the party accesses private data.
+
+The rows of a database are copied into such a file first, by `client/database.py`.
+"""
 
 import hmac
 import logging
@@ -266,13 +269,19 @@ class RecordSections:
 
 
 def read(
-    path: Path, *, may_be_empty: bool = False, structure: Structure | None = None, labelled: bool = True
+    path: Path,
+    *,
+    may_be_empty: bool = False,
+    structure: Structure | None = None,
+    labelled: bool = True,
+    remarks: list[str] | None = None,
 ) -> list[Record]:
     """Read a party's own file: `text`, `label` and, if records name their users, `user` (`common.labelled_files`).
 
     A hospital's file may be empty: the hospital then contributes only noise, and nobody learns that it has no records.
     Texts are embedded unchanged, structured or not; `structure` is only what this party itself expects of its file. If
-    the party expects no labels (`labelled` is False), its records take part only in plans without labels.
+    the party expects no labels (`labelled` is False), its records take part only in plans without labels. `remarks`
+    receives lines on the file, for this hospital alone, since they may contain counts.
 
     Raises:
         DataError: The file is invalid; the message contains the path and the line, or the number of the record, and
@@ -280,7 +289,7 @@ def read(
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     with named_by("records"):
-        private = read_records(path, may_be_empty=may_be_empty, labelled=labelled)
+        private = read_records(path, may_be_empty=may_be_empty, labelled=labelled, remarks=remarks)
         if structure:
             check_records(private, structure, path)
     return private

@@ -26,6 +26,7 @@
     ├── DropoutError           too few parties left for the planned noise
     │   ├── AwaitingError      parties have yet to approve the plan; nothing has failed
     │   └── RejectedError      a party would refuse a resumed run as well; only a new run helps
+    ├── UnreachedError         a coordinator that has not answered this hospital
     └── InternalError          our bug
 
 No message contains private text, private counts or key material, because messages are written to logs and sent, as
@@ -201,6 +202,10 @@ class AwaitingError(DropoutError):
 
 class RejectedError(DropoutError):
     """A party refuses for a reason that would also apply to a resumed run."""
+
+
+class UnreachedError(CaucusError):
+    """Error for a coordinator that has not answered while a hospital was there for it."""
 
 
 class InternalError(CaucusError):

@@ -3,18 +3,20 @@
 If a file lacks a header, its first line is a private record. So a message about a header states only the number of
 columns and which of the required names the header contains. Other names are shown only if all of them look like column
 names, that is, short identifiers rather than text, and if the caller allows it, as for public files and in simulations.
-The separator, encoding and format are always shown.
+The encoding and format are always shown.
 """
 
+import base64
 import errno
 import json
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import DataError
-from common.spelling import folded
+from common.spelling import folded, is_blank
 
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
@@ -24,15 +26,14 @@ SEPARATOR = ";"
 LONGEST_NAME = 30
 """Maximum length, in characters, of a column name that may be shown."""
 
-_SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
 _UNPACK = "Unpack it first."
-_SHEET = "Export the sheet as CSV in UTF-8, with commas."
+_SHEET = "Export the sheet as CSV in UTF-8, in Excel as CSV UTF-8."
 _TABLE = "Export it as CSV in UTF-8 or as Parquet, with the columns wanted."
 _ENDINGS = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
     **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _UNPACK),
     **dict.fromkeys((".feather", ".arrow", ".pkl"), _TABLE),
-    ".tsv": "Save it with commas, as .csv.",
+    ".tsv": "Name it .csv: tabs are read too.",
     ".xml": "FHIR is read as JSON: export it as .json or .ndjson.",
     ".txt": "A .txt holds texts alone: records need a label each.",
 }
@@ -48,6 +49,26 @@ _BEGINNINGS = {
 """Format and advice, keyed by the first bytes of a file in that format."""
 TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 """Descriptions, for messages, of values that are not text, keyed by type."""
+
+
+_BEGINNING_WITH = {
+    "RTF": re.compile(r"\s*\{\\rtf"),
+    "PDF": re.compile(r"\s*%PDF-"),
+    "HL7 version 2": re.compile(r"\s*MSH\|\^~"),
+}
+"""How a text begins that is no plain text, keyed by its format."""
+_MARKUP = re.compile(r"<(?:\?xml|!doctype|html|br\s*/?>|/[a-z][\w:-]*\s*>)", re.IGNORECASE)
+"""What texts in HTML, XML or C-CDA contain: a tag that begins the whole, ends an element, or breaks a line."""
+_ESCAPE = re.compile("&(?:#[0-9]+|#x[0-9a-f]+|[a-z]{2,8});", re.IGNORECASE)
+_SHORTEST_BASE64, _LONGEST_WORD = 24, 64
+"""Number of characters below which a word is not taken for base64, and from which it is, whatever it encodes."""
+
+
+AS_TEXT = (
+    "Export the column as text. pandas reads codes such as 1E50 as numbers, and labels such as NA and None as missing: "
+    "pandas.read_csv(PATH, dtype=str, keep_default_na=False) reads both as they are."
+)
+"""Advice for a label or user that is no text: the value that was meant is lost, and no later cast brings it back."""
 
 
 class Shape(NamedTuple):
@@ -69,12 +90,21 @@ OBJECT = Shape("field", "an object", "Each line needs these fields")
 TABLE = Shape("column", "a table", "The file needs these columns")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
 """Names of files by which a folder saved by the `datasets` library is recognised."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""Pattern of one half of a surrogate pair, which JSON can express but no message can contain."""
+_CONTROL = re.compile("[\\0-\\x1f\\x7f-\\x9f\u2028\u2029]")
+"""Pattern of a character that ends a line, or controls a terminal."""
+_MARK = "\ufeff"
+"""The mark of byte order, which stands before the second header if two files were joined."""
 _SAMPLE = 200
-"""Number of bytes examined at the beginning of a file; a NUL among them shows that it is not text in UTF-8."""
+"""Number of bytes examined at the beginning of a file; more than a quarter of NUL shows that it is not UTF-8."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
     """Return the error for a path that is not a file, or that has an unsupported extension."""
+    if file.name.endswith(".sql.yaml"):
+        do = "Only a hospital reads one: caucus-party init --records. Export a file."
+        return DataError("unknown kind of file", expected="a file of texts", got="a query", where=file, do=do)
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"
@@ -107,7 +137,7 @@ def other_format(file: Path, content: bytes) -> DataError | None:
     for beginning, (format_, advice) in _BEGINNINGS.items():
         if content.startswith(beginning):
             return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
-    if b"\0" in content[:_SAMPLE]:
+    if 4 * content[:_SAMPLE].count(b"\0") > len(content[:_SAMPLE]):
         got = "UTF-16, or no text at all"
         return DataError("not UTF-8", expected="text in UTF-8", got=got, where=f"{file}:1", do="Save it as UTF-8.")
     return None
@@ -120,7 +150,6 @@ def columns_of(
     *,
     where: str,
     shape: Shape,
-    header: Callable[[], str] = str,
     show_names: bool,
 ) -> tuple[str, ...]:
     """Return the columns to read from a table: the required ones, and the optional ones that it has.
@@ -134,7 +163,6 @@ def columns_of(
         optional: Names of the columns that are read where the table has them.
         where: File and line.
         shape: Words that messages use for the format.
-        header: Called for the unchanged header of a CSV file, from which the separator is guessed. It is never shown.
         show_names: Whether to show the other column names too, provided that all of them look like column names.
 
     Raises:
@@ -143,7 +171,7 @@ def columns_of(
     """
     wanted = label_columns(columns, names)
     if any(names.count(column) != 1 for column in wanted):
-        raise _missing_columns(names, wanted, where=where, shape=shape, header=header(), show_names=show_names)
+        raise _missing_columns(names, wanted, where=where, shape=shape, show_names=show_names)
     spelt = [folded(name) for name in names]
     for column in dict.fromkeys((*columns, *wanted, *optional)):
         similar = spelt.count(folded(column))
@@ -156,7 +184,7 @@ def columns_of(
 
 
 def _missing_columns(
-    names: Sequence[str], wanted: Sequence[str], *, where: str, shape: Shape, header: str, show_names: bool
+    names: Sequence[str], wanted: Sequence[str], *, where: str, shape: Shape, show_names: bool
 ) -> DataError:
     columns = shape.unit + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
@@ -169,7 +197,7 @@ def _missing_columns(
         expected=f"{shape.holder} with {' and '.join(wanted)}, each once",
         got=", ".join(facts),
         where=where,
-        do=_advice(names, wanted, shape, header),
+        do=_advice(names, wanted, shape),
     )
 
 
@@ -191,10 +219,7 @@ def json_value(text: str, *, where: str) -> object:
         return None
 
 
-def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: str) -> str:
-    for name, separator in _SEPARATORS.items():
-        if header.count(separator) > header.count(","):
-            return f"The fields seem to be separated by {name}: save the file with commas."
+def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape) -> str:
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
     advice = f"{shape.advice}, among them {' and '.join(wanted)}."
@@ -216,11 +241,32 @@ def joined(name: str, value: object) -> object:
     return SEPARATOR.join(value) if all(isinstance(one, str) and SEPARATOR not in one for one in value) else value
 
 
+def check_row(row: Mapping[str, str], where: str) -> None:
+    """Check the values of a row, of any kind of file: what can be seen of them, and what no message can contain.
+
+    Raises:
+        DataError: A value is blank, or has half a surrogate pair, NUL, or a control character if it is not the text; or
+            the values are the columns' names.
+    """
+    for name, value in row.items():
+        if is_blank(value):
+            raise DataError(f"empty {name}", where=where, do="Fill it in or remove the row.")
+        if not value.isascii() and _HALF.search(value):
+            raise DataError(f"broken {name}", expected="valid Unicode", where=where)
+        if "\0" in value or (name != "text" and _CONTROL.search(value)):
+            expected, got = ("no NUL", "one") if name == "text" else ("a name on one line", "a control character in it")
+            raise DataError(f"broken {name}", expected=expected, got=got, where=where, do="Take it out of the value.")
+    if {value.removeprefix(_MARK).strip() for value in row.values()} == {*row}:
+        got = "the header again, as in files that were joined"
+        raise DataError("broken row", expected="a record", got=got, where=where, do="Remove the row.")
+
+
 def wrong_type(name: str, value: object, *, expected: str, other: str, where: str) -> DataError:
     """Return the error for a value that is not text; `other` describes a value whose type is not in `TYPES`."""
     if name == "labels":
         expected = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
-    return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where)
+    do = AS_TEXT if name != "text" else None
+    return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where, do=do)
 
 
 def look_like_names(names: Sequence[object]) -> bool:
@@ -230,3 +276,33 @@ def look_like_names(names: Sequence[object]) -> bool:
 
 def _identifies(name: str) -> bool:
     return name.replace("-", "_").replace(".", "_").isidentifier()
+
+
+def format_of(text: str) -> str | None:
+    """Return the format of a text that is no plain text, such as "RTF"; None if no such format is recognised.
+
+    HTML, XML and C-CDA are recognised by tags that clinical notes do not have, such as one that closes an element.
+    """
+    for name, pattern in _BEGINNING_WITH.items():
+        if pattern.match(text):
+            return name
+    if "<" in text and _MARKUP.search(text):  # the first is the faster one, and most texts have none
+        return "HTML or XML"
+    return "base64" if _is_base64(text) else None
+
+
+def has_escapes(text: str) -> bool:
+    """Return whether a text has characters that HTML or XML writes as names or numbers, such as &amp; or &#228;."""
+    return "&" in text and _ESCAPE.search(text) is not None
+
+
+def _is_base64(text: str) -> bool:
+    """Return whether a text is one word, perhaps in several lines, of base64 that is long or encodes text."""
+    word = "" if " " in text else "".join(text.split())
+    if len(word) < _SHORTEST_BASE64 or len(word) % 4:
+        return False
+    try:
+        content = base64.b64decode(word, validate=True)
+        return len(word) >= _LONGEST_WORD or content.decode().isprintable()
+    except ValueError:
+        return False

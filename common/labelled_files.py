@@ -6,17 +6,14 @@ be private; `file_diagnosis.py` decides how much of a header is shown. For the s
 """
 
 import codecs
-import csv
-import io
 import logging
-import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import cast
 
-from common import fhir, file_diagnosis, parquet
+from common import csv_files, fhir, file_diagnosis, parquet
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
@@ -26,13 +23,13 @@ log = logging.getLogger("caucus.data")
 
 LONG = 100_000
 """Number of characters (about 20,000 words) above which a text causes a warning."""
-_LONGEST_FIELD = 2**31 - 1
-"""Maximum number of characters in a CSV field; the default of the `csv` module, 131,072, is too low for long texts."""
 _PARQUET = ".parquet"
 _ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
 """File name extensions of files of records."""
-_HALF = re.compile("[\ud800-\udfff]")
-"""Pattern of one half of a surrogate pair."""
+_FORMATTED = "texts that look like RTF, HTML, XML, PDF, HL7 or base64"
+_ESCAPED = "texts with escaped characters such as &amp;"
+Reader = Callable[[tuple[str, ...], tuple[str, ...]], Iterator[Row]]
+"""Returns the rows of a source, given the names of required columns and of columns that are read if there are any."""
 
 
 def read_records(
@@ -42,13 +39,16 @@ def read_records(
     labelled: bool = True,
     may_be_empty: bool = False,
     show_names: bool = False,
+    remarks: list[str] | None = None,
+    reader: Reader | None = None,
 ) -> list[Record]:
     """Read records from a file. Only a party, or a simulation that acts as one, reads private files with this function.
 
     Repeated rows are kept: each counts as a separate record.
 
     Args:
-        path: A `.csv` with a header or a `.jsonl` with one object per line, both in UTF-8, or a `.parquet`. The columns
+        path: A `.csv` with a header (`common/csv_files.py`) or a `.jsonl` with one object per line, both in UTF-8, or
+            a `.parquet`. The columns
             are `text`, `label` and, in all rows or in none, `user`; other columns are ignored, unless their names are
             similar to one of these. For texts with several
             labels, `labels` replaces `label`: it contains the labels separated by `;` or, except in CSV, a list of
@@ -60,6 +60,9 @@ def read_records(
             Bundle.
         show_names: Whether messages may show column names (`file_diagnosis.columns_of`): true in simulations and
             for files that do not belong to a party.
+        remarks: Receives lines on what was found in the file, such as its separator, and on what was not read. They
+            may contain counts: in a party's file these are private.
+        reader: Reads the rows of a source that is no file; None for a file.
 
     Returns:
         The records in the order of the file; at least one unless `may_be_empty`.
@@ -72,7 +75,12 @@ def read_records(
     records = []
     labelled = labelled and not (labels and is_one_population(labels))
     columns, optional = (("text", "label") if labelled else ("text",)), ("user",)
-    for place, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
+    remarks = [] if remarks is None else remarks
+    if reader:
+        rows = _checked(file, reader(columns, optional), may_be_empty=may_be_empty, remarks=remarks)
+    else:
+        rows = _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names, remarks=remarks)
+    for place, row in rows:
         first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
@@ -168,7 +176,7 @@ def _label_set(joined: str, place: str) -> tuple[str, ...]:
 
 def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
     if file.suffix.lower() != ".txt":
-        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS))
+        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise _empty(file)
@@ -205,74 +213,41 @@ def _rows(
     may_be_empty: bool = False,
     show_names: bool = False,
     endings: tuple[str, ...] = _ENDINGS,
+    remarks: list[str],
 ) -> Iterator[Row]:
     if file.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(file, endings=endings)
-    empty = True
-    for place, row in _long_ones_noted(file, _parsed(file, columns, optional, show_names)):
-        for name, value in row.items():
-            if is_blank(value):
-                raise DataError(f"empty {name}", where=place, do="Fill it in or remove the row.")
-            if not _is_unicode(value):
-                raise DataError(f"broken {name}", expected="valid Unicode", where=place)
+    parsed = _parsed(file, columns, optional, show_names=show_names, remarks=remarks)
+    return _checked(file, parsed, may_be_empty=may_be_empty, remarks=remarks)
+
+
+def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: list[str]) -> Iterator[Row]:
+    """Yield the rows unchanged, after checking each value; add remarks on their texts after the last row."""
+    number, odd = 0, Counter[str]()
+    for place, row in _long_ones_noted(file, rows):
+        file_diagnosis.check_row(row, place)
+        number += 1
+        odd[_FORMATTED] += file_diagnosis.format_of(row["text"]) is not None
+        odd[_ESCAPED] += file_diagnosis.has_escapes(row["text"])
         yield place, row
-        empty = False
-    if empty and not may_be_empty:
+    if not number and not may_be_empty:
         raise _empty(file)
+    remarks += [f"{what}, read as they are ({count})" for what, count in odd.items() if count]
 
 
-def _parsed(file: Path, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool) -> Iterator[Row]:
+def _parsed(
+    file: Path, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool, remarks: list[str]
+) -> Iterator[Row]:
     match file.suffix.lower():
         case ".csv":
-            return _csv(file, _decoded(file), columns, optional, show_names)
+            content = _decoded(file)
+            return csv_files.rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
         case ".jsonl":
             return _json_lines(file, _decoded(file), columns, optional, show_names)
         case ".parquet":
             return parquet.rows(file, _bytes(file), columns, optional, show_names=show_names)
         case _:
-            return fhir.rows(file, _decoded(file), columns, optional)
-
-
-def _csv(
-    file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
-) -> Iterator[Row]:
-    csv.field_size_limit(_LONGEST_FIELD)
-    # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
-    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
-    header: list[str] | None = None
-    while True:
-        line = reader.line_num + 1
-        try:
-            fields = next(reader)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise file_diagnosis.broken_row(str(error), where=f"{file}:{line}") from None
-        if not fields:
-            continue
-        if header is None:
-            header = [name.strip() for name in fields]
-            columns = file_diagnosis.columns_of(
-                header,
-                columns,
-                optional,
-                where=f"{file}:{line}",
-                shape=file_diagnosis.HEADER,
-                header=partial(_line, content, line),
-                show_names=show_names,
-            )
-        elif len(fields) != len(header):
-            expected = f"{len(header)} fields as in the header"
-            raise DataError("broken CSV row", expected=expected, got=len(fields), where=f"{file}:{line}")
-        else:
-            yield f"{file}:{line}", {column: fields[header.index(column)] for column in columns}
-    if header is None:
-        raise _empty(file)
-
-
-def _line(content: str, number: int) -> str:
-    """Return the line of this number, counted from 1 as the `csv` module counts the lines that it reads."""
-    return io.StringIO(content, newline="").readlines()[number - 1]
+            return fhir.rows(file, _decoded(file), columns, optional, remarks)
 
 
 def _json_lines(
@@ -321,13 +296,8 @@ def _decoded(file: Path) -> str:
         expected="text in UTF-8",
         got="another encoding, such as Latin-1 or Windows-1252",
         where=f"{file}:{line}",
-        do="Save it as UTF-8.",
+        do="Save it as UTF-8: in Excel as CSV UTF-8, whose separator may be a comma or a semicolon.",
     )
-
-
-def _is_unicode(value: str) -> bool:
-    """Return whether the value has no lone surrogates, which JSON can express but no message can contain."""
-    return value.isascii() or not _HALF.search(value)
 
 
 def _empty(file: Path) -> DataError:

@@ -205,8 +205,8 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have restarted",
         Reason.UNPLANNED: "the message is not in the plan that it agreed to",
         Reason.OVER_LIMIT: (
-            "the plan, the question or the texts are beyond its own limits, or it has closed the question or taken "
-            "other texts before"
+            "the plan, the question or the texts are beyond its own limits, or it has closed the run or the question, "
+            "or taken other texts before"
         ),
         Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
         Reason.ENCODER: "its encoder is not the plan's",

@@ -12,6 +12,9 @@ from common import file_diagnosis
 from common.errors import DataError
 from common.system.extras import needs
 
+_JOINED = b"PAR1PAR1"
+"""What stands between two Parquet files that were joined: the end of one, and the beginning of the next."""
+
 
 def check_installed() -> None:
     """Raise MissingPackageError if pyarrow, which reads Parquet, is not installed.
@@ -40,6 +43,9 @@ def rows(
         MissingPackageError: pyarrow is not installed.
     """
     check_installed()
+    if _JOINED in content:
+        got = "several, of which only one would be read"
+        raise DataError("no Parquet file", expected="one file", got=got, where=file, do="Join their tables instead.")
     read = _table(content, (*columns, *optional))
     if read is None:
         raise DataError(

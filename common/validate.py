@@ -5,7 +5,6 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sized
 from dataclasses import fields
 from difflib import get_close_matches
@@ -23,7 +22,6 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
-_HOST = re.compile(r"[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\]")
 """Form of a host's name or address: nothing that could look like another line where the address is printed."""
 
 
@@ -126,13 +124,6 @@ def known_keys(
         if key not in values:
             raise ConfigError(_full(section, key), expected="a value", got="none")
     return values
-
-
-def host_and_port(name: str, value: str) -> None:
-    """Check that the value has the form host:port."""
-    host, _, port = value.rpartition(":")
-    if not _HOST.fullmatch(host) or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise ConfigError(name, expected="host:port", got=value if value.isprintable() else repr(value))
 
 
 def printable(*, most: int = 200, **values: str) -> None:

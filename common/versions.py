@@ -4,7 +4,9 @@ from importlib.metadata import version
 
 from common.secagg.messages import VERSION
 
-CAUCUS = version("caucus")
+DISTRIBUTION = "caucus-dp"
+"""Name of the distribution that is installed: `caucus` on the package index is another project."""
+CAUCUS = version(DISTRIBUTION)
 """Version of Caucus that this process runs."""
 
 

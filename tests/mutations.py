@@ -20,6 +20,7 @@ AUDIT = "tests/statistics/test_audit.py::"
 PEERS = "tests/test_peers.py::"
 STRUCTURE = AUDIT + "test_each_party_adds_one_share_under_a_key_of_its_own"
 QUERIES = "tests/common/queries/test_closed_set.py::"
+LOSSES = "tests/client/deploy/test_losses.py::"
 LEDGER = "tests/common/ledger/test_ledger.py::"
 MECHANISMS = "tests/common/privacy/test_mechanisms.py::"
 CENSUS = "tests/server/methods/test_census.py::"
@@ -119,7 +120,7 @@ MUTATIONS = (
     mutation(
         "the limits of the opening, whatever the file says now",
         "client/admission.py",
-        "if terms.limits != checked:",
+        "if limits != checked:",
         "if not checked:",
         "tests/client/test_admission.py"
         "::test_a_limit_that_is_lowered_holds_from_the_next_question_on_and_nothing_is_charged",
@@ -334,6 +335,27 @@ MUTATIONS = (
         "self._noted_head.write(self._ledger)",
         "pass",
         "tests/client/test_noted_head.py::test_what_was_answered_is_noted_before_it_leaves",
+    ),
+    mutation(
+        "an answer is stored without an event, so that a copy without it has the noted head",
+        "common/ledger/ledger.py",
+        "            log.keep(database, entry)\n",
+        "",
+        LOSSES + "test_a_copy_made_between_charge_and_answer_does_not_answer_again",
+    ),
+    mutation(
+        "a run goes on after the ledger was accepted",
+        "common/ledger/ledger.py",
+        "                log.end(database, run, when)\n",
+        "                log.close_before(database, run, sys.maxsize)\n",
+        LOSSES + "test_a_run_that_is_in_no_restored_file_does_not_go_on",
+    ),
+    mutation(
+        "what a restored ledger lacks is not charged",
+        "client/deploy/accept.py",
+        "[*lost.entries, *_pure(epsilon)]",
+        "[*_pure(epsilon)]",
+        "tests/client/deploy/test_lost_charges.py",
     ),
     mutation(
         "a party service starts over a ledger without its noted head",

@@ -18,7 +18,8 @@ from common.system.commands import exit_code
 from server import command as coordinator
 from server.failure import WRONG_SETTINGS
 
-PROGRAMS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+PROGRAMS = PROJECT["scripts"]
 WRONG = {
     errors.ConfigError,
     errors.MissingPackageError,
@@ -42,9 +43,9 @@ def every(kind):
 
 
 @pytest.mark.parametrize("kind", every(errors.CaucusError))
-def test_wrong_input_ends_with_2_and_every_other_error_with_1(kind):
+def test_wrong_input_ends_with_2_a_coordinator_that_was_not_reached_with_3_and_every_other_error_with_1(kind):
     if kind.__module__ == "common.errors":
-        assert exit_code(kind("x")) == (2 if kind in WRONG else 1)
+        assert exit_code(kind("x")) == (2 if kind in WRONG else 3 if kind is errors.UnreachedError else 1)
 
 
 def test_an_error_that_hydra_wrapped_ends_with_its_own_code():
@@ -138,6 +139,6 @@ except SystemExit as ended:
 print(code or 0, sorted({{"torch", "flwr", "scipy", "transformers", "ray"}} & set(sys.modules)))
 """
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    versions = f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"
+    versions = f"caucus {version(PROJECT['name'])}, protocol {VERSION}, flwr {version('flwr')}"
     assert completed.stdout == f"{name}: {versions}\n0 []\n"
     assert completed.stderr == ""

@@ -1,4 +1,7 @@
-"""The wheel has all files of our packages but the laboratory's, and the commands run where it alone is installed."""
+"""The wheel has all files of our packages but the laboratory's, and the commands run where it alone is installed.
+
+Its name is one that the package index has for nobody else: `caucus` there is another project.
+"""
 
 import json
 import os
@@ -6,14 +9,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from common.system.packages import NAMES
+from common.versions import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -29,30 +35,70 @@ def tracked():
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built from the tracked files, where a hospital has its folder; without the network, by the setuptools here."""
-    folder = tmp_path_factory.mktemp("wheel")
+def source(tmp_path_factory):
+    """The tracked files, where a hospital has its folder."""
+    folder = tmp_path_factory.mktemp("source")
     for name in tracked():
-        (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, folder / "src" / name)
-    (folder / "src" / HOSPITAL).mkdir()
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    (folder / HOSPITAL).mkdir()
     for name in ("client.yaml", "notes.csv", "identity.key", "README.md"):
-        (folder / "src" / HOSPITAL / name).write_text("secret")
+        (folder / HOSPITAL / name).write_text("secret")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory):
+    return wheel_of(source, tmp_path_factory.mktemp("wheel"))
+
+
+def wheel_of(source, folder):
+    """Build the wheel of a folder or of an sdist, without the network, by the setuptools here."""
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
-    built = subprocess.run(
-        [*pip, "--wheel-dir", folder, folder / "src"], capture_output=True, text=True, check=False, cwd=folder
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
+    run(*pip, "--wheel-dir", folder, source, cwd=folder)
     (made,) = folder.glob("*.whl")
     return made
 
 
+def run(*words, cwd):
+    ended = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=cwd)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def packed(wheel):
+    return {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
 def test_the_wheel_has_every_file_of_our_packages_but_the_laboratory_and_nothing_else(wheel):
-    assert wheel.name == f"caucus-{PROJECT['version']}-py3-none-any.whl"
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert wheel.name == f"{DISTRIBUTION.replace('-', '_')}-{PROJECT['version']}-py3-none-any.whl"
     ours = {name for name in tracked() if name.split("/")[0] in NAMES}
     assert any(name.startswith(LABORATORY) for name in ours)
-    assert packed == {name for name in ours if not name.startswith(LABORATORY)}
+    assert packed(wheel) == {name for name in ours if not name.startswith(LABORATORY)}
+
+
+def test_the_name_is_one_for_all_and_not_the_other_project_s():
+    assert PROJECT["name"] == DISTRIBUTION != "caucus"
+    ours = [line for extra in PROJECT["optional-dependencies"].values() for line in extra if line.startswith("caucus")]
+    assert ours
+    assert {Requirement(line).name for line in ours} == {DISTRIBUTION}
+
+
+def test_its_addresses_are_those_of_one_repository():
+    repository = PROJECT["urls"]["Repository"]
+    assert repository.startswith("https://")
+    assert all(address.startswith(repository) for address in PROJECT["urls"].values())
+    path = PROJECT["urls"]["Changelog"].removeprefix(f"{repository}/blob/main/")
+    assert (ROOT / path).is_file()
+
+
+def test_the_sdist_is_enough_to_build_the_same_wheel(source, wheel, tmp_path):
+    build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    run(sys.executable, "-c", build, tmp_path, cwd=source)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    assert sdist.name == f"{DISTRIBUTION.replace('-', '_')}-{PROJECT['version']}.tar.gz"
+    assert packed(wheel_of(sdist, tmp_path)) == packed(wheel)
+    with tarfile.open(sdist) as archive:
+        assert not [name for name in archive.getnames() if HOSPITAL in name]
 
 
 @pytest.mark.slow

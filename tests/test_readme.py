@@ -71,6 +71,7 @@ def test_there_are_commands_to_test():
     assert counts == {
         "README.md": 6,
         "client/README.md": 6,
+        "client/RECORDS.md": 1,
         "common/plan/README.md": 1,
         "configs/README.md": 7,
         "configs/deployment/CLUSTERS.md": 4,

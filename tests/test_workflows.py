@@ -22,7 +22,7 @@ def steps(key):
     return [step[key] for _, job in jobs() for step in job["steps"] if key in step]
 
 
-@pytest.mark.parametrize("name", ["test", "nightly", "package"])
+@pytest.mark.parametrize("name", ["test", "nightly", "package", "advisories"])
 def test_a_workflow_may_read_alone_and_each_job_ends(name):
     workflow = WORKFLOWS[name]
     assert workflow["permissions"] == {"contents": "read"}
@@ -35,6 +35,14 @@ def test_every_target_that_is_made_exists():
     made = {target for run in steps("run") for target in re.findall(r"\bmake ([a-z-]+)", run)}
     made |= {target for _, job in jobs() for target in job.get("strategy", {}).get("matrix", {}).get("target", [])}
     assert {"test", "demo", "test-slow", "test-deployment", "test-lowest", "test-containers"} <= made <= targets
+
+
+def test_every_week_the_lock_is_compared_with_advisories():
+    """Without resolving: what pip-audit cannot look up is an error, and no package of another name is installed."""
+    assert WORKFLOWS["advisories"][True]["schedule"]
+    (audit,) = [run for run in steps("run") if run.startswith("pip-audit ")]
+    options = {"--strict", "--disable-pip", "--require-hashes"}
+    assert set(audit.split()[1:]) == options | {"--requirement", "constraints.txt"}
 
 
 def test_the_tests_run_on_every_version_of_python_that_is_allowed():

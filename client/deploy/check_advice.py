@@ -1,5 +1,6 @@
 """Advice of `caucus-party check` on users and labels of the records and on earlier charges; it names no user."""
 
+import re
 from collections.abc import Sequence
 
 from client.approvals import find
@@ -7,6 +8,9 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import MOST_LABELS, shown_label
 from common.domain import Record
 from common.spelling import alike
+
+_TURNED = re.compile(r"[0-9][.,][0-9]+E[+-]?[0-9]+")
+"""How a spreadsheet shows the code 1E50 of ICD-11, which it takes for a number."""
 
 
 def on_users(private: Sequence[Record], unit: str) -> list[str]:
@@ -24,17 +28,27 @@ def on_users(private: Sequence[Record], unit: str) -> list[str]:
             f"{similar} of the {len(users)} users differ from another one in case, spaces or encoding alone, and each "
             "is protected as a user apart: write each user in one way"
         )
+    if len(users) == 1 and len(private) > 1:
+        advice.append('All records name one user: in a query, write AS "user", since user alone is the account')
     if unit == "user" and private and not users:
         advice.append("Name the users in a column `user`: without it, all records count as those of one user")
     return advice
 
 
 def on_labels(private: Sequence[Record]) -> list[str]:
-    """Return advice on labels that look like others, or that have spaces at an end; plans compare each letter."""
+    """Return advice on labels that look like others or like numbers, or end in spaces, and on one for all records."""
     labels = list(dict.fromkeys(label for record in private for label in record.labels))
     groups = [" and ".join(map(_quoted, group)) for group in alike(labels)[:MOST_LABELS]]
+    turned = [_quoted(label) for label in labels if _TURNED.fullmatch(label.strip())][:MOST_LABELS]
     spaced = [_quoted(label) for label in labels if label != label.strip()][:MOST_LABELS]
     advice = []
+    if len(labels) == 1 and len(private) > 1:
+        advice.append(
+            f"All records have one label, {_quoted(labels[0])}: if they should have several, take them from another "
+            "column. In FHIR, type.coding[0].code is often the kind of document: write the rows as .jsonl, with a label"
+        )
+    if turned:
+        advice.append(f"A spreadsheet may have turned codes such as 1E50 into {', '.join(turned)}: export them as text")
     if groups:
         advice.append(f"A plan's labels are compared letter by letter: write {', '.join(groups)} in one way")
     if spaced:

@@ -14,10 +14,13 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from client import records
+from client import database, records
 from client.deploy import known_records
+from client.deploy.check_advice import on_labels
+from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.guard import Limits
+from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -25,7 +28,7 @@ from common.secagg.identity import Identity
 from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation, PartyFile
-from common.system.files import SECRET, check_records, new_folder, write_atomic
+from common.system.files import SECRET, check_records, whole_folder, write_atomic
 
 HEADER = """\
 # caucus-party check {folder}
@@ -70,7 +73,10 @@ def register(commands: Commands) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new folder")
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
     parser.add_argument(
-        "--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with text,label; or FHIR"
+        "--records",
+        required=True,
+        type=Path,
+        help=f"CSV, JSON Lines or Parquet with text,label; FHIR; or NAME{database.ENDING}, the query of a database",
     )
     parser.add_argument("--unlabelled", action="store_true", help="the records have no labels: text alone")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
@@ -82,43 +88,49 @@ def register(commands: Commands) -> None:
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
     invitation = load_invitation(chosen.invitation)
-    check_records(chosen.records)
-    check_ending(chosen.records)
     if chosen.proxy is not None:
-        proxy.address(chosen.proxy)
+        proxy.check_way(chosen.proxy, invitation.address)
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
-    private = records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled)
-    count, names_users = len(private), any(record.user for record in private)
+    remarks = list[str]()
+    private, copy = _read(chosen, remarks)
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
-    check_number(count, public)
-    new_folder(folder)
-    for name in ("private", "node", "logs", "run"):
-        (folder / name).mkdir(mode=0o700)
-    for path, key in keys.items():
-        write_atomic(folder / path, key, mode=SECRET)
-    write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
-    write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
-    header = HEADER.format(
-        folder=folder,
-        name=_scalar(chosen.name),
-        records=_scalar(str(chosen.records.resolve())),
-        coordinator=_scalar(invitation.address),
-        bundle=invitation.bundle,
-        proxy=_scalar(chosen.proxy),
-        relay_user=_scalar(chosen.relay_user),
-        labelled="false" if chosen.unlabelled else "true ",
-    )
-    write_atomic(folder / "client.yaml", (header + sections(by_user=names_users)).encode(), mode=SECRET)
-    write_atomic(folder / "party.json", public.to_json().encode())
-    if account:
-        _hand_over(folder, account)
+    check_number(len(private), public)
+    names_users = any(record.user for record in private)
+    with whole_folder(folder):
+        for name in ("private", "node", "logs", "run"):
+            (folder / name).mkdir(mode=0o700)
+        for path, key in keys.items():
+            write_atomic(folder / path, key, mode=SECRET)
+        write_atomic(folder / "private" / "records.key", secure_bytes(32), mode=SECRET)
+        if copy is not None:
+            write_atomic(folder / "private" / database.COPY, copy, mode=SECRET)
+        write_atomic(folder / "node" / "ca.crt", invitation.certificate.encode(), mode=SECRET)
+        header = HEADER.format(
+            folder=folder,
+            name=_scalar(chosen.name),
+            records=_scalar(str(chosen.records.resolve()) if copy is None else f"private/{database.COPY}"),
+            coordinator=_scalar(invitation.address),
+            bundle=invitation.bundle,
+            proxy=_scalar(chosen.proxy),
+            relay_user=_scalar(chosen.relay_user),
+            labelled="false" if chosen.unlabelled else "true ",
+        )
+        write_atomic(folder / "client.yaml", (header + sections(by_user=names_users)).encode(), mode=SECRET)
+        write_atomic(folder / "party.json", public.to_json().encode())
+        if account:
+            _hand_over(folder, account)
+        HospitalSettings.load(folder)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
-    yield f"{count} record{'s' * (count != 1)} in {chosen.records} (known here alone)"
+    yield f"{len(private)} record{'s' * (len(private) != 1)} in {chosen.records} (known here alone)"
     if names_users:
         yield BY_USER
+    yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
+    yield from (f"WARNING: {advice}" for advice in ([] if chosen.unlabelled else on_labels(private)))
+    if copy is not None:
+        yield f"copied into {folder / 'private' / database.COPY}: caucus-party refresh {folder} {chosen.records} later"
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"
@@ -126,6 +138,17 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"
+
+
+def _read(chosen: argparse.Namespace, remarks: list[str]) -> tuple[list[Record], bytes | None]:
+    """Return the records, and for those of a database the content of their copy; None for a file, which stays."""
+    labelled = not chosen.unlabelled
+    if database.is_query(chosen.records):
+        private = database.read(chosen.records, labelled=labelled, remarks=remarks)
+        return private, database.as_json_lines(private, labelled=labelled)
+    check_records(chosen.records)
+    check_ending(chosen.records)
+    return records.read(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None
 
 
 def load_invitation(path: Path) -> Invitation:

@@ -5,7 +5,7 @@
     FOLDER/private/audit.jsonl    kept: it shows what was asked, answered and decided, and by whom
     FOLDER/left.json              written: who left, when, the head, and the SHA-256 of each kept file; mode 0400, too
 
-Keys, settings, plans, received texts, logs and sockets are deleted, and nothing outside of the folder. `client.yaml` is
+Keys, settings, plans, received texts, logs, sockets and a copy of a database's records are deleted, and nothing outside of the folder. `client.yaml` is
 deleted last, so that the command can be repeated after an interruption. A file that Caucus did not make stays.
 """
 
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from client import database
 from client.deploy.account import account
 from client.deploy.known_records import note_path
 from client.deploy.settings import SIDES, HospitalSettings
@@ -69,9 +70,9 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
         kept = sorted(path for path in settings.private.glob("*") if _is_kept(path))
         for path in kept:
             path.chmod(SEALED)
-        _clear(settings.private, {*kept, settings.records})
+        _clear(settings.private, {*kept, *_own_records(settings)})
         for name in OWN:
-            _delete(folder / name, settings.records)
+            _delete(folder / name, *_own_records(settings))
         digests = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
         facts = {"hospital": settings.name, "left": now(), "by": account(), "head": head, "sha256": digests}
         write_atomic(folder / LEFT, as_json(facts).encode(), mode=SEALED)
@@ -114,8 +115,14 @@ def _close_ledger(settings: HospitalSettings) -> str:
         ledger.forget(run)
     note.write(ledger)
     head = ledger.verify().chain
-    write_atomic(settings.private / "ledger.head", f"{head}\n".encode(), mode=SECRET)
+    if note.path != settings.private / "ledger.head":
+        write_atomic(settings.private / "ledger.head", content_of(note.path), mode=SECRET)
     return head
+
+
+def _own_records(settings: HospitalSettings) -> tuple[Path, ...]:
+    """Return the file of records, which is the hospital's own; empty if Caucus copied it out of a database."""
+    return () if settings.records == settings.private / database.COPY else (settings.records,)
 
 
 def _is_kept(path: Path) -> bool:
@@ -148,7 +155,8 @@ def _untouched(settings: HospitalSettings, kept: Collection[Path]) -> Iterator[s
     """Name what stays although it is not sealed, since it is not in the folder or not of Caucus."""
     folder, note = settings.folder, settings.noted_head.path
     others = [path for path in sorted(folder.iterdir()) if path not in {settings.private, folder / LEFT}]
-    outside = [f"your records: {settings.records}", *(f"not of this command: {path}" for path in others)]
+    outside = [f"your records: {path}" for path in _own_records(settings)]
+    outside += [*(f"not of this command: {path}" for path in others)]
     if note not in kept and note.exists():
         outside.append(f"the noted head: {note}")
     try:

@@ -1,6 +1,6 @@
 """`caucus-party ledger`: what was answered in each run, and what it cost.
 
-No entry is ever removed, and only `accept` adds to the file: it charges what a lost ledger contained.
+No entry is ever removed, and only `accept` adds to the file (`accept.py`).
 """
 
 import argparse
@@ -8,24 +8,23 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from client.deploy import accept
 from client.deploy.settings import HospitalSettings
-from client.noted_head import NotedHead
-from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
+from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import Release, epsilon
-from common.privacy.sensitivity import Sensitivity
-from common.system import locks
-from common.system.commands import Commands, add_folder, as_json
-from common.system.log_lines import now
+from common.system.commands import Commands, as_json
 
 _DELTA = 1e-5
+Price = Callable[[Iterable[Release]], float]
+"""Function that returns the epsilon of charges."""
 _SHORT = 8
 """Number of hex digits of a data set's name that are shown, enough to distinguish data sets at a glance."""
-_ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
 def register(commands: Commands) -> None:
@@ -45,7 +44,12 @@ def register(commands: Commands) -> None:
         "when, and epsilon of all that was charged.",
         epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
     )
-    show.add_argument("--delta", type=float, default=_DELTA, help="delta at which epsilon is computed (%(default)g)")
+    show.add_argument(
+        "--delta",
+        type=float,
+        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml; {_DELTA:g} "
+        "for a file",
+    )
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(lines=_reading(_show))
 
@@ -79,24 +83,7 @@ def register(commands: Commands) -> None:
         command.add_argument("file", metavar="FILE", type=Path, help="ledger.db, or the folder of caucus-party init")
     backup.add_argument("to", metavar="TO", type=Path, help="a new file")
 
-    accept = topics.add_parser(
-        "accept",
-        help="go on with an older ledger, and charge what it lacks",
-        description="If the newest ledger is lost: charge the epsilon spent since the copy to every record, in the "
-        "restored ledger, or in a new one if there is none; close all its answers; then note its head. The service can "
-        "start again then. A damaged ledger is set aside first, as ledger.db.damaged and the date: --lost then stands "
-        "for all that was ever spent.",
-        epilog="example: caucus-party ledger accept hospital --lost 4.0",
-    )
-    add_folder(accept, "caucus-party")
-    accept.add_argument(
-        "--lost",
-        metavar="EPSILON",
-        type=float,
-        required=True,
-        help="sum of epsilon of all runs since; 0 if there was none; inf if unknown",
-    )
-    accept.set_defaults(lines=_accept)
+    accept.register(topics)
 
 
 def _reading(
@@ -122,60 +109,6 @@ def _backup(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{head.events} events, head {head.chain}"
 
 
-def _accept(chosen: argparse.Namespace) -> Iterator[str]:
-    if not chosen.lost >= 0:
-        raise ConfigError("--lost", expected="a number of at least 0", got=chosen.lost)
-    settings = HospitalSettings.load(chosen.folder)
-    locks.check_free(settings.folder, ("service",), stop=f"caucus-party stop {chosen.folder}")
-    path, noted_head = settings.ledger, settings.noted_head
-    _check_refused(path, noted_head)
-    try:
-        ledger = Ledger(path)
-    except DamagedLedgerError as error:
-        yield f"{error.problem}: set aside as {_set_aside(path)}; of what it contained only --lost is charged"
-        ledger = Ledger(path)
-    if chosen.lost:
-        pure = Release(mechanism="pure", sensitivity=_ONE, scale=1 / chosen.lost)
-        run = f"lost with another ledger, {now()}"
-        ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
-    for entry in ledger.entries():
-        # Nobody knows over which survivors a sum was opened since: no answer may be given again.
-        if not entry.committed:
-            ledger.commit(entry.run, entry.index)
-    noted_head.write(ledger)
-    yield f"epsilon {chosen.lost:g} is charged to every record; the head is noted in {noted_head.path}"
-    yield "runs that were under way cannot be resumed: ask the coordinator to begin new ones"
-
-
-def _check_refused(path: Path, noted_head: NotedHead) -> None:
-    """Check that the service refuses the ledger because something is lost or damaged.
-
-    The ledger is opened as the service opens it, which undoes an interrupted write.
-
-    Raises:
-        ConfigError: The service would start with this ledger.
-        LedgerError: The ledger cannot be read or written for a cause that no charge removes.
-    """
-    got = "one that has its noted head"
-    try:
-        if noted_head.unused(path):
-            got = "none yet: the service has never started here"
-        else:
-            noted_head.opened(path)
-    except (IncompleteLedgerError, DamagedLedgerError):
-        return
-    raise ConfigError("ledger", expected="one that the service refuses", got=got)
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a damaged ledger, with its journal, which would otherwise be applied to the next one; return its name."""
-    aside = path.with_name(f"{path.name}.damaged-{now().replace(':', '')}")
-    for suffix in ("", "-journal"):
-        if (part := path.with_name(path.name + suffix)).exists():
-            part.rename(f"{aside}{suffix}")
-    return aside
-
-
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
     return exported(ledger)
 
@@ -196,21 +129,32 @@ def exported(ledger: Ledger) -> Iterator[str]:
 
 
 def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
-    entries = ledger.entries()
+    entries, (price, delta) = ledger.entries(), _price(chosen)
     runs: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.charged):
         runs.setdefault(entry.run, []).append(entry)
-    rows = [{"run": run, **_facts(charged, chosen.delta)} for run, charged in runs.items()]
-    total = _facts(entries, chosen.delta)
+    rows = [{"run": run, **_facts(charged, price)} for run, charged in runs.items()]
+    total = _facts(entries, price)
     if chosen.json:
-        yield as_json({"delta": chosen.delta, "runs": rows, "all": total})
+        yield as_json({"delta": delta, "runs": rows, "all": total})
     else:
-        yield from _table([*rows, {"run": "all", **total}], chosen.delta)
+        yield from _table([*rows, {"run": "all", **total}], delta)
 
 
-def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
+def _price(chosen: argparse.Namespace) -> tuple[Price, float]:
+    """Return how epsilon is counted, and at which delta: for a folder as in `status`, by the hospital's limits."""
+    if not (chosen.file / "client.yaml").is_file():
+        delta = _DELTA if chosen.delta is None else chosen.delta
+        return lambda costs: epsilon(costs, delta), delta
+    limits = HospitalSettings.load(chosen.file).party.limits
+    if chosen.delta is not None:
+        limits = replace(limits, lifetime_delta=chosen.delta)
+    return limits.spent, limits.lifetime_delta
+
+
+def _facts(entries: Sequence[Entry], price: Price) -> dict[str, Any]:
     """Return the facts about these ledger entries."""
-    spent = epsilon((entry.cost for entry in entries), delta)
+    spent = price(entry.cost for entry in entries)
     times = sorted(entry.charged for entry in entries)
     return {
         "data_sets": sorted({entry.data_set for entry in entries if entry.data_set}),

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from client.approvals import PlanApproval
+from client.deploy.answered import answered_questions
+from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from common.domain import UNLABELLED, Record, is_one_population
 from common.ledger.ledger import Ledger
@@ -70,24 +72,46 @@ class OwnRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What this hospital has answered in a run.
+    """What this hospital has answered in a run, and what its ledger charged for it.
+
+    After a ledger is restored, an answer may lack its charge; and `ledger accept` charges what may never have been
+    answered. So the two are never derived from one another.
 
     Attributes:
-        answers: Number of answers that were charged.
-        epsilon: Epsilon of this run alone, as the limits count it.
+        answered: Number of questions that were answered, by the audit log.
+        charged: Number of answers that were charged, by the ledger.
+        uncharged: Number of answered questions whose charge the ledger lacks: it was lost with another ledger.
+        epsilon: Epsilon of the charges of this run alone, as the limits count it.
         delta: The delta at which `epsilon` is computed.
     """
 
-    answers: int
+    answered: int
+    charged: int
+    uncharged: int
     epsilon: float
     delta: float
 
+    def __bool__(self) -> bool:
+        return bool(self.answered or self.charged)
 
-def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Given:
-    """Return what this hospital has answered in a plan's run; without a ledger, there are no answers."""
+
+def given(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> Given:
+    """Return what this hospital has answered in a plan's run; without a ledger, nothing was charged.
+
+    Raises:
+        OSError: The audit log cannot be read.
+    """
+    limits = settings.party.limits
     entries = ledger.entries(approval.run) if ledger else ()
-    costs = [entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest]
-    return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
+    costs = {entry.index: entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest}
+    answered = answered_questions(settings.audit_log).get((approval.run, approval.plan_digest), frozenset())
+    return Given(
+        answered=len(answered),
+        charged=len(costs),
+        uncharged=len(answered - set(costs)),
+        epsilon=limits.spent(costs.values()),
+        delta=limits.lifetime_delta,
+    )
 
 
 def apart(plan: Plan, limits: Limits) -> bool:

@@ -90,7 +90,7 @@ class PlanFacts:
         of_user: The figures for all records of one user together; None unless the plan protects single records, and a
             user has several that take part.
         budget: The lifetime budget before and after the run.
-        given: What this hospital has answered in the run.
+        given: What this hospital has answered in the run, and what was charged for it.
         records: Counts of this hospital's records by the plan's labels.
         beyond: Why the plan is refused even if approved; empty if it is not refused.
         fits: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
@@ -183,7 +183,7 @@ class PlanFacts:
             alone=guesses_alone(plan),
             of_user=OfUser.of(plan, colluders, records.most_of_user or 1),
             budget=budget,
-            given=given(approval, limits, ledger),
+            given=given(approval, settings, ledger),
             records=records,
             beyond=str(refused or ""),
             fits=fits,
@@ -307,6 +307,9 @@ class PlanFacts:
                 "data_sets_apart": budget.apart,
                 "problem": budget.problem,
             },
+            "answered": self.given.answered,
+            "charged": self.given.charged,
+            "charges_lost": self.given.uncharged,
             "records": {
                 "total": records.total,
                 "taking_part": records.taking_part,

@@ -52,7 +52,7 @@ class Part:
 
 
 def sheet(facts: PlanFacts, language: str = ENGLISH) -> tuple[Part, ...]:
-    """Return the sheet of a plan in the reader's language; the part about this hospital is in English."""
+    """Return the sheet of a plan in the reader's language."""
     say = catalogue(__package__, language)
     delta = spelt(repr(facts.plan.delta), language)
     parts = {
@@ -65,9 +65,9 @@ def sheet(facts: PlanFacts, language: str = ENGLISH) -> tuple[Part, ...]:
             Fact("" if number else say.names.not_covered, f"- {item}", folded=True)
             for number, item in enumerate(facts.not_covered(language))
         ),
+        say.here.title: _here(facts, say, language),
     }
-    translated = (Part(title, tuple(listed), language) for title, listed in parts.items())
-    return (*translated, Part("this hospital", tuple(_here(facts))))
+    return tuple(Part(title, tuple(listed), language) for title, listed in parts.items())
 
 
 def decision(approval: PlanApproval) -> str:
@@ -76,14 +76,6 @@ def decision(approval: PlanApproval) -> str:
     when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
     return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
-
-
-def amounts(budget: Budget) -> str:
-    """Return how much of a limited budget is left and how much a plan uses, in epsilon at the delta of `budget`."""
-    assert budget.limit is not None
-    left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
-    counted = "counted by the limit on all runs at its own delta"
-    return f"of epsilon {budget.limit:g}, {left} is left and this run takes up to {taken}, {counted}"
 
 
 def plain(word: str) -> str:
@@ -209,28 +201,22 @@ def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str)
         yield Fact("", subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language))
 
 
-def _here(facts: PlanFacts) -> Iterator[Fact]:
-    approved = facts.approval.decision == "approved"
-    outcome = "refused even when approved" if approved else "it cannot be approved"
-    beyond = f"BEYOND this hospital's limits, {outcome}: {plain(facts.beyond)}"
-    yield from _named("lifetime budget", _lifetime(facts.budget))
+def _here(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[Fact]:
+    here, approved = say.here, facts.approval.decision == "approved"
+    if given := facts.given:
+        sentence = here.given_lost if given.uncharged else here.given
+        yield Fact(here.answered, sentence.format(given.answered, given.charged, given.uncharged), folded=True)
+    yield from _named(here.budget, _lifetime(facts.budget, here, language))
     if facts.budget.problem:
-        unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
-        yield Fact("", unsure, folded=True)
-    yield from _named("records", _records(facts.records, facts.plan))
-    yield Fact("limits", beyond if facts.beyond else "within this hospital's limits")
+        yield Fact("", here.unsure.format(facts.budget.problem), folded=True)
+    yield from _named(here.records, _records(facts.records, facts.plan, here))
     if facts.beyond:
-        yield Fact("", _fits(facts))
-    learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
-    yield Fact("decision", learns)
-
-
-def _fits(facts: PlanFacts) -> str:
-    if facts.fits is None:
-        return "the epsilon at which it would fit is not calculated: it takes too long, or several plans are shown"
-    if facts.fits == 0:
-        return "no smaller epsilon would make it fit"
-    return f"the same plan would fit at epsilon {down(facts.fits)} or less (known here alone: tell it, or do not)"
+        yield Fact(here.limits, (here.beyond_approved if approved else here.beyond).format(plain(facts.beyond)))
+        fits = here.fits_none if facts.fits == 0 else here.fits_unknown
+        yield Fact("", here.fits.format(spelt(down(facts.fits), language)) if facts.fits else fits)
+    else:
+        yield Fact(here.limits, here.within)
+    yield Fact(here.decision, here.learns)
 
 
 def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
@@ -238,45 +224,47 @@ def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
         yield Fact("" if number else name, sentence)
 
 
-def _lifetime(budget: Budget) -> Iterator[str]:
+def _lifetime(budget: Budget, here: SimpleNamespace, language: str) -> Iterator[str]:
+    def shown(*figures: str) -> Iterator[str]:
+        return (spelt(figure, language) for figure in figures)
+
     # The limit has a delta of its own, so that shares of it are shown first: two deltas on one sheet would be compared.
     if budget.limit is None:
-        before, after = (f"epsilon {up(epsilon)}" for epsilon in (budget.before, budget.after))
-        yield f"NO limit on all runs: {before} by other runs, up to {after} with this one"
+        yield here.no_limit.format(*shown(up(budget.before), up(budget.after)))
     else:
-        before, after = (f"{up(100 * epsilon / budget.limit, 1)} %" for epsilon in (budget.before, budget.after))
-        yield f"{before} is used by other runs, up to {after} with this one"
-        left = down(100 * (1 - budget.after / budget.limit), 1)
-        yield "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
-        yield amounts(budget)
-    yield f"whoever sees all these answers guesses rightly in at most {budget.guesses.right:g}% of cases"
+        yield here.used.format(*shown(*(up(100 * spent / budget.limit, 1) for spent in (budget.before, budget.after))))
+        left = here.left.format(*shown(down(100 * (1 - budget.after / budget.limit), 1)))
+        yield here.not_enough if budget.after > budget.limit else left
+        amounts = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
+        yield here.amounts.format(*shown(f"{budget.limit:g}", *amounts))
+    yield here.guessed.format(*shown(f"{budget.guesses.right:g}"))
     if budget.apart:
-        yield "of all data sets; the service counts those alone that share a record with the present one"
+        yield here.apart
 
 
-def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
+def _records(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iterator[str]:
     if is_one_population(plan.labels):
-        yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
-        yield from _limited(records)
+        yield here.one_population.format(records.total)
+        yield from _limited(records, here)
         return
-    named = "sections under headings" if plan.by_section else "labels"
-    each = f"; each counts under all of its {named} here" if plan.labels_per_record > 1 else ""
-    yield f"{records.eligible} of {records.total} have one of the plan's labels (known here alone){each}"
-    yield from _limited(records)
+    each = here.each_section if plan.by_section else here.each_label
+    counted = each if plan.labels_per_record > 1 else here.labels
+    yield counted.format(records.eligible, records.total)
+    yield from _limited(records, here)
     if plan.by_section and not records.eligible:
-        yield "`headings` in client.yaml has none of them, or no text begins a line with one"
+        yield here.no_heading
     for label, count in records.of_label.items():
         yield f"{plain(label)}: {count}"
     if records.without:
-        yield f"none has: {', '.join(map(plain, records.without))}"
+        yield here.without.format(", ".join(map(plain, records.without)))
     if records.unasked:
         unasked = (f"{label} ({count})" for label, count in shown_labels(records.unasked).items())
-        yield f"not asked for, they take no part: {', '.join(unasked)}"
+        yield here.unasked.format(", ".join(unasked))
 
 
-def _limited(records: OwnRecords) -> Iterator[str]:
+def _limited(records: OwnRecords, here: SimpleNamespace) -> Iterator[str]:
     if records.most is not None:
-        whose = f"each of {records.users} users" if records.users is not None else "them all, as no user is named"
-        yield f"{records.taking_part} of these take part: up to {records.most} of {whose}"
+        sentence = here.limited_unnamed if records.users is None else here.limited
+        yield sentence.format(records.taking_part, records.most, records.users)
     elif records.users is not None:
-        yield f"they belong to {records.users} users, each with {records.most_of_user} at the most"
+        yield here.users.format(records.users, records.most_of_user)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from client.approvals import approvals
-from client.deploy import connection
+from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.settings import HospitalSettings
@@ -76,7 +76,9 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class Outcome:
+    """What one check found; the attributes are those of `Finding`."""
+
     result: str
     detail: str
     fix: str = ""
@@ -99,9 +101,9 @@ def findings(
         try:
             outcome = probe(preflight)
         except CaucusError as error:
-            outcome = _Outcome(PROBLEM, error.problem, str(error.do or fix))
+            outcome = Outcome(PROBLEM, error.problem, str(error.do or fix))
         except OSError as error:
-            outcome = _Outcome(PROBLEM, f"{error.strerror}: {error.filename}", fix)
+            outcome = Outcome(PROBLEM, f"{error.strerror}: {error.filename}", fix)
         yield Finding(check=check, result=outcome.result, detail=outcome.detail, fix=outcome.fix)
 
 
@@ -114,10 +116,10 @@ class _Preflight:
         self._connection: connection.Connection | None = None
         self._records: list[Record] | None = None
 
-    def settings(self) -> _Outcome:
-        return _Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
+    def settings(self) -> Outcome:
+        return Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
 
-    def secrets(self) -> _Outcome:
+    def secrets(self) -> Outcome:
         settings = self._settings
         settings.identity()
         for name in ("node.key", "superexec.secret"):
@@ -125,44 +127,45 @@ class _Preflight:
         if (settings.private / "records.key").exists():  # else the service makes it
             settings.records_key()
         check_closed(settings.private)
-        return _Outcome(PASSED, "closed to other accounts")
+        return Outcome(PASSED, "closed to other accounts")
 
-    def connection(self) -> _Outcome:
+    def connection(self) -> Outcome:
         if self._offline:
-            return _Outcome(SKIPPED, "--offline")
+            return Outcome(SKIPPED, "--offline")
         self._connection = connection.connect(self._settings)
         through = f", through {self._connection.via}" if self._connection.via else ""
-        return _Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}{through}")
+        return Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}{through}")
 
-    def clock(self) -> _Outcome:
+    def clock(self) -> Outcome:
         if self._connection is None:
             return _unconnected()
-        return _Outcome(PASSED, connection.check_clock(self._connection.ahead))
+        return Outcome(PASSED, connection.check_clock(self._connection.ahead))
 
-    def node_key(self) -> _Outcome:
+    def node_key(self) -> Outcome:
         if self._connection is None:
             return _unconnected()
         connection.check_node_key(self._settings)
-        return _Outcome(PASSED, "the coordinator accepts it")
+        return Outcome(PASSED, "the coordinator accepts it")
 
-    def certificate(self) -> _Outcome:
+    def certificate(self) -> Outcome:
         if self._connection is None:
             return _unconnected()
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
-    def authority(self) -> _Outcome:
+    def authority(self) -> Outcome:
         expires = self._settings.authority().not_valid_after_utc
         return _days(expires, "Ask the coordinator for an invitation of a new authority")
 
-    def records(self) -> _Outcome:
+    def records(self) -> Outcome:
         check_records(self._settings.records)
-        self._records = self._settings.read_records(may_be_empty=True)
+        remarks = list[str]()
+        self._records = self._settings.read_records(may_be_empty=True, remarks=remarks)
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
         declared = self._settings.party_file().max_records
         public = f"at most {declared:,} are public"
-        detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
+        detail = "; ".join([f"{len(self._records)} records{of} (known here alone; {public}){noise}", *remarks])
         advice = on_users(self._records, self._settings.party.limits.unit)
         if len(self._records) > declared:
             advice.append(_MORE_THAN_DECLARED)
@@ -170,51 +173,51 @@ class _Preflight:
         if declared > 100 * max(len(self._records), MOST_BY_DEFAULT):
             needless = "Replies take as long as for that number of records: caucus-party rotate --max-records declares"
             advice.append(f"{needless} fewer")
-        return _advised(detail, advice)
+        return _advised(detail, [*advice, *known_records.advice_on_former(self._settings.folder)])
 
-    def labels(self) -> _Outcome:
+    def labels(self) -> Outcome:
         if self._records is None:
-            return _Outcome(SKIPPED, "no records")
+            return Outcome(SKIPPED, "no records")
         if not self._settings.labelled:
-            return _Outcome(PASSED, "none: the records take part in plans without labels alone")
+            return Outcome(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
         shown = [f"{label}: {count}" for label, count in shown_labels(counts).items()]
         return _advised(f"{', '.join(shown) or 'none'} (known here alone)", on_labels(self._records))
 
-    def lifetime_delta(self) -> _Outcome:
+    def lifetime_delta(self) -> Outcome:
         limits, declared = self._settings.party.limits, self._settings.party_file().max_records
         if limits.lifetime_epsilon is None:
-            return _Outcome(SKIPPED, "no limit on all runs together")
+            return Outcome(SKIPPED, "no limit on all runs together")
         bound = f"1/{declared}, one over the number of records that this hospital declares"
         if limits.lifetime_delta * declared >= 1:
             fix = f"Lower limits.lifetime_delta in client.yaml below {bound}: all runs together may publish a record"
-            return _Outcome(WARNING, f"{limits.lifetime_delta:g} is not below {bound}", fix)
-        return _Outcome(PASSED, f"{limits.lifetime_delta:g} is below {bound}")
+            return Outcome(WARNING, f"{limits.lifetime_delta:g} is not below {bound}", fix)
+        return Outcome(PASSED, f"{limits.lifetime_delta:g} is below {bound}")
 
-    def roster(self) -> _Outcome:
+    def roster(self) -> Outcome:
         settings = self._settings
         if not (settings.folder / "roster.json").exists():
             fix = "Send party.json to the coordinator; then caucus-party roster takes the roster.json that it sends"
-            return _Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
+            return Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
         number = settings.number(Roster.of_hospitals(roster))
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
-        return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}")
+        return Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}")
 
-    def approval(self) -> _Outcome:
+    def approval(self) -> Outcome:
         for stored in (approvals, releases):
             stored(self._settings.private)  # raises if a file is damaged
         who = {"manual": "a person approves each plan", "auto": "the limits alone decide"}
-        return _Outcome(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
+        return Outcome(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
 
-    def relay_user(self) -> _Outcome:
+    def relay_user(self) -> Outcome:
         user = self._settings.relay_user
         if os.geteuid() != 0:
-            return _Outcome(SKIPPED, "only root can try another account")
+            return Outcome(SKIPPED, "only root can try another account")
         if user is None:
             detail = "none: started as root, only the relay's own code keeps it from the records"
-            return _Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
+            return Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
         try:
             account = pwd.getpwnam(user)
         except KeyError:
@@ -239,9 +242,9 @@ class _Preflight:
         if ended.returncode:
             got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
             raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
-        return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
+        return Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
-    def limits(self) -> _Outcome:
+    def limits(self) -> Outcome:
         self._settings.check_limits()
         limits, shipped = self._settings.party.limits, shipped_limits()
         values = {field.name: getattr(limits, field.name) for field in fields(limits)}
@@ -252,38 +255,29 @@ class _Preflight:
         ]
         return _advised(detail, [*loose, *on_charges(self._settings)])
 
-    def ledger_head(self) -> _Outcome:
-        note, folder = self._settings.noted_head, self._settings.folder
+    def ledger_head(self) -> Outcome:
+        note = self._settings.noted_head
         if not note.unused(self._settings.ledger):
             note.opened(self._settings.ledger, read_only=True)
-        place = note.path.parent.resolve()
-        if place.stat().st_dev != self._settings.private.stat().st_dev:
-            return _Outcome(PASSED, f"noted in {note.path}, on another file system than the ledger")
-        inside = place.is_relative_to(folder)
-        restored = (
-            "this whole folder restored from a backup" if inside else "this whole disk restored, as by a snapshot,"
-        )
-        detail = f"noted in {note.path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
-        fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
-        return _Outcome(WARNING, detail, fix)
+        return place_of_note(self._settings)
 
-    def writers(self) -> _Outcome:
+    def writers(self) -> Outcome:
         kinds = sorted(self._settings.party.writers())
         if "fine_tuning" in self._settings.party.sections:
             causal_model.check_installed()  # a simulated hospital has the section, and may be without its packages
         unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
         if unused:
             fix = f"Add {', '.join(unused)} to limits.queries, or set the section to null"
-            return _Outcome(WARNING, f"set up, but refused by limits.queries: {', '.join(unused)}", fix)
-        return _Outcome(PASSED, ", ".join(kinds) or "none: no texts of this hospital's models are released")
+            return Outcome(WARNING, f"set up, but refused by limits.queries: {', '.join(unused)}", fix)
+        return Outcome(PASSED, ", ".join(kinds) or "none: no texts of this hospital's models are released")
 
-    def encoder(self) -> _Outcome:
+    def encoder(self) -> Outcome:
         encoder = self._settings.loaded_encoder()
         encoder.encode(["one text"])  # raises if its vectors are not finite
-        return _Outcome(PASSED, f"{encoder.digest[:16]}, {encoder.dimensions} dimensions")
+        return Outcome(PASSED, f"{encoder.digest[:16]}, {encoder.dimensions} dimensions")
 
 
-CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
+CHECKS: dict[str, tuple[Callable[[_Preflight], Outcome], str]] = {
     "settings": (_Preflight.settings, ""),
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
     "connection": (_Preflight.connection, ""),
@@ -309,20 +303,32 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
 """
 
 
-def _unconnected() -> _Outcome:
-    return _Outcome(SKIPPED, "no connection")
+def place_of_note(settings: HospitalSettings) -> Outcome:
+    """Return where the ledger's head is noted: a warning if a restore of the ledger may bring an older note back."""
+    path, place = settings.noted_head.path, settings.noted_head.path.parent.resolve()
+    if place.stat().st_dev != settings.private.stat().st_dev:
+        return Outcome(PASSED, f"noted in {path}, on another file system than the ledger")
+    inside = place.is_relative_to(settings.folder)
+    restored = "this whole folder restored from a backup" if inside else "this whole disk restored, as by a snapshot,"
+    detail = f"noted in {path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
+    fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
+    return Outcome(WARNING, detail, fix)
 
 
-def _days(expires: datetime, fix: str) -> _Outcome:
+def _unconnected() -> Outcome:
+    return Outcome(SKIPPED, "no connection")
+
+
+def _days(expires: datetime, fix: str) -> Outcome:
     days = (expires - datetime.now(UTC)).days
     detail = f"ends in {days} days, on {expires:%Y-%m-%d}"
     if days < 0:
-        return _Outcome(PROBLEM, f"ended on {expires:%Y-%m-%d}", fix)
-    return _Outcome(WARNING, detail, fix) if days < SOON else _Outcome(PASSED, detail)
+        return Outcome(PROBLEM, f"ended on {expires:%Y-%m-%d}", fix)
+    return Outcome(WARNING, detail, fix) if days < SOON else Outcome(PASSED, detail)
 
 
-def _advised(detail: str, advice: list[str]) -> _Outcome:
-    return _Outcome(WARNING, detail, "; ".join(advice)) if advice else _Outcome(PASSED, detail)
+def _advised(detail: str, advice: list[str]) -> Outcome:
+    return Outcome(WARNING, detail, "; ".join(advice)) if advice else Outcome(PASSED, detail)
 
 
 def _listed(value: object) -> str:

@@ -2,9 +2,9 @@
 
 FOLDER/client.yaml        0600  the settings
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
-                                service's; disclosures.json: of `caucus-party audit`
-FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
-                                which holds nothing private
+                                service's; disclosures.json: of `caucus-party audit`; records.jsonl: a database's rows
+FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login,
+                                supernode.reached: the relay's, which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
@@ -20,9 +20,10 @@ from cryptography.x509 import Certificate
 
 from client import records
 from client.approvals import MODES
-from client.flower.proxy import address
+from client.flower.proxy import check_way
 from client.noted_head import NotedHead
 from client.settings import PartySettings
+from common.address import host_and_port
 from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
@@ -35,7 +36,7 @@ from common.system.certificates import certificate_of
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
 from common.system.yaml_file import YamlFile, located
-from common.validate import host_and_port, integers_in, of_type, one_of
+from common.validate import integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (
@@ -147,7 +148,7 @@ class HospitalSettings:
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
         host_and_port("coordinator", self.coordinator)
         if self.proxy is not None:
-            address(self.proxy)
+            check_way(self.proxy, self.coordinator)
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
@@ -167,9 +168,15 @@ class HospitalSettings:
                 do="Restore client.yaml; configs/client.yaml explains the section",
             )
 
-    def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
-        """Return the private records, read as this file describes them; `records.read` documents the errors."""
-        return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
+    def read_records(self, *, may_be_empty: bool = False, remarks: list[str] | None = None) -> list[Record]:
+        """Return the private records, read as this file describes them; `records.read` documents remarks and errors."""
+        return records.read(
+            self.records,
+            may_be_empty=may_be_empty,
+            structure=self.structure,
+            labelled=self.labelled,
+            remarks=remarks,
+        )
 
     @property
     def private(self) -> Path:

@@ -12,7 +12,8 @@ separate units or containers.
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
 reply. The relay measures this by events that the coordinator sees as well. If a run continues after that, it counts
-this hospital as dropped out. The code is 1 if one of the processes is not running at the end, or not ready.
+this hospital as dropped out. The code is 3 if the coordinator has answered nothing, so that a nightly job does not look
+successful, and 1 if one of the processes is not running at the end, or not ready.
 """
 
 import argparse
@@ -28,8 +29,8 @@ from client.approvals import awaiting
 from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy.settings import SIDES, HospitalSettings
 from client.flower import proxy
-from client.flower.loopback import CERTIFICATE, HOST, KEY
-from common.errors import CaucusError, ConfigError
+from client.flower.loopback import CERTIFICATE, HOST, KEY, REACHED
+from common.errors import CaucusError, ConfigError, LedgerError, UnreachedError
 from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import Commands, add_command, add_folder
@@ -80,6 +81,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
             settings.check_limits()
             check_records(settings.records)
             settings.number(settings.roster())
+            _check_ledger(settings)
         if "relay" in halves:
             if settings.relay_user is None and os.geteuid() == 0:
                 yield "started as root without relay_user: only the relay's own code keeps it from the records"
@@ -92,6 +94,14 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
         running = children(settings, halves, until_idle)
         failed = processes.supervise(running, folder=settings.folder, names=halves)
+        if failed == ["supernode"] and not (settings.node / REACHED).exists():
+            raise UnreachedError(
+                "coordinator",
+                expected=f"an answer to this hospital's node within {chosen.until_idle}",
+                got="none",
+                where=settings.coordinator,
+                do=f"caucus-party check {chosen.folder} finds most causes; others are in logs/supernode.log",
+            )
         if failed:
             raise CaucusError(
                 "processes",
@@ -103,6 +113,19 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
         if failed is not None:
             plans = f"; plans that await approval: {len(awaiting(settings.private))}" if "service" in halves else ""
             yield f"{settings.name}: ended, as no message of the coordinator came for {chosen.until_idle}{plans}"
+
+
+def _check_ledger(settings: HospitalSettings) -> None:
+    """Check that the service starts with its ledger, since it would otherwise end and be started again for ever.
+
+    Raises:
+        ConfigError: It does not start.
+    """
+    try:
+        if not settings.noted_head.unused(settings.ledger):
+            settings.noted_head.opened(settings.ledger)
+    except LedgerError as error:
+        raise ConfigError(error.what, expected=error.expected, got=error.got, where=error.where, do=error.do) from error
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
@@ -151,6 +174,7 @@ def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Chi
         ),
         environment=environment | ({proxy.VARIABLE: settings.proxy} if settings.proxy else {}),
         user=settings.relay_user,
+        ready=f"node/{REACHED}",
     )
     relay = Child(
         name="relay",

@@ -16,7 +16,9 @@ from typing import Any
 
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
+from client.deploy.answered import answered_questions, uncharged_questions
 from client.deploy.audit_totals import AuditReader, AuditTotals
+from client.deploy.plan_sheet import plain
 from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
 from client.noted_head import NotedHead
@@ -41,12 +43,14 @@ class Spending:
         charged: Number of answers that were charged.
         epsilon: Epsilon of all charged answers together, as the limit on all runs counts it; may be infinite.
         problem: Why the party service does not start with this ledger; empty if it does.
+        uncharged: Runs with answers in the audit log whose charges the ledger lacks.
     """
 
     events: int = 0
     charged: int = 0
     epsilon: float = 0.0
     problem: str = ""
+    uncharged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,8 @@ class Status:
         requests: Totals from the audit log.
         spending: Spending according to the ledger.
         noted_head: The ledger's head as noted outside the ledger; None if there is no note.
-        epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit.
+        epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit, or if the service does not start
+            with this ledger, so that nobody knows what was spent.
         certificate_days: Days until the certificate of the coordinator's authority expires; None if this account may
             not read it.
     """
@@ -116,7 +121,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         requests=audit.totals(),
         spending=spending,
         noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
-        epsilon_left=settings.party.limits.left(spending.epsilon),
+        epsilon_left=None if spending.problem else settings.party.limits.left(spending.epsilon),
         certificate_days=_certificate_days(settings.node / "ca.crt"),
     )
 
@@ -160,8 +165,12 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
     spent = "infinite" if math.isinf(spending.epsilon) else _rounded(spending.epsilon)
     delta = f"{limits.lifetime_delta:g}"
     yield f"answers charged: {spending.charged}; epsilon of all of them at delta {delta}: {spent}"
-    if status.epsilon_left is None:
+    if spending.uncharged:
+        yield f"answered, by the audit log, but not charged in this ledger: {', '.join(map(plain, spending.uncharged))}"
+    if limits.lifetime_epsilon is None:
         yield "epsilon left: no limit over all runs"
+    elif status.epsilon_left is None:
+        yield f"epsilon left: unknown, as the party service does not start with this ledger: {spending.problem}"
     else:
         yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
     yield f"limits: {', '.join(f'{name} {value}' for name, value in asdict(limits).items() if name != 'queries')}"
@@ -185,6 +194,7 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
         "requests": asdict(status.requests),
         "limits": asdict(settings.party.limits),
         "charged": spending.charged,
+        "answered_but_not_charged": spending.uncharged,
         "delta": settings.party.limits.lifetime_delta,
         "epsilon": _rounded(spending.epsilon),
         "epsilon_left": None if status.epsilon_left is None else _rounded(status.epsilon_left, down=True),
@@ -204,24 +214,35 @@ def _spending(settings: HospitalSettings) -> Spending:
     path, noted_head = settings.ledger, settings.noted_head
     if not settings.private.is_dir():
         return Spending()  # a relay's container holds the other half of the folder
-    version = (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
-    return _spending_of(path, version, noted_head.path, noted_head.read(), settings.party.limits)
+    versions = tuple(_version(file) for file in (path, settings.audit_log))
+    return _spending_of(path, settings.audit_log, versions, noted_head.path, noted_head.read(), settings.party.limits)
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.exists() else None
 
 
 @lru_cache(maxsize=1)
 def _spending_of(
-    path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, limits: Limits
+    path: Path,
+    audit_log: Path,
+    _versions: tuple[tuple[int, int] | None, ...],
+    note: Path,
+    _noted: str | None,
+    limits: Limits,
 ) -> Spending:
     """Return the spending, cached until its arguments change, since the metrics need it often."""
     ledger, problem = NotedHead(note).inspected(path)
+    uncharged = tuple(sorted({run for run, _ in uncharged_questions(answered_questions(audit_log), ledger)}))
     if ledger is None:
-        return Spending(problem=problem)
+        return Spending(problem=problem, uncharged=uncharged)
     entries = ledger.entries()
     return Spending(
         events=ledger.head().events,
         charged=len(entries),
         epsilon=limits.spent(entry.cost for entry in entries),
         problem=problem,
+        uncharged=uncharged,
     )
 
 

@@ -10,12 +10,12 @@ in a log.
 
 import base64
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from common.address import host_and_port, split_place
 from common.errors import ConfigError
 from common.system.files import check_secret, content_of
 
@@ -25,8 +25,6 @@ VARIABLE = "https_proxy"
 """Environment variable that contains the proxy's URL."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that are never reached through a proxy."""
-
-_URL = re.compile(r"http://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+):(\d{1,5})/?")
 
 
 def address(url: str) -> tuple[str, int]:
@@ -42,10 +40,32 @@ def address(url: str) -> tuple[str, int]:
     if "@" in url:
         do = f"Write the login, USER:PASSWORD, into node/{LOGIN} with mode 0600, which the relay's account owns"
         raise ConfigError("proxy", expected=expected, got="a URL with a login", do=do)
-    parts = _URL.fullmatch(url)
-    if not parts or not 0 < int(parts[2]) < 2**16:
-        raise ConfigError("proxy", expected=expected, got="another URL")
-    return parts[1].strip("[]"), int(parts[2])
+    scheme, _, place = url.partition("://")
+    known = split_place(place.removesuffix("/"))
+    if scheme != "http" or known is None:
+        do = "Name an HTTP proxy: SOCKS does not work here, nor does https:// on the way to the proxy"
+        raise ConfigError("proxy", expected=expected, got="another URL", do=do)
+    return known
+
+
+def check_way(url: str, coordinator: str) -> None:
+    """Check that the coordinator can be reached through this proxy.
+
+    Python's libraries ask a proxy for an IPv6 address without brackets, which means another host and port.
+
+    Args:
+        url: As in `address`.
+        coordinator: host:port of the coordinator.
+
+    Raises:
+        ConfigError: As in `address`, or the coordinator has an IPv6 address.
+    """
+    address(url)
+    host, _ = host_and_port("coordinator", coordinator)
+    if ":" in host and host not in LOCAL:
+        do = "Ask the coordinator for an address with a name"
+        expected = "a name or an IPv4 address, as the way there is a proxy"
+        raise ConfigError("coordinator", expected=expected, got=coordinator, do=do)
 
 
 def login(folder: Path) -> tuple[str, str] | None:

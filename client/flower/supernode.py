@@ -31,7 +31,7 @@ from flwr.supernode import start_client_internal
 from flwr.supernode.cli import flower_supernode
 
 from client.flower import proxy
-from client.flower.loopback import make_certificate
+from client.flower.loopback import REACHED, make_certificate
 from client.flower.pace import Pace
 
 IDLE_SECONDS = 3.0
@@ -80,6 +80,7 @@ def main() -> NoReturn:
     threading.excepthook = _ended_with
     try:
         folder = Path(sys.argv.pop(1))
+        mark_contact(folder / REACHED)
         make_certificate(folder)
         with proxy.used(os.environ.get(proxy.VARIABLE), folder):
             flower_supernode()
@@ -126,6 +127,23 @@ def forget_ended_runs() -> None:
                 state.finish_task(task.task_id, SubStatus.FAILED, "the run ended while its message was fetched")
             state.delete_messages()  # this one, and a reply to it: no other is there between two messages
             given["object_store"].delete(message.metadata.message_id)
+        return run
+
+    start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001
+
+
+def mark_contact(file: Path) -> None:
+    """Let SuperNode make this file as soon as the coordinator has answered a poll, with or without a message."""
+    pull = start_client_internal._pull_and_store_message  # noqa: SLF001
+
+    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:
+        def answered() -> Received | None:
+            received = receive()
+            if not file.exists():
+                file.touch()
+            return received
+
+        run: int | None = pull(receive=answered, **given)
         return run
 
     start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001

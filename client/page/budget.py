@@ -1,9 +1,12 @@
 """What this hospital has spent in each run and over time, as its limits count it, and the ledger that records it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from client.deploy.answered import Questions, answered_questions, uncharged_questions
+from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.page.steps import StepPlot, step_plot
@@ -24,6 +27,7 @@ class RunSpending:
     Attributes:
         number: The run's number on the page, from 1; runs are numbered in the order of their first charges.
         run: The run's name.
+        answered: Number of questions that were answered, by the audit log.
         answers: Number of answers that were charged.
         first: Time of the first charge.
         last: Time of the last charge.
@@ -32,6 +36,7 @@ class RunSpending:
 
     number: int
     run: str
+    answered: int
     answers: int
     first: str
     last: str
@@ -46,14 +51,16 @@ class Budget:
         limit: The most epsilon that all runs together may spend; None for no limit.
         delta: The delta of all figures.
         spent: Epsilon of all answers so far, as the limit counts it.
-        left: Remainder of the limit; None if there is no limit.
+        left: Remainder of the limit; None if there is no limit, or if the service does not start with this ledger.
         right_guesses: Percentage of right guesses whether a record took part, by somebody who sees all answers so far.
         apart: Whether the service counts only data sets that share a record with the current one, so that its figures
             may be lower than the figures here.
         runs: Spending by run.
         plot: Spending over time; None if there is nothing to draw.
         head: Head of the ledger, which was checked from end to end; None if there is no ledger.
+        lost: Runs with answers in the audit log whose charges this ledger lacks.
         noted: The head that is noted outside the ledger; None if there is no note.
+        place: Where it is noted, and whether a restore may bring an older note back, in the words of `check`.
         problem: Why the service does not start with this ledger; empty if it starts.
         events: The last events, newest first.
     """
@@ -67,7 +74,9 @@ class Budget:
     runs: tuple[RunSpending, ...]
     plot: StepPlot | None
     head: Head | None
+    lost: tuple[str, ...]
     noted: str | None
+    place: str
     problem: str
     events: tuple[Event, ...]
 
@@ -78,30 +87,37 @@ def budget(settings: HospitalSettings) -> Budget:
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
         ConfigError: The folder of the note of the ledger's head is missing.
+        OSError: The audit log cannot be read.
     """
     limits = settings.party.limits
     ledger, problem = settings.noted_head.inspected(settings.ledger)
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
     spent = limits.spent(entry.cost for entry in entries)
-    runs = tuple(_runs(entries, limits))
+    answered = answered_questions(settings.audit_log)
+    runs = tuple(_runs(entries, limits, answered))
     numbers = {run.run: run.number for run in runs}
     return Budget(
         limit=limits.lifetime_epsilon,
         delta=limits.lifetime_delta,
         spent=spent,
-        left=limits.left(spent),
+        left=None if problem else limits.left(spent),
         right_guesses=limits.guesses(entry.cost for entry in entries).right,
         apart=limits.separate_data_sets,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),
         head=ledger.head() if ledger else None,
+        lost=tuple(sorted({run for run, _ in uncharged_questions(answered, ledger)})),
         noted=settings.noted_head.read(),
+        place=place_of_note(settings).detail,
         problem=problem,
         events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
     )
 
 
-def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
+def _runs(entries: Sequence[Entry], limits: Limits, answered: Questions) -> Iterator[RunSpending]:
+    questions = Counter[str]()
+    for (run, _), indices in answered.items():
+        questions[run] += len(indices)
     of_run: dict[str, list[Entry]] = {}
     for entry in entries:
         of_run.setdefault(entry.run, []).append(entry)
@@ -109,6 +125,7 @@ def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
         yield RunSpending(
             number=number,
             run=run,
+            answered=questions[run],
             answers=len(charged),
             first=charged[0].charged,
             last=charged[-1].charged,

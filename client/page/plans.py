@@ -34,7 +34,7 @@ class Decided:
         approval: The plan's entry among the hospital's decisions.
         line: The decision in one line: by whom, when and why.
         beyond: Why the plan is refused although it is approved; empty if it is not refused, or if its run has ended.
-        given: What was answered in its run.
+        given: What was answered in its run, and what was charged for it.
     """
 
     approval: PlanApproval
@@ -144,14 +144,13 @@ def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval
 
 
 def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[Decided, ...]:
-    limits = settings.party.limits
     ledger = settings.noted_head.inspected(settings.ledger)[0] if entries else None
     return tuple(
         Decided(
             approval=entry,
             line=decision(entry),
             beyond=_beyond(entry, settings, ledger) if number < MOST_COMPARED else "",
-            given=given(entry, limits, ledger),
+            given=given(entry, settings, ledger),
         )
         for number, entry in enumerate(entries)
     )
@@ -159,7 +158,7 @@ def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tup
 
 def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> str:
     plan, limits = entry.read_plan(), settings.party.limits
-    if plan is None or entry.ended or entry.decision != "approved":
+    if plan is None or entry.ended or entry.closed or entry.decision != "approved":
         return ""
     charged = counting(plan, limits, ledger.charged("", but=entry.run) if ledger else ())
     roster, declared = settings.roster(), settings.declared()

@@ -21,15 +21,18 @@ Invariants:
    the same noise would reveal the difference. A different query with the same run and index is refused. The same query
    is refused after the entry was closed. Until an answer is stored, the query is also refused for other records, since
    those records were not charged.
-4. Each entry has one set of survivors. Once shares that open its sum may have been sent, this set is also the only one
+4. What may leave is an event before it leaves: the charge, the stored answer, the survivors, the unmasking. So a copy
+   that lacks any of them lacks the head.
+5. Each entry has one set of survivors. Once shares that open its sum may have been sent, this set is also the only one
    for its question, under any index in the run, since sums over two sets could be subtracted from each other.
+6. Nothing more is charged in a run that has ended (`accept`): what was answered in it may be known to no ledger.
 
 The budget over all runs applies to each record: a data set with one record appended must not get a fresh budget. So the
 records of each data set are stored as keyed digests. A limit is compared with all charges to data sets that share a
 record with the data set to be charged, inside the transaction that writes the charge (`common/ledger/data_sets.py`).
 
 A ledger restored from a backup lacks later charges: note its head elsewhere (for a hospital, `client/noted_head.py`
-does so).
+does so). `accept` adds what it lacks.
 """
 
 import sys
@@ -80,6 +83,14 @@ class Head:
 
     events: int
     chain: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChargedRun:
+    """How many answers were charged in a run, and the hex digest of its plan, which is empty if none was charged."""
+
+    charges: int
+    plan_digest: str
 
 
 class Ledger:
@@ -138,7 +149,7 @@ class Ledger:
 
         Raises:
             RefusedError: If a different query or different records were charged for this run and index or for another
-                attempt at the question, or if the run has a different plan.
+                attempt at the question, or if the run has a different plan or has ended for good.
         """
         new = Entry(
             run=run,
@@ -151,6 +162,8 @@ class Ledger:
         )
         place = f"run {run}, answer {index}"
         with self._open(write=True) as (log, database):
+            if run in log.ended:
+                raise RefusedError("the run has ended for good", where=place, do="Start a new run.")
             if any(log.entries[run, other].plan_digest != plan_digest for other in log.runs.get(run, ())):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
             first = index - index % attempts
@@ -190,6 +203,7 @@ class Ledger:
             if stored + len(answer) > MOST_KEPT:
                 raise FullError("answers of open runs", expected=f"{MOST_KEPT} bytes at most", where=f"run {run}")
             database.execute("INSERT INTO answers VALUES (?, ?, ?)", (run, index, answer))
+            log.keep(database, entry)
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
@@ -236,6 +250,39 @@ class Ledger:
         """Commit all entries of the run with a lower index, as `commit` does."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
+
+    def accept(self, lost: Iterable[Entry], runs: Iterable[str] = (), *, going_on: bool = False) -> None:
+        """Charge what another ledger charged, and end every run, all in one transaction.
+
+        Nobody knows which answers the other ledger gave since, and which sums it opened. So no answer is ever given
+        again, and nothing more is charged in a run that is known from before.
+
+        Args:
+            lost: The charges that this ledger lacks.
+            runs: Names of runs that may have been answered, in addition to those that this ledger has.
+            going_on: Whether the present runs go on, since the other ledger answered in none of them; only the charges
+                in `lost` are closed then.
+        """
+        with self._open(write=True) as (log, database):
+            before = frozenset(log.runs) if going_on else frozenset()
+            for entry in lost:
+                log.charge(database, entry)
+            when = now()
+            for run in sorted({*log.runs, *runs} - before):
+                log.end(database, run, when)
+
+    def ended(self, run: str) -> str:
+        """Return when a run ended for good, ISO 8601 in UTC; empty if it did not."""
+        with self._open() as (log, _):
+            return log.ended.get(run, "")
+
+    def runs(self) -> dict[str, ChargedRun]:
+        """Return what was charged in each run, including runs that ended for good without a charge."""
+        with self._open() as (log, _):
+            return {run: ChargedRun(0, "") for run in log.ended} | {
+                run: ChargedRun(len(indices), log.entries[run, indices[0]].plan_digest.hex())
+                for run, indices in log.runs.items()
+            }
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
         """Return all entries, or those of one run, sorted by run and index."""

@@ -2,15 +2,19 @@
 
     kind        body                                                 meaning
     charge      digests of plan and query, release, data_set, time   the answer may be given from now on
+    keep                                                             the noised answer is stored, and may be sent
     survivors   parties                                              the only parties whose sum may be opened
     unmask                                                           the shares that open that sum may be sent
     close                                                            the answer is erased for good
+    end         time                                                 the run is over: nothing more is charged in it
 
-Run and position (the index of the answer in the run) identify the entry that an event concerns.
+Run and position (the index of the answer in the run) identify the entry that an event concerns; `end` concerns a run,
+and its position is 0.
 """
 
 import hmac
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +39,7 @@ class Entry:
         release: Cost of the answer.
         data_set: Name of the records that were charged; empty if no name was given, as at the coordinator.
         charged: Time of the charge, ISO 8601 in UTC.
+        kept: Whether an answer was stored; an earlier version stored answers without an event, so that this is False.
         answer: The noised answer, which is stored until the entry is closed; the coordinator's ledger never stores it.
         survivors: The only parties whose sum may be opened, or None before they are recorded.
         unmasked: Whether shares that open the entry's sum may have been sent.
@@ -48,6 +53,7 @@ class Entry:
     release: Release
     data_set: str = ""
     charged: str = ""
+    kept: bool = False
     answer: bytes | None = field(default=None, repr=False)
     survivors: frozenset[PartyId] | None = None
     unmasked: bool = False
@@ -81,6 +87,7 @@ class Log:
         events: Number of events so far.
         entries: Entries, keyed by run and index.
         runs: Indices of each run's entries.
+        ended: Times at which runs ended for good, keyed by run.
 
     Raises:
         LedgerError: If the chain is broken, or events and answers are inconsistent.
@@ -97,6 +104,7 @@ class Log:
         self.head, self.events = self.start, 0
         self.entries: dict[tuple[str, int], Entry] = {}
         self.runs: dict[str, list[int]] = {}
+        self.ended: dict[str, str] = {}
         self._values: dict[Any, Any] = {}
         self._releases: dict[str, Release] = {}
         for event in self.read(database, path):
@@ -104,9 +112,11 @@ class Log:
                 self._apply(event)
             except (LookupError, TypeError, ValueError, ConfigError) as error:
                 raise broken(f"{path}, event {event.sequence}") from error
-        for run, index in database.execute("SELECT run, position FROM answers"):
+        stored = {(run, index) for run, index in database.execute("SELECT run, position FROM answers")}
+        wanted = {place for place, entry in self.entries.items() if entry.kept and not entry.committed}
+        for run, index in sorted(stored | wanted):
             entry = self.entries.get((run, index))
-            if entry is None or entry.committed:
+            if entry is None or entry.committed or (run, index) not in stored:
                 raise broken(f"{path}, run {run}, answer {index}")
 
     def read(self, database: Connection, path: Path) -> Iterator[Event]:
@@ -143,6 +153,13 @@ class Log:
         }
         self._append(database, entry.run, entry.index, "charge", body)
 
+    def keep(self, database: Connection, entry: Entry) -> None:
+        """Append the event after which an entry's stored answer may be sent.
+
+        It has no digest of the answer, which could be guessed from it.
+        """
+        self._append(database, entry.run, entry.index, "keep", {})
+
     def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
         """Append the event that names the parties whose answers an entry's sum contains."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
@@ -168,6 +185,13 @@ class Log:
         """Close the entries of a run with a lower index."""
         for below in sorted(number for number in self.runs.get(run, ()) if number < index):
             self.close(database, self.entries[run, below])
+
+    def end(self, database: Connection, run: str, when: str) -> None:
+        """Close all entries of a run and erase its sample keys; append the event that ends it, unless it has ended."""
+        self.close_before(database, run, sys.maxsize)
+        database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
+        if run not in self.ended:
+            self._append(database, run, 0, "end", {"time": when})
 
     def _append(self, database: Connection, run: str, index: int, kind: str, body: dict[str, Any]) -> None:
         event = seal(self.head, sequence=self.events + 1, run=run, position=index, kind=kind, body=canonical(body))
@@ -195,12 +219,16 @@ class Log:
                     charged=body["time"],
                 )
                 self.runs.setdefault(place[0], []).append(event.position)
+            case "keep" if not self.entries[place].kept and not self.entries[place].committed:
+                self.entries[place] = replace(self.entries[place], kept=True)
             case "survivors" if self.entries[place].survivors is None and not self.entries[place].committed:
                 self.entries[place] = replace(self.entries[place], survivors=self._same(frozenset(body["parties"])))
             case "unmask" if self.entries[place].survivors is not None and not self._over(place):
                 self.entries[place] = replace(self.entries[place], unmasked=True)
             case "close" if not self.entries[place].committed:
                 self.entries[place] = replace(self.entries[place], committed=True)
+            case "end" if event.position == 0 and event.run not in self.ended:
+                self.ended[place[0]] = str(body["time"])
             case _:
                 raise ValueError(event.kind)
         self.events, self.head = event.sequence, event.chain

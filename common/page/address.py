@@ -15,9 +15,9 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from common.address import host_and_port
 from common.errors import ConfigError
 from common.system.files import check_secret
-from common.validate import host_and_port
 
 OPTIONS = ("address", "certificate", "key", "password_file")
 SHORTEST = 12
@@ -74,9 +74,7 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
         expected = "--address, --certificate, --key and --password-file together"
         do = "Without all four the page is for this machine alone; an SSH tunnel leads to it from another one"
         raise ConfigError("address of the page", expected=expected, got=f"no {' and no '.join(missing)}", do=do)
-    host_and_port("--address", chosen.address)
-    host, _, port = chosen.address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]").lower()
+    host, port = host_and_port("--address", chosen.address)
     if _is_every_address(host):
         raise ConfigError("--address", expected="one name or address, as browsers will use it", got=chosen.address)
     check_secret(chosen.key)
@@ -86,7 +84,7 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
     if len(password) < SHORTEST or not password.isprintable():
         expected = f"one line of at least {SHORTEST} printable characters"
         raise ConfigError("password", expected=expected, got="another", where=chosen.password_file)
-    return Address(host=host, port=int(port), certificate=chosen.certificate, key=chosen.key, password=password)
+    return Address(host=host.lower(), port=port, certificate=chosen.certificate, key=chosen.key, password=password)
 
 
 def _is_every_address(host: str) -> bool:

@@ -96,7 +96,7 @@ is harmless.
 round keys derived from one secret: a key recovered after a dropout in one round would open all rounds. Cost: after a
 restart of either side the remaining rounds need a new set-up, with the next attempt. All parties agree on the
 survivors, rather than only neighbours (Bell et al., section 4), so the sum is over all; cost: q signatures to verify.
-Flower's own SecAgg+ (Flower 1.41) is not used: its masks come from a generator seeded with 32 bits folded from the
+Flower's own SecAgg+ (Flower 1.42) is not used: its masks come from a generator seeded with 32 bits folded from the
 32-byte secret, so they can be searched; it clips large values silently, so its sum can be wrong without an error; one
 dropout before masking aborts its round.
 """

@@ -3,11 +3,12 @@
 0    success
 1    failure: the command did not succeed, or a check found a problem; the command may succeed after a change elsewhere
 2    wrong input: usage, a setting, a plan, or a named file or folder; the command fails until this is corrected
+3    not reached: `caucus-party start --until-idle` ended without an answer of the coordinator; a later try may reach it
 130  Ctrl-C: the work was stopped, or goes on without this command; the error line says which, and how to continue
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 143  SIGTERM, as for Ctrl-C; services that run until they are stopped (`serve`, `start`) end with 0
 
-With 1, 2 and 130 the reason is on standard error, in one line; with 143 a reason is given only in a simulation.
+With 1, 2, 3 and 130 the reason is on standard error, in one line; with 143 a reason is given only in a simulation.
 """
 
 import argparse
@@ -22,9 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
-from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError
+from common.errors import CaucusError, CheckpointError, ConfigError, DataError, PlanError, UnreachedError
 
-FAILURE, WRONG_INPUT, INTERRUPTED, CLOSED, TERMINATED = 1, 2, 130, 141, 143
+FAILURE, WRONG_INPUT, UNREACHED, INTERRUPTED, CLOSED, TERMINATED = 1, 2, 3, 130, 141, 143
 _WRONG = (ConfigError, DataError, PlanError, CheckpointError)
 VERSION = "--version"
 Lines = Callable[[argparse.Namespace], Iterable[str]]
@@ -175,6 +176,8 @@ def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> 
     """Return the exit code of an error, or of one of our errors that a library wrapped; for `wrong` see `run`."""
     if isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError):
         error = error.__cause__
+    if isinstance(error, UnreachedError):
+        return UNREACHED
     return WRONG_INPUT if isinstance(error, (*_WRONG, *wrong)) else FAILURE
 
 

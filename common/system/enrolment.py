@@ -16,12 +16,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_public_key
 
+from common.address import host_and_port
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
 from common.phrases import in_fours, quoted
 from common.spelling import alike, is_blank
 from common.system.certificates import only_certificate
-from common.validate import host_and_port, integers_in, known_keys, of_type
+from common.validate import integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
 _LIKE_A_FINGERPRINT = re.compile(r":|(?<![^\W_])[0-9a-f]{4,}(?![^\W_])")

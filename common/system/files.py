@@ -8,6 +8,7 @@ symbolic link if the link belongs to us or to root, as in the kernel's rule for 
 
 import errno
 import os
+import re
 import shutil
 import signal
 import stat
@@ -25,6 +26,8 @@ PUBLIC = 0o644
 FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening a file in a folder that another account can write to: a link in its place is not followed, and
 opening a pipe does not block."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Pattern of the beginning of an address, such as postgresql://HOST, as a part of a path."""
 LARGEST_READ = 2**25
 """Maximum number of bytes read from a file in another account's folder, since that account could make the file larger
 than memory."""
@@ -141,6 +144,20 @@ def new_folder(path: Path) -> None:
 
 
 @contextmanager
+def whole_folder(path: Path) -> Iterator[None]:
+    """Make a folder as `new_folder` does; if the context fails, remove it with all that is in it."""
+    was_there = path.exists()
+    new_folder(path)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        if was_there:
+            path.mkdir(exist_ok=True)
+        raise
+
+
+@contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
     """Make a folder that only its owner can enter; remove it at the end, even after an unhandled SIGTERM or SIGHUP.
 
@@ -183,11 +200,16 @@ def check_records(path: Path) -> None:
     """Check that a file of private records exists and that other users of the machine cannot read it.
 
     Raises:
-        DataError: The file is missing, or readable by others; the message names the file.
+        DataError: The file is missing, or readable by others; the message names the file, unless it is the address of
+            a database.
     """
     if not path.is_file():
+        expected = "an existing file"
+        if any(_SCHEME.fullmatch(part) for part in path.parts):  # which may hold a password
+            do = "Put url, query and password into a file NAME.sql.yaml of mode 0600: caucus-party init --records"
+            raise DataError("file of records", expected=expected, got="the address of a database (not shown)", do=do)
         got = "a folder" if path.is_dir() else "none"
-        raise DataError("file of records", expected="an existing file", got=got, where=path)
+        raise DataError("file of records", expected=expected, got=got, where=path)
     _closed(path, DataError, "file of records")
 
 

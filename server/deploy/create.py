@@ -1,15 +1,18 @@
 """`caucus-coordinator init`, `renew` and `invite`: authority, server's certificate, bundle and invitation."""
 
 import argparse
+import json
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
+from common.address import check_host, host_and_port
 from common.rng import secure_bytes
 from common.secagg.messages import VERSION
 from common.system.commands import Commands, add_command
 from common.system.enrolment import Invitation
-from common.system.files import SECRET, new_folder, write_atomic
+from common.system.files import SECRET, whole_folder, write_atomic
+from common.validate import integers_in
+from common.versions import CAUCUS
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.enrolment import enrolled, store
 from server.deploy.settings import YAML, CoordinatorSettings
@@ -28,7 +31,7 @@ def register(commands: Commands) -> None:
         example="caucus-coordinator init coordinator --address caucus.example.org:9443",
     )
     init.add_argument("--address", required=True, help="host:port that the hospitals will connect to")
-    init.add_argument("--listen", default="0.0.0.0", help="address to listen on (%(default)s)")  # noqa: S104
+    init.add_argument("--listen", help="address to listen on (0.0.0.0, or :: if the address above is an IPv6 address)")
     init.add_argument("--superlink-port", type=int, default=39090, help="loopback port of SuperLink (%(default)d)")
     renew = add_command(
         commands,
@@ -53,40 +56,48 @@ def register(commands: Commands) -> None:
 
 def _init(chosen: argparse.Namespace) -> Iterator[str]:
     folder: Path = chosen.folder
-    valid = CoordinatorSettings(
-        folder=folder, address=chosen.address, listen=chosen.listen, superlink_port=chosen.superlink_port
-    )
-    new_folder(folder)
+    host, _ = host_and_port("--address", chosen.address)
+    listen = chosen.listen or ("::" if ":" in host else "0.0.0.0")  # noqa: S104 the front door is for all
+    check_host("--listen", listen)
+    integers_in(1, 2**16 - 1, superlink_port=chosen.superlink_port)
     settings = YAML.format(
-        folder=folder, address=valid.address, listen=valid.listen, superlink_port=valid.superlink_port
+        folder=folder,
+        address=json.dumps(chosen.address),
+        listen=json.dumps(listen),
+        superlink_port=chosen.superlink_port,
     )
-    write_atomic(folder / "coordinator.yaml", settings.encode())
-    for name in ("runs", "run", "logs"):
-        (folder / name).mkdir(mode=0o700)
-    make_authority(folder)
-    make_certificate(folder, valid.host)
-    write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
-    made = CoordinatorSettings.load(folder)
-    write_connection(made.folder, made.superlink)
-    yield from _invited(made)
+    with whole_folder(folder):
+        write_atomic(folder / "coordinator.yaml", settings.encode())
+        made = CoordinatorSettings.load(folder)
+        for name in ("runs", "run", "logs"):
+            (folder / name).mkdir(mode=0o700)
+        make_authority(folder)
+        make_certificate(folder, host)
+        write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
+        write_connection(made.folder, made.superlink)
+        invited = _invite_to(made)
+    yield from invited
     yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each hospital"
 
 
 def _invite(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    yield from _invited(settings)
+    yield from _invite_to(settings)
     if parties := enrolled(settings):
         store(settings, parties)
         yield f"send {settings.folder / 'roster.json'} as well after an upgrade: its form may have changed"
 
 
-def _invited(settings: CoordinatorSettings) -> Iterator[str]:
-    bundle = write_bundle(settings.folder / "bundle", version("caucus"))
+def _invite_to(settings: CoordinatorSettings) -> tuple[str, str]:
+    """Write the bundle and the invitation; return the lines that tell so."""
+    bundle = write_bundle(settings.folder / "bundle", CAUCUS)
     certificate = (settings.folder / "ca.crt").read_text()
     invitation = Invitation(address=settings.address, certificate=certificate, bundle=bundle, protocol=VERSION)
     write_atomic(settings.folder / "invitation.json", invitation.to_json().encode())
-    yield f"send {settings.folder / 'invitation.json'} to the hospitals"
-    yield f"fingerprint, to be compared by telephone: {invitation.fingerprint}"
+    return (
+        f"send {settings.folder / 'invitation.json'} to the hospitals",
+        f"fingerprint, to be compared by telephone: {invitation.fingerprint}",
+    )
 
 
 def _renew(chosen: argparse.Namespace) -> Iterator[str]:

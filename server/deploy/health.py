@@ -17,7 +17,7 @@ from server.deploy.settings import CoordinatorSettings
 
 PATIENCE = 5.0
 """Seconds within which the front door must answer."""
-EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 settings to compare with
 
 
 def fault(folder: Path) -> str | None:
@@ -28,7 +28,7 @@ def fault(folder: Path) -> str | None:
     """
     settings = CoordinatorSettings.load(folder)
     context = ssl.create_default_context(cafile=str(settings.folder / "ca.crt"))
-    here = "localhost" if settings.listen == EVERYWHERE else settings.listen
+    here = "localhost" if settings.listen in EVERYWHERE else settings.listen
     door = HTTPSConnection(here, settings.port, timeout=PATIENCE, context=context)
     try:
         door.request("GET", "/health")

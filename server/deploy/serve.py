@@ -14,20 +14,24 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from common.errors import ConfigError
 from common.models import catalogue
 from common.system import locks, processes
 from common.system.commands import Commands, add_command, add_folder
 from common.system.files import check_secret
+from common.system.network_variables import HTTPX, check_network_variables
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
-PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy")
-"""Environment variables for a run's models, and for a proxy on the way to them. Of the three processes, only the
-executor receives these variables and passes them on to the ServerApp."""
+NETWORK = replace(HTTPX, proxies=("https_proxy",))
+"""The variables about the network that count for a run's models."""
+PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy", *NETWORK.certificates)
+"""Environment variables for a run's models, a proxy on the way to them, and the certificates that they trust. Of the
+three processes, only the executor receives these variables and passes them on to the ServerApp."""
 LOCKS = ("coordinator",)
 
 
@@ -57,6 +61,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     with locks.hold(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
         check_certificate(settings.folder)
+        check_network_variables(NETWORK)
         check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):
             _free(*address)
@@ -94,7 +99,7 @@ def _children(settings: CoordinatorSettings) -> list[Child]:
 
 
 def _free(host: str, port: int) -> None:
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

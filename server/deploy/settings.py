@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, get_type_hints
 
+from common.address import check_host, host_and_port
 from common.errors import ConfigError
 from common.system.yaml_file import YamlFile, located
-from common.validate import host_and_port, integers_in, known_keys, of_type
+from common.validate import integers_in, known_keys, of_type
 
 YAML = """\
 # caucus-coordinator serve {folder}
@@ -48,6 +49,7 @@ class CoordinatorSettings:
 
     def __post_init__(self) -> None:
         host_and_port("address", self.address)
+        check_host("listen", self.listen)
         integers_in(1, 2**16 - 1, superlink_port=self.superlink_port)
 
     @classmethod
@@ -72,13 +74,13 @@ class CoordinatorSettings:
 
     @property
     def host(self) -> str:
-        """Host of the front door."""
-        return self.address.rpartition(":")[0]
+        """Host of the front door, an IPv6 address without brackets."""
+        return host_and_port("address", self.address)[0]
 
     @property
     def port(self) -> int:
         """Port of the front door."""
-        return int(self.address.rpartition(":")[2])
+        return host_and_port("address", self.address)[1]
 
     @property
     def superlink(self) -> str:

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, Self
 
+from common.versions import CAUCUS
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 
-VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
-"""Packages for which `run.json` contains the version."""
+VERSIONS = ("flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
+"""Packages for which `run.json` contains the version, in addition to our own."""
 
 COMPLETE, PARTIAL, REFUSED = "complete", "partial", "refused"
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages that a run depends on."""
-    installed = {}
+    installed = {"caucus": CAUCUS}
     for name in VERSIONS:
         with suppress(PackageNotFoundError):
             installed[name] = version(name)

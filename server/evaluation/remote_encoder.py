@@ -5,13 +5,14 @@ not an `Encoder`, has no digest that a plan could contain, and is refused by a p
 (`evaluation.embedding`) use it, on synthetic and held-out texts, which thereby leave this machine.
 """
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.address import check_web_address
 from common.errors import ConfigError, ProviderError
+from common.system.network_variables import HTTPX, check_network_variables, key_in
 from common.validate import integers, not_empty
 
 _RETRIES = 6
@@ -27,7 +28,7 @@ class RemoteEncoder:
         batch: Number of texts in one request.
 
     Raises:
-        ConfigError: The environment variable contains no key.
+        ConfigError: The environment variable contains no key, or another one cannot be used; or `base_url` is wrong.
     """
 
     runs_here = False
@@ -37,7 +38,10 @@ class RemoteEncoder:
     ) -> None:
         not_empty(model=model)
         integers(1, batch=batch)
-        key = os.environ.get(key_variable)
+        if base_url is not None:
+            check_web_address("base_url", base_url)
+        check_network_variables(HTTPX)
+        key = key_in(key_variable)
         if not key:
             raise ConfigError(
                 "evaluation.embedding",

@@ -9,7 +9,7 @@ own commands send it as they would send a login's token (`commands.py`), and the
 Runtime API pass without it: the Flower code that makes them cannot send a token, and SuperLink itself requires the
 executor's secret or a task's token in these calls.
 
-Alternatives with Flower 1.41; the first was tried, and the statements on the next two follow from Flower's source code:
+Alternatives with Flower 1.42; the first was tried, and the statements on the next two follow from Flower's source code:
 
 - SuperLink's own accounts exist only in Flower's enterprise edition; with `FLWR_OIDC_ENABLED=1`, SuperLink says so and
   exits.

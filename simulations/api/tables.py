@@ -16,7 +16,7 @@ import pandas as pd
 
 from common.domain import Record
 from common.errors import DataError
-from common.file_diagnosis import joined, label_columns, look_like_names
+from common.file_diagnosis import AS_TEXT, check_row, joined, label_columns, look_like_names
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
@@ -71,8 +71,8 @@ def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, s
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
-        for column, value in row.items():
-            _check(column, joined(column, value), where)
+        texts = {column: _text(column, joined(column, value), where) for column, value in row.items()}
+        check_row(texts, where)
         yield row
         empty = False
     if empty:
@@ -133,14 +133,13 @@ def _as_there(columns: Columns, names: Sequence[str]) -> Columns:
     return columns._replace(needed=label_columns(columns.needed, names))
 
 
-def _check(column: str, value: object, where: str) -> None:
+def _text(column: str, value: object, where: str) -> str:
+    """Return a value, after checking that it is a text."""
     if isinstance(value, str):
-        if not value.strip():
-            raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
-        return
+        return value
+    do = AS_TEXT if column in {"label", "labels", "user"} else None
     if pd.Series([value], dtype=object).hasnans:
-        raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
-    do = f"Make them text: table[{column!r}].astype(str)" if column in {"label", "user"} else None
+        raise DataError(f"missing {column}", expected="text", got="no value", where=where, do=do or "Remove the row.")
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
 
 

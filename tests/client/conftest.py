@@ -9,8 +9,9 @@ from tests.support.federations import CANARY
 
 
 @pytest.fixture
-def made(tmp_path, capsys):
-    """A hospital's folder, on the roster as party 1."""
+def made(tmp_path, capsys, monkeypatch):
+    """A hospital's folder, on the roster as party 1; its account has had no other one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state of made"))
     invited = invitation(tmp_path, "localhost:1", "ab" * 32)
     records = tmp_path / "notes.csv"
     records.write_text(f"text,label\n{CANARY},a\nanother,b\n")

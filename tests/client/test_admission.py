@@ -154,3 +154,14 @@ def test_where_the_limits_no_longer_decide_a_run_waits_for_a_person(hospital):
     assert charged(party) == 0
     decided(approve=True)
     assert isinstance(send(party, m.Ask(query())), m.Answer)
+
+
+def test_a_run_that_has_ended_for_good_is_not_opened_and_another_is(tmp_path):
+    party = service(tmp_path, 0, terms=File())
+    send(party, m.Open(PLAIN.to_json()))
+    assert isinstance(send(party, m.Ask(query())), m.Answer)
+    party._ledger.accept([])
+    assert send(party, m.Open(PLAIN.to_json())) == m.Refusal(Reason.OVER_LIMIT)
+    assert send(party, m.Ask(query()), index=1) == m.Refusal(Reason.OVER_LIMIT)
+    assert charged(party) == 1
+    assert isinstance(send(party, m.Open(PLAIN.to_json()), run="another"), m.Opened)

@@ -11,7 +11,7 @@ import pytest
 
 from client import approvals as module
 from client import audit_log
-from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, path_of
+from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, end_all, path_of
 from client.deploy.account import account
 from client.deploy.quiet import quiet
 from client.session import RefusalError
@@ -360,3 +360,24 @@ def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way
     without = Approvals(tmp_path / "private", records=records, key=b"k" * 32, labelled=False)
     refused(m.Reason.RECORDS, without, automatic=True)
     without.admit("a new run", PLAN, automatic=True)
+
+
+def test_a_run_that_the_hospital_has_ended_is_over_for_good(tmp_path, records, monkeypatch):
+    times = itertools.count()
+    monkeypatch.setattr(module, "now", lambda: f"2026-01-01T00:00:{next(times):02}+00:00")
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    end_all(folder.parent / "elsewhere")  # a service that never started has nothing to end
+    for number in range(MOST_AWAITING):
+        refused(m.Reason.AWAITING, wanted, run=str(number))
+    end_all(folder)
+    over = approvals(folder)
+    end_all(folder)
+    assert approvals(folder) == over  # the time stays
+    assert awaiting(folder) == []
+    for entry in over:
+        assert quiet(entry).startswith(f"this hospital ended this run for good, {utc(entry.closed)} UTC")
+        for approve in (True, False):
+            with pytest.raises(ConfigError, match="one that ended for good"):
+                decide(folder, entry, approve=approve, by="anna")
+    refused(m.Reason.AWAITING, wanted, run="one more")  # for which the oldest made room
+    assert {entry.run for entry in over} - {entry.run for entry in approvals(folder)} == {"0"}

@@ -109,15 +109,15 @@ def test_an_empty_ledger(tmp_path, capsys):
 
 def test_verify_prints_the_head_and_knows_it_again(path, capsys):
     head = Ledger(path).verify().chain
-    assert output_of(capsys, "verify", path) == f"5 events, head {head}\n"
+    assert output_of(capsys, "verify", path) == f"6 events, head {head}\n"
     Ledger(path).commit("second", 0)
-    assert output_of(capsys, "verify", path, "--head", head).startswith("6 events")
+    assert output_of(capsys, "verify", path, "--head", head).startswith("7 events")
     assert "head that was noted" in refused(capsys, "verify", path, "--head", "ab" * 32)
 
 
 def test_export_lets_anybody_compute_the_chain(path, capsys):
     events = [json.loads(line) for line in output_of(capsys, "export", path).splitlines()]
-    assert [event["kind"] for event in events] == ["charge", "charge", "survivors", "close", "charge"]
+    assert [event["kind"] for event in events] == ["charge", "charge", "survivors", "close", "keep", "charge"]
     assert Release.from_dict(events[0]["body"]["release"]) == SEXES
     for before, event in itertools.pairwise(events):
         sealed = [event[name] for name in ("sequence", "run", "position", "kind", "body")]

@@ -8,11 +8,12 @@ from client.noted_head import NotedHead
 from common import messages as m
 from common import wire
 from common.errors import ConfigError, IncompleteLedgerError, LedgerError
-from common.ledger.ledger import Ledger
+from common.ledger.ledger import ChargedRun, Ledger
 from tests.support.federations import plan, query, service
 from tests.support.ledgers import reservation
 
 PLAN = plan(3, secure=False, threshold=1)
+P = reservation()["plan_digest"].hex()
 
 
 @pytest.fixture
@@ -37,10 +38,20 @@ def restarted(noted):
     return NotedHead(noted.path)
 
 
-def test_the_note_is_the_head_alone(noted, path):
-    assert noted.path.read_text() == Ledger(path).head().chain + "\n"
+def test_the_note_is_the_head_and_the_number_of_charges_of_each_run(noted, path):
+    assert noted.path.read_text() == f"{Ledger(path).head().chain}\n1 runs\n1 {P} r\n"
+    assert noted.runs() == {"r": ChargedRun(1, P)}
+    ledger = Ledger(path)
+    for index in range(2):
+        ledger.reserve(**reservation(run=" 7 grüße ", index=index))
+    noted.write(ledger)
+    ledger.accept([], ["never charged"])
+    noted.write(ledger)
+    runs = {"r": ChargedRun(1, P), " 7 grüße ": ChargedRun(2, P), "never charged": ChargedRun(0, "")}
+    assert restarted(noted).runs() == ledger.runs() == runs
+    assert noted.read() == ledger.head().chain
     assert noted.path.stat().st_mode & 0o077 == 0
-    assert restarted(noted).opened(path).head().events == 1
+    assert restarted(noted).opened(path).head().events == ledger.head().events
 
 
 def test_an_older_copy_of_the_ledger_is_refused(noted, path):
@@ -95,6 +106,24 @@ def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
         restarted(noted).opened(path)
 
 
+@pytest.mark.parametrize("note", [None, "none\n", "{head}\n", "{head}\n2 runs\n1 - r\n", "{head}\n1 runs\n1 r\n"])
+def test_a_note_that_does_not_say_how_often_each_run_was_charged(note, noted):
+    head = noted.read()
+    noted.path.unlink()
+    if note:
+        noted.path.write_text(note.format(head=head))
+    assert restarted(noted).runs() is None
+
+
+def test_a_ledger_without_events_and_note_is_refused_where_the_service_has_started(noted, path):
+    for file in (path, noted.path):
+        file.unlink()
+    (path.parent / "runs").mkdir()
+    Ledger(path)  # as a crash of `accept` leaves it
+    with pytest.raises(IncompleteLedgerError, match="no head of this ledger was noted"):
+        restarted(noted).opened(path)
+
+
 class Hospital:
     """A party that notes its ledger's head, and a run that it has opened."""
 
@@ -113,7 +142,8 @@ def test_what_was_answered_is_noted_before_it_leaves(tmp_path):
     start = hospital.noted.read()
     assert isinstance(hospital.send(m.Ask(query())), m.Answer)
     assert hospital.noted.read() == hospital.party._ledger.head().chain != start
-    assert hospital.party._ledger.head().events == 1
+    assert hospital.party._ledger.head().events == 2  # charged and kept
+    assert hospital.noted.runs() == {"r": ChargedRun(1, PLAN.digest().hex())}
 
 
 def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tmp_path, caplog):
@@ -138,7 +168,7 @@ def test_no_answer_leaves_whose_note_cannot_be_written(tmp_path, caplog):
     hospital.noted.path = tmp_path / "absent" / "head"
     assert hospital.send(m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
     assert "No such file or directory" in caplog.text
-    assert hospital.party._ledger.head().events == 1  # charged, and behind it the note: accepted
+    assert hospital.party._ledger.head().events == 2  # charged, and behind it the note: accepted
     lagging = NotedHead(tmp_path / "head")
     assert lagging.read() == before
-    assert lagging.opened(tmp_path / "party-0.db").head().events == 1
+    assert lagging.opened(tmp_path / "party-0.db").head().events == 2

@@ -58,14 +58,27 @@ def test_a_bundle_a_document_and_a_bulk_export_are_read(write):
     assert read_topics(write("f.json", without)) == [("Wet cough.", None)]
 
 
-def test_the_first_plain_text_with_data_is_taken(write):
+def remarked(path):
+    """Return the records of a file, and the remarks on it."""
+    return read_records(path, may_be_empty=True, remarks=(remarks := [])), remarks
+
+
+def test_all_plain_texts_of_a_document_are_one_record_and_the_other_attachments_are_counted(write):
     several = document(
         attachment(contentType="application/pdf"),
         {"attachment": {"contentType": "text/plain", "url": "Binary/1"}},
-        attachment("The first.", contentType="TEXT/PLAIN"),
-        attachment("The second."),
+        attachment("The note.", contentType="TEXT/PLAIN"),
+        attachment("The addendum."),
+        attachment("The note."),
+        attachment(" "),
     )
-    assert read_texts(write("a.json", several)) == ["The first."]
+    records, remarks = remarked(write("a.json", several))
+    assert [record.text for record in records] == ["The note.\n\nThe addendum."]
+    assert remarks == [
+        "passed over: attachments without a plain text in `data` (2)",
+        "joined: plain texts of one document (1)",
+    ]
+    assert remarked(write("a.json", document()))[1] == []
 
 
 def test_a_hospital_may_have_no_document_and_those_in_error_are_none(write):
@@ -196,7 +209,6 @@ def test_a_bundle_in_a_bundle_or_with_a_next_page_is_refused(write):
     with pytest.raises(DataError, match=r"got another Bundle; at .*entry 1 of the Bundle"):
         read_records(write("a.json", bundle(bundle(document()))), may_be_empty=True)
     links = [{"relation": "self", "url": SECRET}, {"relation": "next", "url": SECRET}]
-    assert read_records(write("a.json", bundle(document()) | {"link": links[:1]})) == [RECORD]
     for given in (links, {"relation": "next"}):
         with pytest.raises(DataError, match=r"Bundle; expected .* link") as caught:
             read_records(write("a.json", bundle(document()) | {"link": given}))
@@ -212,19 +224,63 @@ def test_a_key_that_occurs_twice_is_refused_at_any_depth(name, write):
 
 
 ONE_SUBJECT = {
-    "Patient/7": [
-        *("Patient/7", "Patient/7/_history/3", " Patient/7 ", "https://h/fhir/Patient/7", "http://h:80/a/b/Patient/7"),
-        "https://h/fhir/Patient/7/_history/3",
-    ],
-    "urn:uuid:0a-b": ["urn:uuid:0a-b", "urn:uuid:0A-B", "URN:UUID:0a-b "],
+    "Patient/7": {"reference": "Patient/7"},
+    "with spaces": {"reference": " Patient/7 "},
+    "a version": {"reference": "Patient/7/_history/3"},
+    "an address": {"reference": "https://h/fhir/Patient/7"},
+    "an address in capitals": {"reference": "HTTPS://H:443/fhir//Patient/7"},
+    "an address without TLS": {"reference": "http://h:80/fhir/Patient/7"},
+    "a version's address": {"reference": "https://h/fhir/Patient/7/_history/3"},
+    "another server": {"reference": "https://h2/fhir/Patient/7"},
+    "another resource type": {"reference": "Person/7"},
+    "a urn": {"reference": "urn:uuid:0a-b"},
+    "a urn in capitals": {"reference": "URN:UUID:0A-B "},
+    "another urn": {"reference": "urn:oid:1.2.7"},
+    "contained": {"reference": "#p7"},
+    "a search": {"reference": "Patient?identifier=urn:mrn|7"},
+    "an identifier": {"identifier": {"system": "urn:mrn", "value": "7"}},
+    "an identifier with spaces": {"identifier": {"system": " URN:mrn ", "value": " 7"}},
+    "an identifier without a system": {"identifier": {"value": "7"}},
+    "an identifier of another system": {"identifier": {"system": "urn:oid:1.2", "value": "7"}},
+    "an identifier whose system is a number": {"identifier": {"system": 7, "value": "7"}},
+    "both": {"reference": "Patient/7", "identifier": {"system": "urn:mrn", "value": "7"}},
+    "a name": {"display": SECRET},
+    "nothing": {},
 }
-"""References to one subject, keyed by the user that they are read as."""
+"""All spellings that FHIR allows for one patient, and some that it does not."""
+SAME = [
+    {"Patient/7", "with spaces", "a version", "both"},
+    {"an address", "an address in capitals", "an address without TLS", "a version's address"},
+    {"another server"},
+    {"another resource type"},
+    {"a urn", "a urn in capitals"},
+    {"another urn"},
+    {"an identifier", "an identifier with spaces"},
+    {"an identifier without a system", "an identifier whose system is a number"},
+    {"an identifier of another system"},
+    {"a name", "nothing"},
+]
+"""The spellings that are read as one user, or as none, in one file."""
 
 
-@pytest.mark.parametrize("user", ONE_SUBJECT)
-def test_all_references_to_a_subject_are_one_user(user, write):
-    documents = [document(subject={"reference": reference}) for reference in ONE_SUBJECT[user]]
-    assert {record.user for record in read_records(write("a.json", bundle(*documents)))} == {user}
+@pytest.mark.parametrize("one", ONE_SUBJECT)
+def test_each_pair_of_spellings_of_a_subject_is_one_user_or_refused(one, write):
+    for other in ONE_SUBJECT:
+        path = write("a.json", bundle(*(document(subject=ONE_SUBJECT[spelling]) for spelling in (one, other))))
+        if any({one, other} <= spellings for spellings in SAME):
+            assert len({record.user for record in read_records(path)}) == 1, other
+        else:
+            with pytest.raises(DataError, match=r"^user; ") as caught:
+                read_records(path)
+            assert SECRET not in str(caught.value)
+
+
+def test_users_are_named_by_type_and_id_or_urn_or_identifier(write):
+    named = {"an address": "Patient/7", "a urn in capitals": "urn:uuid:0a-b", "an identifier with spaces": "urn:mrn|7"}
+    for spelling, user in named.items():
+        assert [record.user for record in read_records(write("a.json", document(subject=ONE_SUBJECT[spelling])))] == [
+            user
+        ]
 
 
 @pytest.mark.parametrize("reference", ["", "7", "#p1", "patient/7", "Patient/", "Patient?identifier=7", "a b/c", 7, {}])
@@ -235,20 +291,191 @@ def test_a_reference_of_another_form_is_refused_where_users_are_read(reference, 
     assert read_texts(path) == ["Wet cough."]
 
 
-def test_an_identifier_is_the_user_of_a_subject_without_a_reference(write):
-    identified = [
-        document(subject={"identifier": identifier})
-        for identifier in ({"system": "urn:mrn", "value": "1"}, {"value": "1"}, {"system": 7, "value": "1"})
-    ]
-    users = [record.user for record in read_records(write("a.json", bundle(*identified)))]
-    assert users == ["urn:mrn|1", "1", "1"]
-    assert read_records(write("a.json", document(subject={"identifier": {"value": 7}})))[0].user is None
+def relation(code, **target):
+    return {"relatesTo": [{"code": code, "target": target}]}
 
 
-def test_subjects_in_several_forms_could_be_one_and_are_refused(write):
-    forms = [{"reference": "Patient/7"}, {"reference": "urn:uuid:7"}, {"identifier": {"value": SECRET}}]
-    for one, other in ((0, 1), (1, 2), (2, 0)):
-        path = write("a.json", bundle(document(subject=forms[one]), document(subject=forms[other])))
-        with pytest.raises(DataError, match=r"expected subjects in one form .*entry 2 of the Bundle") as caught:
-            read_records(path)
+V1, V2 = {"id": "1", "meta": {"versionId": "1"}}, {"id": "1", "meta": {"versionId": "2"}}
+MRN = {"system": "urn:note", "value": "1"}
+MRN_IN_CAPITALS = {"system": "URN:NOTE", "value": " 1 "}
+CONCEPT = {"coding": [{"code": "replaces"}]}  # as in release 5
+PAIRS = {
+    "two ids": ({"id": "1"}, {"id": "2"}, 2, ""),
+    "two identifiers": ({"identifier": [MRN]}, {"identifier": [MRN | {"value": "2"}]}, 2, ""),
+    "one value of two systems": ({"identifier": [MRN]}, {"identifier": [MRN | {"system": "urn:other"}]}, 2, ""),
+    "neither": ({}, {}, 2, ""),
+    "two versions": (V1, V2, None, ""),
+    "two versions, one superseded": (V1 | {"status": "superseded"}, V2, 1, "superseded, cancelled or in error (1)"),
+    "a copy": (V1, V1, 1, "the same as another document (1)"),
+    "one identifier": ({"identifier": [MRN]}, {"identifier": [{"value": "x"}, MRN_IN_CAPITALS]}, None, ""),
+    "one identifier without a system": (
+        {"identifier": [{"value": "1"}]},
+        {"identifier": [{"value": "1"}]},
+        1,
+        "the same",
+    ),
+    "one master identifier": ({"masterIdentifier": MRN}, {"id": "2", "masterIdentifier": MRN}, None, ""),
+    "one master identifier, copied": ({"masterIdentifier": MRN}, {"masterIdentifier": MRN}, 1, "the same"),
+    "replaced": (
+        {"id": "1"},
+        relation("replaces", reference="DocumentReference/1"),
+        1,
+        "replaced by another document (1)",
+    ),
+    "replaced, with one identifier": (
+        {"id": "1", "identifier": [MRN]},
+        {"id": "2", "identifier": [MRN]} | relation("replaces", reference="DocumentReference/1"),
+        1,
+        "replaced by another document (1)",
+    ),
+    "replaced by one identifier": (
+        {"identifier": [MRN]},
+        {"identifier": [MRN]} | relation("replaces", identifier=MRN),
+        None,
+        "",
+    ),
+    "replaced, in release 5": ({"id": "1"}, relation(CONCEPT, reference="DocumentReference/1"), 1, "replaced"),
+    "a version replaced": (
+        {"id": "1"},
+        relation("replaces", reference="http://h/DocumentReference/1/_history/2"),
+        1,
+        "replaced",
+    ),
+    "replaced by identifier": (
+        {"identifier": [MRN]},
+        relation("replaces", identifier=MRN_IN_CAPITALS),
+        1,
+        "replaced",
+    ),
+    "transformed": (
+        {"id": "1"},
+        relation("transforms", reference="DocumentReference/1"),
+        1,
+        "replaced by another document (1)",
+    ),
+    "another replaced": ({"id": "1"}, relation("replaces", reference="DocumentReference/2"), 2, ""),
+    "appended to": ({"id": "1"}, relation("appends", reference="DocumentReference/1"), 2, ""),
+    "an id that is a number": ({"id": 1}, {}, None, ""),
+}
+"""What two documents have, the number of records that they are, None if they are refused, and what is said."""
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_two_versions_of_a_note_are_never_two_records(case, write):
+    *changes, count, said = PAIRS[case]
+    both = [document(**change) for change in changes]
+    for path in (write("a.json", bundle(*both)), write("a.ndjson", *both), write("a.json", bundle(*reversed(both)))):
+        if count is None:
+            with pytest.raises(DataError):
+                read_records(path)
+        else:
+            records, remarks = remarked(path)
+            assert len(records) == count
+            assert "".join(remarks).startswith(f"passed over: {said}" if said else "")
+            assert bool(remarks) is bool(said)
+
+
+def test_entries_with_one_address_are_refused(write):
+    two = bundle(document(), document(attachment("Another.")))
+    for entry in two["entry"]:
+        entry["fullUrl"] = "urn:uuid:1"
+    with pytest.raises(
+        DataError, match=r"document; expected an `id` .*entry 1 of the Bundle; at .*entry 2 of the Bundle"
+    ):
+        read_records(write("a.json", two))
+
+
+NOT_WHOLE = {
+    "a total": ({"total": 2}, True),
+    "a total of one": ({"total": 1}, False),
+    "a total that is a text": ({"total": "1"}, True),
+    "a total that is true": ({"total": True}, True),
+    "a next page": ({"link": [{"relation": "next"}]}, True),
+    "a page before": ({"link": [{"relation": "previous"}]}, True),
+    "a link to itself": ({"link": [{"relation": "self"}]}, False),
+    "a history": ({"type": "history"}, True),
+    "another type": ({"type": SECRET}, True),
+    "no type": ({"type": None}, False),
+    **{kind: ({"type": kind}, False) for kind in ("searchset", "document", "message", "transaction", "batch")},
+    **{
+        kind: ({"type": kind}, True) for kind in ("transaction-response", "batch-response", "subscription-notification")
+    },
+}
+
+
+@pytest.mark.parametrize("case", NOT_WHOLE)
+def test_a_bundle_that_is_not_all_of_the_present_documents_is_refused(case, write):
+    changes, refused = NOT_WHOLE[case]
+    path = write("a.json", bundle(document()) | changes)
+    if not refused:
+        assert read_records(path) == [RECORD]
+        return
+    with pytest.raises(DataError, match=r"^Bundle; expected .*Export the present documents") as caught:
+        read_records(path)
+    assert SECRET not in str(caught.value)
+
+
+def test_included_resources_do_not_count_for_the_total_and_are_counted_with_contained_documents(write):
+    inner = {"resourceType": "Communication", "contained": [document(), {"resourceType": "Binary"}]}
+    whole = bundle(document(), inner) | {"total": 2}
+    for number, mode in ((2, "match"), (None, "include"), (None, "outcome")):
+        whole["entry"][1]["search"] = {"mode": mode}
+        path = write("a.json", whole)
+        if number:
+            assert remarked(path) == (
+                [RECORD],
+                ["passed over: contained in another resource (1), of another resource type (1)"],
+            )
+        else:
+            with pytest.raises(DataError, match="fewer than its `total` says"):
+                read_records(path)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "GET", "HEAD", SECRET])
+def test_an_entry_that_deletes_or_changes_is_refused(method, write):
+    whole = bundle(document())
+    whole["entry"][0]["request"] = {"method": method, "url": SECRET}
+    if method in {"POST", "PUT"}:
+        assert read_records(write("a.json", whole)) == [RECORD]
+        return
+    for resource in (whole["entry"][0]["resource"], None):
+        whole["entry"][0]["resource"] = resource
+        with pytest.raises(DataError, match=r"Bundle's entry; expected no request.*a deletion; at .*entry 1") as caught:
+            read_records(write("a.json", whole), may_be_empty=True)
         assert SECRET not in str(caught.value)
+
+
+CDA = '<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3"><title>Zebulon</title></ClinicalDocument>'
+NOT_PLAIN = {
+    "RTF": (r"{\rtf1\ansi Zebulon has a cough.}", "RTF"),
+    "C-CDA": (CDA, "HTML or XML"),
+    "HTML": ("Zebulon has <b>no</b> cough.", "HTML or XML"),
+    "lines of HTML": ("Zebulon<br/>has a cough.", "HTML or XML"),
+    "HL7": (r"MSH|^~\&|Zebulon", "HL7 version 2"),
+    "PDF": ("%PDF-1.7 Zebulon", "PDF"),
+    "base64 again": (base64.b64encode(b"Zebulon has a cough, and fever.").decode(), "base64"),
+    "base64 in lines": (base64.encodebytes(b"Zebulon has a cough, and fever. " * 9).decode(), "base64"),
+    "base64 of a picture": (base64.b64encode(bytes(range(256))).decode(), "base64"),
+}
+PLAIN = (
+    "Temp <38, BP >90 & R&D; a<b",
+    "<NAME> has a cough.",
+    "Pseudopseudohypoparathyroidism",
+    "cough",
+    "A" * 23,
+    "{rtf",
+)
+
+
+def test_an_attachment_whose_text_is_not_plain_is_refused_whatever_its_type_says(write):
+    for text, got in NOT_PLAIN.values():
+        with pytest.raises(DataError, match=f"attachment; expected text/plain .*; got {got}; at") as caught:
+            read_records(write("a.json", document(attachment("Fever."), attachment(text))))
+        assert SECRET not in str(caught.value)
+    for text in PLAIN:
+        assert remarked(write("a.json", document(attachment(text)))) == ([Record(text, "flu", "Patient/7")], [])
+
+
+def test_escaped_characters_are_counted(write):
+    path = write("a.json", bundle(document(attachment("Temp &lt;38")), document(attachment("K&#228;se")), document()))
+    assert remarked(path)[1] == ["texts with escaped characters such as &amp;, read as they are (2)"]

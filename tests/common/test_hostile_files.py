@@ -70,7 +70,7 @@ def columns_of(read, tmp_path, monkeypatch):
     """Return the names of all columns that a reader asks for, required or not."""
     asked = []
     with monkeypatch.context() as patched:
-        patched.setattr(labelled_files, "_parsed", lambda _, columns, optional, __: asked.extend(columns + optional))
+        patched.setattr(labelled_files, "_parsed", lambda _, columns, optional, **__: asked.extend(columns + optional))
         with pytest.raises(TypeError):
             read(tmp_path / "a.csv")
     several = ["labels" if name == "label" else name for name in asked]
@@ -141,7 +141,23 @@ ANY_LINE = st.lists(st.sampled_from(TOKENS) | st.binary(max_size=4), max_size=3)
 ANY_BYTES = st.builds(bytes.join, st.sampled_from((b"", b"\r", b"\n", b"\r\n")), st.lists(ANY_LINE, max_size=6))
 NAMES = ("resourceType", "entry", "resource", "link", "relation", "status", "docStatus", "type", "coding", "code")
 NAMES += ("subject", "reference", "identifier", "system", "value", "content", "attachment", "contentType", "data")
-WORDS = ("Bundle", "DocumentReference", "current", "next", "Patient/7", "text/plain", "eA==", "", " ")
+NAMES += ("id", "identifier", "masterIdentifier", "relatesTo", "target", "contained", "request", "method", "fullUrl")
+NAMES += ("total", "search", "mode")
+WORDS = (
+    "replaces",
+    "POST",
+    "include",
+    "history",
+    "Bundle",
+    "DocumentReference",
+    "current",
+    "next",
+    "Patient/7",
+    "text/plain",
+    "eA==",
+    "",
+    " ",
+)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
@@ -154,7 +170,12 @@ DOCUMENT = {
     "subject": {"reference": "Patient/7"},
     "content": [{"attachment": {"contentType": "text/plain", "data": "eA=="}}],
 }
-ANY_DOCUMENT = st.dictionaries(st.sampled_from(sorted({*DOCUMENT, "docStatus"})), ANY_JSON, max_size=3)
+NEW = ("docStatus", "id", "identifier", "masterIdentifier", "relatesTo", "contained")
+ANY_DOCUMENT = st.dictionaries(st.sampled_from(sorted({*DOCUMENT, *NEW})), ANY_JSON, max_size=3)
+
+
+ANY_ENTRY = st.dictionaries(st.sampled_from(("resource", "request", "search", "fullUrl")), ANY_JSON, max_size=3)
+ANY_BUNDLE = st.dictionaries(st.sampled_from(("type", "total", "link", "entry")), ANY_JSON, max_size=3)
 
 
 def refused_or_read(path):
@@ -178,6 +199,15 @@ def test_any_bytes_are_read_or_refused(ending, tmp_path_factory, content):
 def test_any_json_is_read_as_fhir_or_refused(tmp_path_factory, value, entry):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(json.dumps({"resourceType": "Bundle", "entry": [{"resource": value}]} if entry else value))
+    refused_or_read(path)
+
+
+@settings(max_examples=150, derandomize=True)
+@given(documents=st.lists(ANY_DOCUMENT, max_size=3), changes=ANY_ENTRY, around=ANY_BUNDLE)
+def test_any_bundle_is_read_as_fhir_or_refused(tmp_path_factory, documents, changes, around):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    entries = [{"resource": DOCUMENT | document} | changes for document in documents]
+    path.write_text(json.dumps({"resourceType": "Bundle", "entry": entries} | around))
     refused_or_read(path)
 
 

@@ -32,6 +32,34 @@ def test_json_lines(write):
     assert read_records(path, LABELS) == [Record("cough\nwet", "pneumonia"), Record("é\u2028", "asthma")]
 
 
+SEPARATORS = {",": None, ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_separator_of_a_csv_file_is_found_and_told(separator, mark, write):
+    rows = [
+        ("id", "text", "label", "user"),
+        ("1", "wet; dry, or |\t", "asthma", "u1"),
+        ("2", "K\u00e4se", "1E50", "NA"),
+    ]
+    content = "\r\n".join(
+        separator.join(f'"{value}"' if value.startswith("wet") else value for value in row) for row in rows
+    )
+    records = read_records(write("a.csv", mark + content), remarks=(remarks := []))
+    assert records == [Record("wet; dry, or |\t", "asthma", "u1"), Record("K\u00e4se", "1E50", "NA")]
+    assert remarks == [f"its fields are separated by {SEPARATORS[separator]}"] * (separator != ",")
+    one = read_records(write("b.csv", f"{mark}text\nwet{separator}\n".replace(separator, " ")), labelled=False)
+    assert one == [Record("wet ", UNLABELLED)]
+
+
+def test_a_separator_is_not_told_by_the_texts(write):
+    path = write("a.csv", "text,label\na;b;c,asthma\n;;;;|||\t\t,asthma\n")
+    records = read_records(path, remarks=(remarks := []))
+    assert [record.text for record in records] == ["a;b;c", ";;;;|||\t\t"]
+    assert remarks == []
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_mark_endings_and_further_columns_are_tolerated(write, ending):
     path = write("a.CSV", "\ufeff" + ending.join(["id,label,text", "1,asthma,wheeze", "", "2,asthma,cough", ""]))
@@ -85,6 +113,39 @@ BAD = {
     "no label": ("a.jsonl", f'{{"text": "{SECRET}"}}', 1, "missing column"),
     "text is a number": ("a.jsonl", '{"text": 7, "label": "asthma"}', 1, "wrong text; .*got a number"),
     "JSON array": ("a.jsonl", f'[{{"text": "{SECRET}", "label": "asthma"}}]', 1, "malformed JSON; .*got a list"),
+    "NUL in a text": (
+        "a.csv",
+        f"text,label\n{'x' * 300},asthma\n{SECRET}\0,asthma\n",
+        3,
+        "broken text; expected no NUL",
+    ),
+    "NUL in the first text": ("a.csv", f"text,label\n{SECRET}\0,asthma\n", 2, "broken text; expected no NUL"),
+    "NUL in a label": (
+        "a.jsonl",
+        f'{{"text": "x", "label": "{SECRET}\\u0000"}}',
+        1,
+        "broken label; expected a name on one",
+    ),
+    "line end in a label": (
+        "a.csv",
+        f'text,label\nx,"asthma\n{SECRET}"\n',
+        2,
+        "broken label; expected a name on one line",
+    ),
+    "terminal controlled by a user": ("a.csv", f"text,label,user\nx,asthma,{SECRET}\x1b[8m\n", 2, "broken user"),
+    "header again": ("a.csv", "text,label\nx,asthma\ntext,label\ny,asthma\n", 3, "got the header again"),
+    "header again, with its mark": (
+        "a.csv",
+        "\ufefftext,label\nx,asthma\n\ufefftext,label\n",
+        3,
+        "got the header again",
+    ),
+    "header again, in another order": (
+        "a.csv",
+        "text;label\nx;asthma\nlabel;text\nasthma;y\n",
+        3,
+        "got the header again",
+    ),
     "lone surrogate": ("a.jsonl", f'{{"text": "{SECRET}\\ud800", "label": "asthma"}}', 1, "broken text"),
     "Latin-1": ("a.csv", f"text,label\nx,asthma\n{SECRET} caf\u00e9,asthma\n".encode("latin-1"), 3, "not UTF-8"),
     "UTF-16": ("a.csv", "text,label\nx,asthma\n".encode("utf-16"), 1, "not UTF-8"),

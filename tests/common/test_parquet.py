@@ -53,7 +53,8 @@ def test_a_file_may_be_empty_where_that_is_allowed(write):
     ("columns", "what"),
     [
         ({"text": [SECRET], "label": [3]}, "wrong label; expected a text; got a number; at .*row 1"),
-        ({"text": ["x", None], "label": ["a", "b"]}, "wrong text; expected a text; got null; at .*row 2"),
+        ({"text": ["x", None], "label": ["a", "b"]}, "wrong text; expected a text; got null; at .*row 2$"),
+        ({"text": ["x", "y"], "label": ["a", None]}, "wrong label; .*got null; at .*row 2.*keep_default_na=False"),
         ({"text": [SECRET], "label": [{"a": 1}]}, "got another type"),
         ({"text": ["x", SECRET], "label": ["a", " "]}, "empty label; at .*row 2"),
         ({SECRET: ["x"], "label": ["a"]}, "expected a table with text and label, each once; got 2 columns, without"),
@@ -88,6 +89,13 @@ def test_a_damaged_file_is_not_quoted(write, tmp_path):
         assert caught.value.__context__ is None
     with pytest.raises(DataError, match="cannot be read"):
         read_records(tmp_path / "none.parquet")
+
+
+def test_files_that_were_joined_are_refused(write, tmp_path):
+    one, other = (write(f"{name}.parquet", text=[name], label=["x"]).read_bytes() for name in "ab")
+    (tmp_path / "both.parquet").write_bytes(one + other)  # of which pyarrow would read the first alone
+    with pytest.raises(DataError, match="expected one file; got several"):
+        read_records(tmp_path / "both.parquet")
 
 
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch):

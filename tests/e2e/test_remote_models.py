@@ -44,7 +44,7 @@ REMOTE = {"anthropic": ("haiku", ""), "openai": ("small", "/v1")}
 @pytest.fixture
 def server(monkeypatch):
     for provider in REMOTE:
-        monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a key of nobody")
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-key-of-nobody")
     server = Loopback()
     yield server
     server.close()

@@ -10,7 +10,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 
 def remote_encoder(monkeypatch, serve):
     """Return an encoder with the server `serve(texts) -> vectors, status`, and a list of each request's texts."""
-    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     sent = []
 
     def handle(request):

@@ -1,12 +1,13 @@
 """A remote model's server as the coordinator sees it: its settings, the prompts sent to it and its answers."""
 
-import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from common.address import check_web_address
 from common.errors import ProviderError
+from common.system.network_variables import HTTPX, check_network_variables, key_in
 from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Request
 from server.llm.remote.retry import Clock
@@ -52,6 +53,9 @@ class RemoteSettings:
         at_least(1, max_tokens=self.max_tokens)
         positive(timeout=self.timeout)
         in_range(1, 256, concurrency=self.concurrency)
+        if self.base_url is not None:
+            check_web_address("base_url", self.base_url)
+        check_network_variables(HTTPX)
         self.key()
 
     def key(self) -> str:
@@ -59,10 +63,11 @@ class RemoteSettings:
 
         Raises:
             ProviderError: The environment variable is not set.
+            ConfigError: It has characters that no key has.
         """
         if self.key_variable is None:
             return "none"
-        key = os.environ.get(self.key_variable)
+        key = key_in(self.key_variable)
         if not key:
             raise ProviderError(
                 f"no key for the language model {self.name}",

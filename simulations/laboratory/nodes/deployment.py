@@ -89,7 +89,7 @@ class Deployment:
     """
 
     def __init__(self, folder: Path, *, host: str = LOOPBACK, listen: str | None = None) -> None:
-        self.folder, self.host, self._listen = folder, host, listen or host
+        self.folder, self.host, self._listen = folder, host, listen or host.strip("[]")
         self.here = folder / "coordinator"
         self.port, self.count = free_port(), 0
         self.running: dict[str, subprocess.Popen[bytes]] = {}

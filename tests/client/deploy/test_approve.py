@@ -224,7 +224,7 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     assert guess == "whoever sees all these answers guesses rightly in at most 67.82% of cases"
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
-    assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
+    assert amounts.startswith("of epsilon 10, 10.000 is left and this run adds at most 3.4")
     assert amounts.endswith(", counted by the limit on all runs at its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
     assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts, guess]

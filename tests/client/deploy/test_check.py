@@ -146,7 +146,7 @@ def test_records_that_are_open_to_others_or_malformed(made, capsys):
     assert checks["labels"] == {"result": "skipped", "detail": "no records", "fix": ""}
 
 
-def test_of_a_file_without_a_header_nothing_is_shown_and_of_another_separator_its_name(made, capsys):
+def test_of_a_file_without_a_header_nothing_is_shown(made, capsys):
     records = HospitalSettings.load(made).records
     records.write_text(f"{CANARY},influenza\n")
     check = checked(capsys, made, "--offline", code=1)["records"]
@@ -155,9 +155,6 @@ def test_of_a_file_without_a_header_nothing_is_shown_and_of_another_separator_it
         f"got 2 columns, without text, without label; at {records}:1"
     )
     assert "first line" in check["fix"]
-    records.write_text("text;label\nx;y\n")
-    check = checked(capsys, made, "--offline", code=1)["records"]
-    assert "semicolons" in check["fix"]
     records.unlink()
     records.mkdir()
     check = checked(capsys, made, "--offline", code=1)["records"]
@@ -258,11 +255,77 @@ def test_users_who_may_be_one_or_are_not_named_are_a_warning_of_the_records(made
 
 
 def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):
-    rows(made, *(f"{number} {'x' * 60}" for number in range(40)), "\x1b[8m")
+    rows(made, *(f"{number} {'x' * 60}" for number in range(40)), "\u202e[8m")
     detail = checked(capsys, made, "--offline")["labels"]["detail"]
     assert "x" * 41 not in detail
     assert "and 11 others" in detail
-    assert "\x1b" not in detail
+    assert "\u202e" not in detail
+
+
+REMARKS = {
+    "semicolons": (
+        "notes.csv",
+        b"\xef\xbb\xbftext;label\r\nx, y;a\r\nz;b\r\n",
+        "its fields are separated by semicolons",
+    ),
+    "markup": (
+        "notes.csv",
+        b"text,label\n<b>x</b>,a\nK&auml;se,b\n",
+        "texts that look like RTF, HTML, XML, PDF, HL7 or base64",
+    ),
+    "escapes": (
+        "notes.csv",
+        b"text,label\nx,a\nK&auml;se,b\n",
+        "texts with escaped characters such as &amp;, read as they are (1)",
+    ),
+    "an earlier version": (
+        "notes.ndjson",
+        [("1", "superseded"), ("2", "current")],
+        "passed over: superseded, cancelled or in error (1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMARKS)
+def test_what_was_found_in_the_file_is_said_by_init_and_check(case, made, capsys):
+    name, content, remark = REMARKS[case]
+    if isinstance(content, list):
+        attachment = {"attachment": {"contentType": "text/plain", "data": "V2V0IGNvdWdoLg=="}}
+        kind = {"resourceType": "DocumentReference", "type": {"coding": [{"code": "flu"}]}, "content": [attachment]}
+        content = "\n".join(json.dumps(kind | {"id": id_, "status": status}) for id_, status in content).encode()
+    path, invitation, folder = made.parent / name, made.parent / "invitation.json", made.parent / "new"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    named = ("--name", "St. Anne", "--records", path, "--invitation", invitation)
+    assert main(["init", str(folder), *map(str, named)]) == 0
+    assert f"\n{name}: {remark}" in capsys.readouterr().out
+    change(made, records=str(path))
+    assert remark in checked(capsys, made, "--offline")["records"]["detail"]
+
+
+def test_one_label_for_all_records_is_a_warning_of_init_and_check(made, capsys):
+    rows(made, "54094-8", "54094-8")
+    check = checked(capsys, made, "--offline")["labels"]
+    assert check["result"] == "warning"
+    assert check["fix"].startswith("All records have one label, '54094-8'")
+    named = (
+        "--name",
+        "St. Anne",
+        "--records",
+        made.parent / "notes.csv",
+        "--invitation",
+        made.parent / "invitation.json",
+    )
+    assert main(["init", str(made.parent / "new"), *map(str, named)]) == 0
+    assert "\nWARNING: All records have one label, '54094-8'" in capsys.readouterr().out
+    rows(made, "54094-8")  # of a single record nothing can be said
+    assert checked(capsys, made, "--offline")["labels"]["result"] == "passed"
+
+
+def test_codes_that_a_spreadsheet_took_for_numbers_are_a_warning(made, capsys):
+    rows(made, "1E50", "1.00E+50", "2.5E+3")
+    fix = checked(capsys, made, "--offline")["labels"]["fix"]
+    assert fix == "A spreadsheet may have turned codes such as 1E50 into '1.00E+50', '2.5E+3': export them as text"
 
 
 def test_a_lifetime_delta_that_is_too_large_for_the_declared_number_of_records(made, capsys):

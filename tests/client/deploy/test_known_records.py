@@ -7,6 +7,12 @@ import shutil
 import pytest
 
 from client.command import main
+from client.deploy.accept import LOST
+from client.deploy.known_records import former_folders
+from client.deploy.preflight import findings
+from client.deploy.settings import HospitalSettings
+from common.ledger.ledger import Ledger
+from tests.support.hospital import said, spend
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def records(path, content="text,label\none,a\n"):
 def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     file = records(tmp_path / "one.csv")
     assert init("a", file) == ""
-    a, b = tmp_path / "a", tmp_path / "b"
+    a = tmp_path / "a"
     message = f"WARNING: {a} has the same records, and budgets of two folders over one file add up: use one folder, or "
     assert init("b", file) == f"{message}caucus-party rotate"
     # At another path, a copy and a link; at the same path, whatever the file has become.
@@ -49,13 +55,44 @@ def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     assert init("e", records(tmp_path / "other.csv", "text,label\nthird,a\n")) == ""
     records(file, "text,label\none,a\ntwo,b\n")
     assert str(a) in init("f", file)
-    # What is gone is not told of, nor is a folder that is made again of itself.
+    assert "is gone" not in init("g", file)
+
+
+GONE = "the same records, and is gone with its ledger. Charge what it spent: caucus-party ledger accept"
+
+
+def test_a_folder_that_is_gone_is_told_of_until_what_it_spent_is_charged(init, tmp_path, capsys):
+    file = records(tmp_path / "one.csv")
+    a, b = tmp_path / "a", tmp_path / "b"
+    init("a", file)
     shutil.rmtree(a)
-    assert str(a) not in init("g", file)
-    for name in "bcdfg":
-        shutil.rmtree(tmp_path / name)
-    assert init("b", file) == ""
-    assert str(b) in init("a", file)
+    assert f"{a} had {GONE} {a} --lost EPSILON" in init("a", file)  # made again of itself
+    shutil.rmtree(a)
+    assert f"{a} had {GONE} {b} --lost EPSILON" in init("b", records(tmp_path / "copy.csv"))
+    assert f"{a} had {GONE}" in found(b)
+    said(capsys, "ledger", "accept", b, code=2)  # only a person knows how much
+    assert [main(["ledger", "accept", str(b), "--lost", "2"]) for _ in range(2)] == [0, 2]
+    assert GONE not in found(b)
+    (lost,) = Ledger(b / "private" / "ledger.db", read_only=True).entries()
+    assert (lost.run[:24], lost.committed, lost.release.scale) == (LOST, True, 0.5)
+    assert "is gone" not in init("c", file)  # b has it
+
+
+def test_runs_of_this_folder_go_on_where_only_a_former_one_is_lost(init, tmp_path):
+    file, a = records(tmp_path / "one.csv"), tmp_path / "a"
+    init("a", file)
+    shutil.rmtree(a)
+    init("a", file)
+    spend(a, "r")
+    assert main(["ledger", "accept", str(a), "--lost", "0"]) == 0
+    assert not former_folders(a)
+    spend(a, "r", 1)
+
+
+def found(folder):
+    """What `check` advises about the records of a folder."""
+    settings = HospitalSettings.load(folder)
+    return " ".join(finding.fix for finding in findings(settings, offline=True, only={"records"}))
 
 
 def test_the_note_is_the_accounts_and_holds_no_digest_without_a_key(init, note, tmp_path):
@@ -66,6 +103,7 @@ def test_the_note_is_the_accounts_and_holds_no_digest_without_a_key(init, note, 
         "folder": str(tmp_path / "a"),
         "records": str(tmp_path / "one.csv"),
         "digest": "",
+        "former": [],
     }
     plain = (hash_(b"text,label\none,a\n").hexdigest() for hash_ in (hashlib.sha256, hashlib.sha512, hashlib.md5))
     assert not any(digest in note.read_text() for digest in plain)

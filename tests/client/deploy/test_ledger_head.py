@@ -13,7 +13,7 @@ from common.errors import LedgerError
 from common.ledger import file
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from common.system import locks
+from common.system import locks, processes
 from tests.support.hospital import change, said
 from tests.support.ledgers import reservation
 
@@ -69,7 +69,8 @@ def test_the_whole_folder_restored_from_a_backup_is_refused_until_what_was_lost_
     before = ledger(hospital).releases()
     assert main(["ledger", "accept", str(hospital), "--lost", "1.5"]) == 0
     out = capsys.readouterr().out
-    assert f"epsilon 1.5 is charged to every record; the head is noted in {tmp_path / 'disk' / 'head'}" in out
+    assert "epsilon 1.5 is charged to every record, as pure epsilon" in out
+    assert f"the head is noted in {tmp_path / 'disk' / 'head'}" in out
     (lost,) = ledger(hospital).entries()[:1]
     assert lost.run.startswith("lost with another ledger, ")
     assert all(entry.committed for entry in ledger(hospital).entries())  # what was under way is never given again
@@ -150,3 +151,37 @@ def test_a_backup_of_a_ledger_in_use_is_verified_by_its_head(tmp_path, hospital,
     assert main([*arguments, (tmp_path / "disk" / "head").read_text().strip()]) == 1
     assert main(["ledger", "backup", str(hospital), str(tmp_path / "ledger-monday.db")]) == 1
     assert "the ledger cannot be copied; got File exists" in capsys.readouterr().err
+
+
+def test_start_ends_with_the_reason_over_a_ledger_that_the_service_refuses(hospital, tmp_path, monkeypatch, capsys):
+    supervised = []
+    monkeypatch.setattr(processes, "supervise", lambda *_, **__: supervised.append(1))
+    path = hospital / "private" / "ledger.db"
+    interrupted(path, tmp_path / "copy.db")
+    for suffix in ("", "-journal"):
+        shutil.copy(tmp_path / f"copy.db{suffix}", f"{path}{suffix}")
+    assert main(["start", str(hospital)]) == 0  # the service undoes that by itself
+    older = path.read_bytes()
+    charge(started(hospital), 1)
+    path.write_bytes(older)
+    assert "would be given back" in said(capsys, "start", hospital, code=2)
+    path.write_bytes(b"no ledger" * 100)
+    assert "ledger accept" in said(capsys, "start", hospital, code=2)
+    path.unlink()
+    assert "the ledger is missing" in said(capsys, "start", hospital, code=2)
+    assert main(["start", str(hospital), "--only", "relay"]) == 0
+    assert len(supervised) == 2
+
+
+def test_show_and_status_of_a_folder_have_one_delta_and_one_figure(hospital, capsys):
+    change(hospital, limits={"lifetime_delta": 3e-5})
+    output = []
+    for command in (["ledger", "show"], ["status"]):
+        assert main([*command, str(hospital)]) == 0
+        output.append(capsys.readouterr().out)
+    table, status = output
+    figure = table.split()[-1]
+    assert "epsilon at delta 3e-05" in table
+    assert f"epsilon of all of them at delta 3e-05: {float(figure):g}" in status
+    assert main(["ledger", "show", str(hospital), "--delta", "1e-7"]) == 0
+    assert "epsilon at delta 1e-07" in capsys.readouterr().out

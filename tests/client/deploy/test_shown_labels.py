@@ -23,7 +23,7 @@ SHOWING = {
     "rotate": ([],),
 }
 """Commands on a folder, with their arguments."""
-OTHERS = {"init", "audit", "roster", "invitation", "ledger", "models", "start", "stop", "page", "leave"}
+OTHERS = {"init", "audit", "roster", "invitation", "ledger", "models", "refresh", "start", "stop", "page", "leave"}
 """Commands that need more than a folder, or that read no records and print none; `init`, `audit`, `page` below."""
 
 

@@ -8,7 +8,9 @@ import pytest
 from client.approvals import approvals
 from client.command import main
 from client.deploy.approve import WIDTH, lines
+from client.deploy.plan_cards import Card
 from client.deploy.plan_facts import PlanFacts
+from client.deploy.plan_sheet import decision, sheet
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system.enrolment import PartyFile, RosterFile
@@ -57,6 +59,12 @@ def test_a_roster_has_no_two_names_that_people_take_for_one(made, name):
     assert error.value.what in {"roster", "party's name"}
 
 
+def lines_of(facts):
+    """Lines of a plan's sheet in the terminal."""
+    card = Card(approval=facts.approval, line=decision(facts.approval), facts=facts, parts=sheet(facts))
+    return list(lines(card))
+
+
 def facts_of(output):
     """Sentences, keyed by the fact's name, each name as often as it comes."""
     named = [line for line in output if line.startswith("    ") and line[4 : 4 + WIDTH].strip()]
@@ -68,14 +76,14 @@ def test_no_text_of_the_coordinator_shows_another_digest_or_other_hospitals(made
     opened(made, agreed)
     (waiting,), settings = approvals(made / "private"), HospitalSettings.load(made)
     facts = PlanFacts.gather(waiting, settings, settings.read_records())
-    genuine = [fact for fact in facts_of(lines(facts)) if fact[0] in {"digest", "hospitals"}]
+    genuine = [fact for fact in facts_of(lines_of(facts)) if fact[0] in {"digest", "hospitals"}]
     assert [name for name, _ in genuine] == ["digest", "hospitals"]
     assert genuine[1][1] == '2: "St. Luke", "St. Mary #1" (this hospital); 2 or more in each sum'
-    texts = list(impostors(lines(facts)))
+    texts = list(impostors(lines_of(facts)))
     printable = cycle([text[:200] for text in texts if text[:200].isprintable()])
     assert len(texts) > 500
     for label, run, other in zip(texts[::3], texts[1::3], texts[2::3], strict=False):
         planned = replace(agreed, purpose=next(printable), recipient=next(printable), labels=(label, "b"))
         counts = replace(facts.records, of_label={label: 1}, without=(other,), unasked={other: 1})
-        sheet = lines(replace(facts, plan=planned, records=counts, approval=replace(waiting, run=run)))
+        sheet = lines_of(replace(facts, plan=planned, records=counts, approval=replace(waiting, run=run)))
         assert [fact for fact in facts_of(sheet) if fact[0] in {"digest", "hospitals"}] == genuine

@@ -107,10 +107,13 @@ def test_the_limits_in_force(hospital, capsys):
 def test_the_noted_head_and_a_ledger_that_is_older(hospital, capsys):
     older = (hospital / "private" / "ledger.db").read_bytes()
     charge(hospital, 1)
-    head = (hospital / "private" / "ledger.head").read_text().strip()
+    head = (hospital / "private" / "ledger.head").read_text().split()[0]
     assert f"ledger: 2 events; noted head {head} in {hospital}/private/ledger.head\n" in output_of(capsys, hospital)
     assert as_json(capsys, hospital)["ledger"] == {"events": 2, "noted_head": head, "problem": ""}
+    assert "epsilon left: unknown" not in output_of(capsys, hospital)
     (hospital / "private" / "ledger.db").write_bytes(older)
+    assert "epsilon left: unknown, as the party service does not start" in output_of(capsys, hospital)
+    assert as_json(capsys, hospital)["epsilon_left"] is None
     assert "the party service does not start: the ledger does not contain" in output_of(capsys, hospital)
     (hospital / "private" / "ledger.db").unlink()
     assert "the party service does not start: the ledger is missing" in output_of(capsys, hospital)

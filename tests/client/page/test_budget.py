@@ -73,7 +73,7 @@ def test_the_ledger_is_checked_and_its_head_compared(folder):
     grouped = " ".join(head[place : place + 4] for place in range(0, 64, 4))
     text = page_of(folder).get("budget").text
     assert grouped in text
-    assert "the same, noted outside the ledger" in text
+    assert f"noted in {folder}/private/ledger.head, on the ledger&#39;s file system: this whole folder" in text
     assert "an answer is charged" in text
     Ledger(folder / "private" / "ledger.db").reserve(**reservation(run="behind the note"))
     assert grouped in page_of(folder).get("budget").text  # now it is the note's

@@ -3,11 +3,12 @@
 import html
 import json
 import re
+import shutil
 from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import Approvals, approvals
+from client.approvals import Approvals, approvals, decide
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_facts import up
@@ -59,13 +60,14 @@ def approved(browser, agreed):
 
 
 def answered(browser):
-    """Charge two answers of the run, as the party service does."""
+    """Charge two answers of the run, and log that one left, as the party service does."""
     noted = HospitalSettings.load(browser.folder).noted_head
     ledger = noted.opened(browser.folder / "private" / "ledger.db")
     for index in range(2):
-        digest = bytes.fromhex(only(browser.folder).plan_digest)
+        digest = plan(2).digest()
         ledger.reserve(**reservation(run=RUN, index=index) | {"plan_digest": digest})
     noted.write(ledger)
+    AuditLog(browser.folder / "private").note(run=RUN, plan_digest=digest, request="Ask", index=0)
 
 
 def test_a_plan_beyond_the_limits_is_apart_with_the_reason_and_cannot_be_approved(browser):
@@ -106,7 +108,7 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     text = followed(browser, send(browser, path=page, decision="refuse"))
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
-    assert f"Answers that were given: 2. They cost ε {up(spent)} " in status
+    assert PAGES.say.plans.given.format(1, 2, up(spent), 0.0001) in status
     assert PAGES.say.plans.given_on in status
     assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
 
@@ -119,7 +121,7 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     text = browser.get(page).text
     assert forms(text) == []
     assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC;" in text
-    assert "Answers that were given: 2." in text
+    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
     assert "In figures" not in text
     assert "The coordinator ended this run on" in browser.get().text
 
@@ -224,7 +226,7 @@ def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     text = html.unescape(browser.get().text)
     assert "The same plan would fit at ε 7.9" in text
-    assert "In figures: ε 10.000 is left of 10, and this run takes up to 8.0" in text
+    assert "In figures: ε 10.000 is left of 10, and this run adds at most 8.0" in text
     opened(browser.folder, plan(2, epsilon=9.0), "another")
     text = html.unescape(browser.get().text)
     assert text.count("is not calculated here") == 2  # of several plans it would take too long
@@ -381,3 +383,31 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     assert "all 2 may take part, as one population: the plan has no labels (known here alone)" in text
     assert "none: what is asked for each label is asked once, for all records together" in text
     assert CANARY not in text
+
+
+def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
+    private = browser.folder / "private"
+    opened(browser.folder, plan(2), "before")  # the service has started, and notes the head
+    shutil.copy(private / "ledger.db", browser.folder / "copy.db")
+    opened(browser.folder, plan(2), RUN)
+    (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
+    decide(private, entry, approve=True, by="anna")
+    page = f"plan?run={RUN}&digest={entry.plan_digest}"
+    answered(browser)
+    shutil.copy(browser.folder / "copy.db", private / "ledger.db")
+    given = PAGES.say.plans.given.format(1, 0, "0.000", 0.0001)
+    for path in (page, ""):
+        text = html.unescape(browser.get(path).text)
+        assert given in text
+        assert PAGES.say.plans.given_lost.format(1) in text
+    assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
+    assert PAGES.say.budget.left_unknown in browser.get("budget").text
+    assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
+    assert main(["ledger", "accept", str(browser.folder)]) == 0
+    text = html.unescape(browser.get(page).text)
+    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
+    assert PAGES.say.plans.given_none not in text
+    assert forms(text) == []
+    (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
+    assert PAGES.say.plans.closed.format(utc(entry.closed)) in text
+    assert PAGES.say.budget.lost.format(RUN) not in html.unescape(browser.get("budget").text)

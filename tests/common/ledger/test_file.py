@@ -91,13 +91,13 @@ def test_the_database_itself_refuses_to_rewrite(ledger, path, statement):
         ("UPDATE events SET chain = zeroblob(32) WHERE sequence = 5", 5),
         ("DELETE FROM events WHERE sequence = 1", 1),
         ("DELETE FROM events WHERE sequence = 3", 3),
-        ("UPDATE events SET sequence = 6 WHERE sequence = 5", 5),
-        ("INSERT INTO events VALUES (6, 'r', 2, 'close', '{}', zeroblob(32))", 6),
+        ("UPDATE events SET sequence = 7 WHERE sequence = 6", 6),
+        ("INSERT INTO events VALUES (7, 'r', 2, 'close', '{}', zeroblob(32))", 7),
         ("UPDATE meta SET value = zeroblob(32)", 1),
     ],
 )
 def test_an_edited_event_is_named_by_whoever_reads_entries(ledger, path, statement, number):
-    assert ledger.verify().events == 5
+    assert ledger.verify().events == 6
     edited(path, statement)
     for read in (ledger.entries, ledger.events, lambda: Ledger(path), lambda: ledger.reserve(**reservation())):
         with pytest.raises(LedgerError, match=rf"edited or is damaged.*{path}, event {number}\. Restore"):
@@ -106,11 +106,11 @@ def test_an_edited_event_is_named_by_whoever_reads_entries(ledger, path, stateme
 
 def test_a_tail_that_was_cut_off_shows_against_a_head_noted_elsewhere(ledger, path):
     heads = [ledger.verify().chain, "", ""]
-    ledger.commit("r", 1)
+    ledger.survivors("r", 1, {0, 1})
     whole = ledger.verify()
     assert ledger.verify(heads[0].upper()) == whole
-    edited(path, "DELETE FROM events WHERE sequence > 5")
-    assert ledger.verify(heads[0]).events == 5
+    edited(path, "DELETE FROM events WHERE sequence > 6")
+    assert ledger.verify(heads[0]).events == 6
     with pytest.raises(LedgerError, match=f"would be given back; expected {whole.chain}"):
         ledger.verify(whole.chain)
 
@@ -141,16 +141,20 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
         ("unmask", 1, {}),
         ("close", 0, {}),
         ("close", 9, {}),
+        ("keep", 0, {}),
+        ("keep", 1, {}),
+        ("end", 1, {"time": ""}),
+        ("end", 0, {}),
         ("open", 1, {}),
     ],
 )
 def test_events_that_do_not_fit_together_though_the_chain_holds(ledger, path, kind, position, body):
     last = ledger.events()[-1]
     text = ledger.events()[0].body if body is None else canonical(body)
-    event = seal(last.chain, sequence=6, run="r", position=position, kind=kind, body=text)
+    event = seal(last.chain, sequence=7, run="r", position=position, kind=kind, body=text)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("INSERT INTO events VALUES (6, 'r', ?, ?, ?, ?)", (position, kind, text, event.chain))
-    with pytest.raises(LedgerError, match="event 6"):
+        database.execute("INSERT INTO events VALUES (7, 'r', ?, ?, ?, ?)", (position, kind, text, event.chain))
+    with pytest.raises(LedgerError, match="event 7"):
         ledger.entries()
 
 
@@ -165,6 +169,7 @@ def test_rows_of_another_type_are_no_events():
         ("DELETE FROM meta", "key"),
         ("INSERT INTO answers VALUES ('r', 0, x'00')", "run r, answer 0"),
         ("INSERT INTO answers VALUES ('s', 0, x'00')", "run s, answer 0"),
+        ("DELETE FROM answers", "run r, answer 1"),
     ],
 )
 def test_what_no_event_explains(ledger, path, statement, where):
@@ -218,7 +223,7 @@ def test_a_damaged_file(ledger, path):
 def test_damage_that_only_the_database_sees(ledger, path):
     """An index without one of its entries: reads of tables go past it."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
-        ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_answers_1'")
+        ((root,),) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_samples_1'")
     content = bytearray(path.read_bytes())
     # In the header of an index page the number of its cells lies at offset 3.
     content[(root - 1) * 4096 + 3 : (root - 1) * 4096 + 5] = bytes(2)
@@ -352,7 +357,7 @@ def test_a_copy_of_a_ledger_in_use_is_whole_closed_and_never_written_over(ledger
     ledger.reserve(**reservation(index=7))
     with pytest.raises(LedgerError, match=f"cannot be copied; got File exists; at {copy}"):
         ledger.copy(copy)
-    assert Ledger(copy, read_only=True).verify().events == 5
+    assert Ledger(copy, read_only=True).verify().events == 6
     with pytest.raises(LedgerError, match="cannot be copied; got No such file or directory"):
         ledger.copy(tmp_path / "absent" / "backup.db")
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import InternalError, LedgerError, RefusedError, SurvivorsError
-from common.ledger.ledger import Ledger
-from common.ledger.log import Log
+from common.ledger.ledger import ChargedRun, Ledger
+from common.ledger.log import Entry, Log
 from tests.support.ledgers import ANSWER, KEY, RELEASE, reservation
 
 OTHER = bytes(range(64, 128))
@@ -74,6 +74,44 @@ def test_commit_erases_the_answer_from_the_disk_and_closes_it(ledger, path):
     with pytest.raises(RefusedError, match="closed"):
         ledger.keep("r", 0, OTHER)
     assert ledger.reserve(**reservation()) == entry
+
+
+def test_what_may_leave_is_in_the_head_before_it_leaves(ledger):
+    heads = [ledger.head()]
+    for step in (
+        lambda: ledger.reserve(**reservation()),
+        lambda: ledger.keep("r", 0, ANSWER),
+        lambda: ledger.survivors("r", 0, {0, 1}),
+        lambda: ledger.unmask("r", 0),
+        lambda: ledger.commit("r", 0),
+    ):
+        step()
+        heads.append(ledger.head())
+    assert [head.events for head in heads] == list(range(6))
+    assert len({head.chain for head in heads}) == 6
+
+
+def test_what_a_ledger_lacks_is_charged_and_no_run_of_before_goes_on(ledger, path):
+    ledger.reserve(**reservation())
+    ledger.keep("r", 0, ANSWER)
+    ledger.sample_key("r", "draw", KEY)
+    lost = [Entry(**reservation(run=run, index=index)) for run, index in (("r", 1), ("s", 0))]
+    ledger.accept(lost, ["s", "t"])
+    assert ledger.releases() == (RELEASE,) * 3
+    assert all(entry.committed for entry in ledger.entries())
+    digest = reservation()["plan_digest"].hex()
+    assert ledger.runs() == {"r": ChargedRun(2, digest), "s": ChargedRun(1, digest), "t": ChargedRun(0, "")}
+    assert all(map(ledger.ended, "rst"))
+    assert not ledger.ended("u")
+    before = ledger.head()
+    for run, index in (("r", 0), ("r", 2), ("s", 0), ("t", 0)):
+        with pytest.raises(RefusedError, match="has ended for good"):
+            Ledger(path).reserve(**reservation(run=run, index=index))
+    with pytest.raises(RefusedError, match="subsample is closed"):
+        ledger.sample_key("r", "draw", KEY)
+    ledger.accept([], ["t"])
+    assert ledger.head() == before
+    ledger.reserve(**reservation(run="u"))
 
 
 def test_one_set_of_survivors(ledger):
@@ -445,7 +483,7 @@ def test_a_ledger_that_nobody_else_writes_is_not_read_again(ledger, path, monkey
     ledger.keep("r", 0, ANSWER)
     ledger.survivors("r", 0, {1, 2})
     ledger.commit("r", 0)
-    assert ledger.head().events == 3
+    assert ledger.head().events == 4
     assert numbers == []
     assert ledger.entries() == Ledger(path).entries()
 

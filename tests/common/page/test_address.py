@@ -56,7 +56,7 @@ def test_all_four_options_or_none(files):
     ("change", "wrong"),
     [
         (lambda files: files.update(address="0.0.0.0:8470"), "expected one name or address, as browsers will use it"),
-        (lambda files: files.update(address="0:8470"), "expected one name or address, as browsers will use it"),
+        (lambda files: files.update(address="0:8470"), "expected host:port"),
         (lambda files: files.update(address="0x0:8470"), "expected one name or address, as browsers will use it"),
         (lambda files: files.update(address="[::]:8470"), "expected one name or address, as browsers will use it"),
         (lambda files: files.update(address="[::ffff:0.0.0.0]:8470"), "expected one name or address"),

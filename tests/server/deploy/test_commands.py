@@ -221,7 +221,7 @@ def test_a_folder_that_is_none(tmp_path, capsys):
             "address: localhost:1\nsuperlink_port: 0\n",
             "superlink_port; expected a number in [1, 65535]; got 0; at FILE:2",
         ),
-        ("address: here\n", "address; expected host:port; got here; at FILE:1"),
+        ("address: here\n", "got 'here'; at FILE:1"),
         ("address: [\n", "coordinator.yaml; expected YAML; got "),
         ("", "the file; expected keys address, listen, superlink_port; got null; at FILE"),
     ],

@@ -57,10 +57,24 @@ def test_without_a_key_nothing_is_made(monkeypatch):
         RemoteEncoder(model="m")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("OPENAI_API_KEY", '"secret"'), ("https_proxy", "socks5://a:secret@p:1"), ("NO_PROXY", "[::1]")],
+)
+def test_a_variable_that_cannot_be_used_is_named_before_anything_is_sent(monkeypatch, variable, value):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-word")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError) as refused:
+        RemoteEncoder(model="m")
+    assert refused.value.what == variable
+    assert "secret" not in str(refused.value)
+
+
 def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
     from server.settings.parts import build_parts
 
-    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
         build_parts(composed(["embedding=openai_compatible"]))
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "evaluation.model=encoder", "task.public_notes=60"]

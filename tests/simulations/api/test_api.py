@@ -22,6 +22,7 @@ from hydra.core.global_hydra import GlobalHydra
 import simulations
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError
+from common.labelled_files import read_records
 from server.command import main as coordinator
 from server.documents.codec import with_infinities
 from server.llm.builtin.model import BuiltinModel
@@ -254,11 +255,21 @@ TABLES = [
     (pd.DataFrame(), "got no column"),
     (TRAIN.assign(text=[*TRAIN.text[:7], None, *TRAIN.text[8:]]), "missing text; expected text; got no value"),
     (TRAIN.assign(label=[*TRAIN.label[:7], MISSING, *TRAIN.label[8:]]), "got no value; at train.iloc[7]"),
-    (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Make them text: table['label']"),
+    (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Export the column as text."),
     ([("z~q", "a"), ("z~q", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
     ([("z~q", "a"), (b"z~q", "a")], "text; expected text; got bytes; at train[1]"),
     ([("z~q", np.array(["z~q", "a"]))], "label; expected text; got ndarray; at train[0]"),
+    (
+        TRAIN.assign(label=None),
+        "missing label; expected text; got no value; at train.iloc[0]. Export the column as text.",
+    ),
     ([("z~q", "a"), ("  ", "a")], "empty text; at train[1]"),
+    ([("z~q", "a"), ("z~q\0", "a")], "broken text; expected no NUL; got one; at train[1]"),
+    (
+        [("z~q", "a"), ("z~q", "a\nb")],
+        "broken label; expected a name on one line; got a control character in it; at train[1]",
+    ),
+    ([("z~q", "a"), ("text", "label")], "broken row; expected a record; got the header again"),
     ([("z~q", "a"), ("z~q", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
     ([{"text": "z~q", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),
     (["z~q"], "row; expected text and label; got str; at train[0]"),
@@ -361,3 +372,51 @@ def test_the_package_is_light_until_a_function_of_it_is_used():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
     with pytest.raises(AttributeError, match="no attribute 'simulates'"):
         simulations.simulates  # noqa: B018
+
+
+def as_records(rows):
+    return [Record(row["text"], row["label"]) for row in rows]
+
+
+SHAPES = {
+    "a data frame": (lambda rows: pd.DataFrame(rows, dtype=object), "train.iloc[1]"),
+    "mappings": (list, "train[1]"),
+    "pairs": (lambda rows: [tuple(row.values()) for row in rows], "train[1]"),
+    "records": (as_records, "train[1]"),
+}
+"""By kind of table, how it is made of rows, and the place of its second row."""
+VALUES = {
+    "a code like a number": ("label", "1E50", True),
+    "NA": ("label", "NA", True),
+    "None, as text": ("label", "None", True),
+    "a number": ("label", 7, False),
+    "a number with a fraction": ("label", 1.5, False),
+    "true": ("label", True, False),
+    "bytes": ("label", b"z~q", False),
+    "None": ("label", None, False),
+    "NaN": ("label", float("nan"), False),
+    "an empty label": ("label", " ", False),
+    "a line end": ("label", "z~q\nb", False),
+    "a control character": ("label", "z~q\x1b[8m", False),
+    "NUL": ("text", "z~q\0", False),
+    "half a surrogate pair": ("text", "z~q\ud800", False),
+    "no text": ("text", None, False),
+}
+"""By fault: a column, its value in the second row, and whether it is read as it is."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("fault", VALUES)
+def test_each_fault_in_each_kind_of_table_is_read_as_it_is_or_refused_by_its_place(fault, shape, tmp_path):
+    column, value, is_read = VALUES[fault]
+    make, place = SHAPES[shape]
+    rows = [{"text": "x", "label": "a"}, {"text": "y", "label": "b"} | {column: value}, {"text": "z", "label": "a"}]
+    if is_read:
+        assert read_records(as_file("train", make(rows), LABELLED, tmp_path)) == as_records(rows)
+        return
+    with pytest.raises(DataError) as caught:
+        as_file("train", make(rows), LABELLED, tmp_path)
+    assert str(caught.value.where) == place
+    assert "z~q" not in "".join(traceback.format_exception(caught.value))
+    if column == "label" and not isinstance(value, str):
+        assert "keep_default_na=False" in caught.value.do

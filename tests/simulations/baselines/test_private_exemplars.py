@@ -96,7 +96,7 @@ def test_no_endpoint_gets_records_or_what_was_made_of_them(texts, place, model, 
         raise AssertionError("sent")
 
     monkeypatch.setattr(RemoteEncoder, "encode", refused)
-    monkeypatch.setenv("OPENAI_API_KEY", "a key of nobody")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
     group = "embedding=openai_compatible" if place == "embedding" else f"+embedding@{place}=openai_compatible"
     with pytest.raises(ConfigError, match=r"never sent anywhere; got an endpoint"):
         small(tmp_path, f"evaluation.model={model}", group, f"method.texts={texts}")

@@ -117,7 +117,7 @@ def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpo
 
 
 def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "a word")
+    monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
     private = [Record("zyxcanary", "a"), Record("b", "b")]
     with pytest.raises(ConfigError, match=r"evaluation\.embedding; expected an encoder that runs here"):

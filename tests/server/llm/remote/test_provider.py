@@ -1,6 +1,7 @@
 """The request layer under both real SDKs, against servers that fail in every way that is known of."""
 
 import asyncio
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
@@ -48,9 +49,50 @@ def test_without_a_key_it_stops_at_once(build, monkeypatch, kind):
         build()
 
 
+@pytest.mark.parametrize("around", ["{}", " {}", "{} ", "{}\n", "\t{}\r\n", "\u00a0{}"])
+def test_white_space_around_a_key_is_left_out(build, monkeypatch, kind, sent, around):
+    monkeypatch.setenv(f"{kind.name.upper()}_API_KEY", around.format(KEY))
+    assert len(sent(build(), requests(1))) == 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    ['"{}"', "'{}'", "\u201c{}\u201d", "{0} {0}", "{0}\n{0}", "{}\0", "{}\x7f", "{}ä", "\ufeff{}", "{0}\u200b{0}"],
+)
+def test_a_key_with_other_characters_is_refused_by_its_variable_and_not_shown(build, monkeypatch, kind, key):
+    variable = f"{kind.name.upper()}_API_KEY"
+    given = dict(os.environ) | {variable: key.format(KEY)}  # no environment takes NUL
+    monkeypatch.setattr(os, "environ", given)
+    with pytest.raises(ConfigError) as refused:
+        build()
+    assert refused.value.what == variable
+    assert refused.value.do
+    assert KEY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("https_proxy", "socks5://proxy:1"),
+        ("NO_PROXY", "[::1]"),
+        ("SSL_CERT_FILE", "/gone"),
+        ("ALL_PROXY", "http://:1"),
+    ],
+)
+def test_a_variable_that_the_sdk_cannot_use_is_named_before_anything_is_sent(build, monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    monkeypatch.delenv(variable.lower() if variable.isupper() else variable.upper(), raising=False)
+    with pytest.raises(ConfigError) as refused:
+        build()
+    assert refused.value.what == variable
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"base_url": "localhost:8000/v1"},
+        {"base_url": "http://key:secret@localhost/v1"},
+        {"base_url": "http://localhost:80 00/v1"},
         {"max_tokens": 0},
         {"concurrency": 0},
         {"model": ""},
@@ -308,7 +350,8 @@ def test_the_key_is_shown_nowhere(model, server):
 
 
 def test_identity_names_what_a_reply_depends_on(build):
-    assert len({build(**change).identity for change in ({}, {"model": "o"}, {"max_tokens": 9}, {"base_url": "x"})}) == 4
+    changes = ({}, {"model": "o"}, {"max_tokens": 9}, {"base_url": "http://x"})
+    assert len({build(**change).identity for change in changes}) == 4
     assert build().identity == build(concurrency=2, name="n").identity
 
 

@@ -1,0 +1,90 @@
+"""What a ledger lacks that is older than the noted head, damaged or missing, found from files beside it.
+
+    the note of the head    how often each run was charged (`client/noted_head.py`)
+    audit.jsonl             which questions were answered
+    runs/                   the plans, which say what each answer cost
+
+If a run was charged, or answered, more often than the ledger says, its whole plan is charged: nobody knows which of the
+answers were given, and a plan's own releases hold at every delta. So the sum is never below the truth, if `corrupt` in
+client.yaml is as it was. A run whose plan is not known here is left to a person.
+"""
+
+from dataclasses import dataclass
+
+from client.approvals import approvals, find
+from client.deploy.answered import answered_questions, uncharged_questions
+from client.deploy.settings import HospitalSettings
+from common.ledger.ledger import Ledger
+from common.ledger.log import Entry
+from common.system.log_lines import now
+
+_UNKNOWN_QUERY = bytes(32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostCharges:
+    """The charges that a ledger lacks.
+
+    Attributes:
+        entries: The charges whose plans are known here.
+        unknown: Runs with charges that the ledger lacks, and whose plan is not known here.
+        certain: Whether the note says how often each run was charged, so that no other run can lack a charge.
+        runs: All runs that this hospital was asked about, as far as these files say.
+    """
+
+    entries: tuple[Entry, ...]
+    unknown: tuple[str, ...]
+    certain: bool
+    runs: frozenset[str]
+
+
+def find_lost_charges(settings: HospitalSettings, ledger: Ledger | None) -> LostCharges:
+    """Return what a ledger lacks, which is None if there is none or it is damaged.
+
+    Raises:
+        DataError: A file of the hospital's runs is damaged.
+        ConfigError: The folder of the note is missing.
+        OSError: A file cannot be read.
+    """
+    noted, answered = settings.noted_head.runs(), answered_questions(settings.audit_log)
+    known, charged = approvals(settings.private), ledger.runs() if ledger else {}
+    plans: dict[str, set[str]] = {}
+    for run, of in (noted or {}).items():
+        if of.charges > (charged[run].charges if run in charged else 0):
+            plans.setdefault(run, set()).add(of.plan_digest)
+    for run, digest in uncharged_questions(answered, ledger):
+        plans.setdefault(run, set()).add(digest)
+    if noted is None:
+        for approval in known:
+            if approval.data and approval.run not in charged:
+                plans.setdefault(approval.run, set()).add(approval.plan_digest)
+    by_run = {run: _charges(run, digests, settings, ledger) for run, digests in sorted(plans.items())}
+    return LostCharges(
+        entries=tuple(entry for entries in by_run.values() for entry in entries),
+        unknown=tuple(run for run, entries in by_run.items() if not entries),
+        certain=noted is not None,
+        runs=frozenset({approval.run for approval in known} | {run for run, _ in answered} | set(noted or ())),
+    )
+
+
+def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Ledger | None) -> list[Entry]:
+    """Return what a run's plan costs beyond what this ledger has of it; empty if the plan is not known here."""
+    has = ledger.entries(run) if ledger else ()
+    digests = digests | {entry.plan_digest.hex() for entry in has}
+    approval = find(settings.private, run, min(digests)) if len(digests) == 1 else None
+    plan = approval.read_plan() if approval else None
+    if plan is None:
+        return []
+    shares = settings.party.limits.unknown_shares(plan)
+    missing = sorted(set(range(plan.total_queries)) - {entry.index for entry in has})
+    return [
+        Entry(
+            run=run,
+            index=index,
+            plan_digest=plan.digest(),
+            query_digest=_UNKNOWN_QUERY,
+            release=plan.answer_release(index, shares),
+            charged=now(),
+        )
+        for index in missing
+    ]

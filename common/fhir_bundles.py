@@ -1,0 +1,224 @@
+"""Finds the documents of a FHIR file: all of a Bundle's or a bulk export's, each once and in its present version.
+
+Two versions of one note would be two records under a guarantee for one. So a history is refused, and so are two
+documents with the same `id`, `fullUrl` or identifier. A document that another one replaces or transforms by `relatesTo`
+is passed over, and so is a copy that equals another in all elements. An addendum (`appends`) stays a record. What is
+passed over is counted, since a record that is missing without a word is a mistake that nobody sees.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common.errors import DataError
+from common.file_diagnosis import json_value
+from common.spelling import folded
+
+DOCUMENT = "DocumentReference"
+"""Type of the resources that are read."""
+_READ = ("registered", "partial", "preliminary", "final", "amended", "corrected", "appended", "unknown")
+_STATES = {
+    "status": {"current": True, "superseded": False, "entered-in-error": False},
+    "docStatus": dict.fromkeys(_READ, True) | dict.fromkeys(("cancelled", "deprecated", "entered-in-error"), False),
+}
+"""Values of FHIR, of its releases 4 to 5, by element, and whether a document with that value is a record."""
+_WHOLE = ("collection", "searchset", "document", "message", "transaction", "batch")
+"""Types of Bundles whose entries are present resources. In the others, such as a history, they may be past ones."""
+_OTHER_PAGES = ("next", "previous", "prev")
+_BESIDE = ("include", "outcome")
+"""Values of `search.mode` of entries that `total` does not count."""
+_MAKING = ("POST", "PUT", None)
+"""Values of `request.method` with which an entry's resource is a present one."""
+_REPLACED = ("replaces", "transforms")
+_TARGET = re.compile(rf"\S*?{DOCUMENT}/([A-Za-z0-9.-]{{1,64}})(?:/_history/\S+)?")
+_ROWS = "Write other rows as one JSON object a line, as .jsonl."
+_EXPORT = "Export the present documents, as one Bundle or in bulk as .ndjson."
+
+
+class Document(NamedTuple):
+    """A resource, its location in the file, which messages use, and its entry's `fullUrl`, if there is one."""
+
+    place: str
+    resource: dict[str, Any]
+    url: object = None
+
+
+def documents(file: Path, content: str, passed_over: Counter[str]) -> list[Document]:
+    """Return the present documents of a `.json` or `.ndjson` file.
+
+    Args:
+        file: The file's path, for error messages.
+        content: The file's content.
+        passed_over: Receives the number of resources that are not returned, by reason.
+
+    Raises:
+        DataError: The file is not FHIR JSON or not all of a Bundle, a document has an unknown status, or two documents
+            may be versions of one; the message contains the location of the first error.
+    """
+    valid = []
+    for document in _all(file, content, passed_over):
+        if _is_valid(document):
+            valid.append(document)
+        else:
+            passed_over["superseded, cancelled or in error"] += 1
+    replaced = {key for document in valid for key in _replaced_by(document) if key not in _keys(document)}
+    present = [document for document in valid if not replaced.intersection(_keys(document))]
+    passed_over["replaced by another document"] += len(valid) - len(present)
+    known: dict[tuple[str, ...], Document] = {}
+    return [document for document in present if _is_first(document, known, passed_over)]
+
+
+def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[Document]:
+    if file.suffix.lower() == ".ndjson":
+        for line, text in enumerate(content.split("\n"), start=1):
+            if text.strip():
+                yield Document(f"{file}:{line}", _resource(text, f"{file}:{line}", (DOCUMENT,)))
+        return
+    whole = _resource(content, f"{file}:1", ("Bundle", DOCUMENT))
+    if whole["resourceType"] == DOCUMENT:
+        yield Document(f"{file}:1", whole)
+        return
+    for number, entry in enumerate(_entries(whole, f"{file}:1"), start=1):
+        place = f"{file}, entry {number} of the Bundle"
+        document = _of_entry(entry, place)
+        if document is None:
+            continue
+        if document.resource["resourceType"] == DOCUMENT:
+            yield document
+        else:
+            passed_over["of another resource type"] += 1
+        inner = document.resource.get("contained")
+        contained = inner if isinstance(inner, list) else []
+        passed_over["contained in another resource"] += sum(
+            isinstance(one, dict) and one.get("resourceType") == DOCUMENT for one in contained
+        )
+
+
+def _resource(text: str, place: str, kinds: Sequence[str]) -> dict[str, Any]:
+    value = json_value(text, where=place)
+    if not isinstance(value, dict) or value.get("resourceType") not in kinds:
+        got = "malformed JSON" if value is None else "other JSON"
+        raise DataError("no FHIR", expected=f"a {' or a '.join(kinds)}", got=got, where=place, do=_ROWS)
+    return value
+
+
+def _entries(bundle: dict[str, Any], place: str) -> list[Any]:
+    """Return the entries of a Bundle, after checking that they are all of its entries, and present ones."""
+    entries, links = ([] if bundle.get(name) is None else bundle[name] for name in ("entry", "link"))
+    if not isinstance(entries, list) or not isinstance(links, list):
+        raise DataError("Bundle", expected="lists of entries and links", got="something else", where=place)
+    expected, got, kind, total = "one with all entries", None, bundle.get("type"), bundle.get("total")
+    if any(isinstance(link, dict) and link.get("relation") in _OTHER_PAGES for link in links):
+        got = "a page of several, with a link to another"
+    elif isinstance(total, bool) or not isinstance(total, int | None):
+        got = "a `total` that is no whole number"
+    elif total is not None and total > sum(_mode(entry) not in _BESIDE for entry in entries):
+        got = "fewer than its `total` says"
+    elif kind is not None and kind not in _WHOLE:
+        expected, got = f"none as its type, or one of {', '.join(_WHOLE)}", "another, such as a history"
+    if got:
+        raise DataError("Bundle", expected=expected, got=got, where=place, do=_EXPORT)
+    return entries
+
+
+def _mode(entry: object) -> object:
+    search = entry.get("search") if isinstance(entry, dict) else None
+    return search.get("mode") if isinstance(search, dict) else None
+
+
+def _of_entry(entry: object, place: str) -> Document | None:
+    """Return an entry's resource, a document or another; None if it has none."""
+    expected = "an object with a resource"
+    if not isinstance(entry, dict):
+        raise DataError("Bundle's entry", expected=expected, got="something else", where=place)
+    request, resource = entry.get("request"), entry.get("resource")
+    if isinstance(request, dict) and request.get("method") not in _MAKING:
+        expected, got = "no request, or one that makes a resource", "another, such as a deletion"
+        raise DataError("Bundle's entry", expected=expected, got=got, where=place, do=_EXPORT)
+    if resource is None and "resourceType" not in entry:
+        return None
+    if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
+        raise DataError("Bundle's entry", expected=expected, got="something else", where=place)
+    if resource["resourceType"] == "Bundle":
+        raise DataError("Bundle's entry", expected=expected, got="another Bundle", where=place)
+    return Document(place, resource, entry.get("fullUrl"))
+
+
+def _is_valid(document: Document) -> bool:
+    """Return whether a document is a record, by its status and that of what it refers to."""
+    given = {element: document.resource[element] for element in _STATES if element in document.resource}
+    for element, state in given.items():
+        if not isinstance(state, str) or state not in _STATES[element]:
+            expected = f"none, or one of {', '.join(_STATES[element])}"
+            raise DataError(element, expected=expected, got="another (not shown)", where=document.place)
+    return all(_STATES[element][state] for element, state in given.items())
+
+
+def _is_first(document: Document, known: dict[tuple[str, ...], Document], passed_over: Counter[str]) -> bool:
+    """Add a document to those that are known by their keys; return False if it is a copy of one of them.
+
+    Raises:
+        DataError: Another document has one of its keys.
+    """
+    keys = _keys(document)
+    for earlier in (known[key] for key in keys if key in known):
+        if earlier.resource == document.resource:
+            passed_over["the same as another document"] += 1
+            return False
+        raise DataError(
+            "document",
+            expected="an `id` and identifiers that no other document has",
+            got=f"those of the one at {earlier.place}",
+            where=document.place,
+            do="Two versions of a note would count as two records: export the newest alone.",
+        )
+    known.update(dict.fromkeys(keys, document))
+    return True
+
+
+def _keys(document: Document) -> list[tuple[str, ...]]:
+    """Return what names a document, in all of its versions."""
+    resource, keys = document.resource, list[tuple[str, ...]]()
+    for name, value in (("id", resource.get("id")), ("fullUrl", document.url)):
+        if not isinstance(value, str | None):
+            raise DataError(name, expected="a text", got="something else", where=document.place)
+        keys += [(name, value)] if value else []
+    several = resource.get("identifier")
+    identifiers = [resource.get("masterIdentifier"), *(several if isinstance(several, list) else [several])]
+    return keys + [key for identifier in identifiers if (key := _key_of(identifier))]
+
+
+def _key_of(identifier: object) -> tuple[str, ...] | None:
+    value = identifier.get("value") if isinstance(identifier, dict) else None
+    system = identifier.get("system") if isinstance(identifier, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return "identifier", folded(system) if isinstance(system, str) else "", value.strip()
+
+
+def _replaced_by(document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield the keys of the documents that a document replaces, or of whose content it is another form."""
+    relations = document.resource.get("relatesTo")
+    for relation in relations if isinstance(relations, list) else []:
+        target = relation.get("target") if isinstance(relation, dict) else None
+        if not isinstance(target, dict) or not _replaces(relation.get("code")):
+            continue
+        reference = target.get("reference")
+        if isinstance(reference, str):
+            named = _TARGET.fullmatch(reference.strip())
+            yield from [("fullUrl", reference.strip()), *([("id", named[1])] if named else [])]
+        if key := _key_of(target.get("identifier")):
+            yield key
+
+
+def _replaces(code: object) -> bool:
+    """Return whether a relation's code, in FHIR 4 a text and in FHIR 5 a concept, says that the target is replaced."""
+    codings = code.get("coding") if isinstance(code, dict) else [{"code": code}]
+    codes = (
+        [coding.get("code") for coding in codings or [] if isinstance(coding, dict)]
+        if isinstance(codings, list)
+        else []
+    )
+    return any(code in _REPLACED for code in codes if isinstance(code, str))
