@@ -5,8 +5,9 @@
     FOLDER/private/audit.jsonl    kept: it shows what was asked, answered and decided, and by whom
     FOLDER/left.json              written: who left, when, the head, and the SHA-256 of each kept file; mode 0400, too
 
-Keys, settings, plans, received texts, logs, sockets and a copy of a database's records are deleted, and nothing outside of the folder. `client.yaml` is
-deleted last, so that the command can be repeated after an interruption. A file that Caucus did not make stays.
+Keys, settings, plans, received texts, logs, sockets and a copy of a database's records are deleted, and nothing outside
+of the folder. `client.yaml` is deleted last, so that the command can be repeated after an interruption. A file that
+Caucus did not make stays.
 """
 
 import argparse
