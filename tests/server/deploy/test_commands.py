@@ -257,3 +257,12 @@ def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypat
     for command in ("status", "serve"):
         assert main([command, str(folder)]) == 0
         assert "WARNING: server.crt ends in 20 days: caucus-coordinator renew\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
+def test_serve_refuses_a_proxy_that_the_models_of_runs_cannot_use(variable, folder, capsys, monkeypatch):
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv(variable, "socks5://user:secret@proxy:1080")
+    error = said(capsys, "serve", folder)
+    assert f"{variable}; expected an HTTP proxy, http://HOST:PORT; got a SOCKS proxy" in error
+    assert "secret" not in error
