@@ -17,7 +17,8 @@ from client.approvals import approvals
 from client.deploy import connection
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
-from client.deploy.settings import HospitalSettings
+from client.deploy.node_state import STILL_COUNTED, node_state
+from client.deploy.settings import SIDES, HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
 from client.writers import causal_model
@@ -107,10 +108,14 @@ class _Preflight:
         self._settings = settings
         self._offline = offline
         self._connection: connection.Connection | None = None
+        self._known = False
         self._records: list[Record] | None = None
 
     def settings(self) -> _Outcome:
-        return _Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
+        return _Outcome(
+            PASSED,
+            f"client.yaml; identity of the coordinator's code, which never runs here: {self._settings.bundle[:16]}",
+        )
 
     def secrets(self) -> _Outcome:
         settings = self._settings
@@ -138,7 +143,19 @@ class _Preflight:
         if self._connection is None:
             return _unconnected()
         connection.check_node_key(self._settings)
+        self._known = True
         return _Outcome(PASSED, "the coordinator accepts it")
+
+    def node(self) -> _Outcome:
+        state = node_state(self._settings, processes.children(self._settings.folder, SIDES["both"]))
+        if not state.runs:
+            return _Outcome(SKIPPED, "not running: caucus-party start")
+        if state.connected:
+            return _Outcome(PASSED, str(state))
+        if state.reason == STILL_COUNTED and self._known:
+            detail = "the coordinator still counts the connection from before, which ends within a minute"
+            return _Outcome(WAITING, detail, "Wait a minute: the node tries again by itself")
+        return _Outcome(WARNING, f"not connected: {state.reason or 'starting'}", "Wait a minute, then check again")
 
     def certificate(self) -> _Outcome:
         if self._connection is None:
@@ -284,6 +301,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "connection": (_Preflight.connection, _AUTHORITY),
     "clock": (_Preflight.clock, ""),
     "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve works"),
+    "node": (_Preflight.node, ""),
     "coordinator's certificate": (_Preflight.certificate, ""),
     "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),

@@ -7,7 +7,6 @@ The limits are those of `client.yaml`. The remaining epsilon is that of a record
 
 import argparse
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Any
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy.audit_totals import AuditReader, AuditTotals
+from client.deploy.node_state import NodeState, node_state
 from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
 from client.noted_head import NotedHead
@@ -24,12 +24,7 @@ from common.errors import ConfigError
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.files import content_of
-from common.system.log_lines import COLOUR, printable_line
-
-_LEVEL = re.compile(r"^[A-Z]+ *: +")
-_PROXY = re.compile(r"[45]\d\d \w")
-"""Start of a log line in which SuperNode states why a proxy refuses."""
+from common.system.log_lines import printable_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +51,7 @@ class Status:
     Attributes:
         processes: ID and number of restarts of each process, keyed by its name; the ID is None while it waits to start
             again.
-        node: Last state of SuperNode, in words.
+        node: State of the connection to the coordinator.
         awaiting: Number of plans that await approval.
         audit_used: Fraction of the audit log's maximum size that is used.
         requests: Totals from the audit log.
@@ -68,7 +63,7 @@ class Status:
     """
 
     processes: dict[str, dict[str, Any]]
-    node: str
+    node: NodeState
     awaiting: int
     audit_used: float
     requests: AuditTotals
@@ -101,12 +96,10 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         ConfigError: A setting is wrong.
         OSError: A file cannot be read.
     """
-    statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
-    spending = _spending(settings)
+    children, spending = processes.children(settings.folder, SIDES["both"]), _spending(settings)
     return Status(
-        # One supervisor of both halves is found twice, with the same children.
-        processes={name: child for status in statuses for name, child in status["children"].items()},
-        node=_node_says(settings),
+        processes=children,
+        node=node_state(settings, children),
         awaiting=len(awaiting(settings.private)),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
         requests=audit.totals(),
@@ -170,7 +163,8 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
     return {
         "name": settings.name,
         "processes": status.processes,
-        "node": status.node,
+        "node": str(status.node),
+        "connected": status.node.connected,
         "audit": status.audit_used,
         "awaiting": status.awaiting,
         "requests": asdict(status.requests),
@@ -225,20 +219,3 @@ def _certificate_days(path: Path) -> int | None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _node_says(settings: HospitalSettings) -> str:
-    """Return the last informative line of SuperNode's log; it does not say whether a wrong clock led to a refusal."""
-    logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
-    logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
-    if not logs_text:
-        return "never started"
-    lines = "".join(logs_text).splitlines()
-    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
-    telling_lines = [
-        COLOUR.sub("", line).strip()
-        for line in lines
-        if (any(word in line for word in telling) and "Traceback" not in line) or _PROXY.match(line)
-    ]
-    last = printable_line(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
-    return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

@@ -24,6 +24,7 @@ from typing import Any
 from common.errors import ConfigError
 from common.system import locks
 from common.system.files import FILE_ALONE, PUBLIC, SECRET, content_of, write_atomic
+from common.system.log_lines import COLOUR, printable_line
 
 log = logging.getLogger("caucus.start")
 
@@ -50,6 +51,11 @@ GRACE = 10.0
 _PR_SET_PDEATHSIG = 1
 
 
+def last_line(lines: Sequence[str]) -> str:
+    """Return the last line that is not empty; empty if there is none."""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
     """A child process to keep running.
@@ -61,6 +67,9 @@ class Child:
         user: Account to run the process under when we are root; None means our own account.
         ends_all: Whether an exit with code 0 ends all children. Any other exit restarts the process.
         ready: File, relative to the working directory, that the process makes once it works; empty if it makes none.
+        note: File, relative to the working directory, in which the process notes its state: a JSON object with its
+            process ID as `process`; empty if it has none. It is shown to whoever may see the state of the processes.
+        reason: Function that finds the reason of an end in the lines that the process wrote; by default the last line.
     """
 
     name: str
@@ -69,6 +78,8 @@ class Child:
     user: str | None = None
     ends_all: bool = False
     ready: str = ""
+    note: str = ""
+    reason: Callable[[Sequence[str]], str] = last_line
 
 
 def program(name: str) -> str:
@@ -117,7 +128,8 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             changed = [child.tend() for child in tended]
             if any(child.done for child in tended):
                 return [child.child.name for child in tended if not child.done and not child.works()]
-            if any(changed):
+            before = [child.noted for child in tended]
+            if [child.read_note() for child in tended] != before or any(changed):
                 for note in notes:
                     _write(note, tended)
             stop.wait(0.2)
@@ -142,6 +154,13 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
     except (OSError, ValueError):  # it is about to start them
         children = {}
     return {"process": process, "children": children}
+
+
+def children(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the state of all children of the supervisors that hold these locks of a folder, keyed by name."""
+    running = [status(folder, name) or {"children": {}} for name in names]
+    # One supervisor that holds several locks is found several times, with the same children.
+    return {name: child for supervisor in running for name, child in supervisor["children"].items()}
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
@@ -180,11 +199,15 @@ class _SupervisedProcess:
         self._wait = FIRST_WAIT
         self._since = 0.0
         self._at = 0.0
+        self._log = folder / "logs" / f"{child.name}.log"
+        self._log_start = 0
+        self._reason = ""
+        self.noted: dict[str, Any] = {}
 
     def tend(self) -> bool:
         """Start the child if it is not running and its wait is over. Return True if it ended or was started."""
         now = time.monotonic()
-        _shorten(self._folder / "logs" / f"{self.child.name}.log")
+        _shorten(self._log)
         if self.process is not None:
             code = self.process.poll()
             if code is None:
@@ -197,11 +220,13 @@ class _SupervisedProcess:
                 self.done = True
                 return True
             log.warning("%s ended with code %s; starts again in %.0f s", self.child.name, code, self._wait)
+            self._tell_reason()
             return True
         if now < self._at:
             return False
         if self.child.ready:
             (self._folder / self.child.ready).unlink(missing_ok=True)
+        self._log_start = self._log.stat().st_size if self._log.exists() else 0
         self.process, self._since, self.restarts = _start(self.child, self._folder), now, self.restarts + 1
         log.info("%s started", self.child.name)
         return True
@@ -210,6 +235,25 @@ class _SupervisedProcess:
         """Return whether the child is running, and ready if it tells that."""
         running = self.process is not None and self.process.poll() is None
         return running and (not self.child.ready or (self._folder / self.child.ready).exists())
+
+    def read_note(self) -> dict[str, Any]:
+        """Read and return what the running process notes of its state; empty if it has noted nothing."""
+        self.noted = {}
+        if self.child.note and self.process is not None:
+            with contextlib.suppress(OSError, ValueError):
+                noted = json.loads(content_of(self._folder / self.child.note))
+                if isinstance(noted, dict) and noted.get("process") == self.process.pid:  # else an earlier process's
+                    self.noted = noted
+        return self.noted
+
+    def _tell_reason(self) -> None:
+        """Log why the process ended, in its own words, unless that was the reason the time before."""
+        with contextlib.suppress(OSError):
+            lines = content_of(self._log)[self._log_start :].decode(errors="replace").splitlines()
+            reason = printable_line(COLOUR.sub("", self.child.reason(lines)))
+            if reason and reason != self._reason:
+                log.warning("%s says: %s", self.child.name, reason)
+            self._reason = reason
 
     def end(self) -> None:
         if self.process is None:
@@ -287,7 +331,11 @@ def _note_of(folder: Path, name: str) -> Path:
 
 def _write(note: Path, tended: Sequence[_SupervisedProcess]) -> None:
     children = {
-        child.child.name: {"process": child.process.pid if child.process else None, "restarts": max(child.restarts, 0)}
+        child.child.name: {
+            "process": child.process.pid if child.process else None,
+            "restarts": max(child.restarts, 0),
+            **({"noted": child.noted} if child.noted else {}),
+        }
         for child in tended
     }
     write_atomic(note, json.dumps(children).encode(), mode=PUBLIC)
