@@ -5,8 +5,7 @@ check of the roster needs the roster. The numbers of records and labels are for 
 """
 
 import os
-import pwd
-import subprocess
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -14,16 +13,20 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from client.approvals import approvals
+from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, check_number, shipped_limits
 from client.deploy.node_state import STILL_COUNTED, node_state
+from client.deploy.relay_account import try_relay_account
+from client.deploy.roster import RESTART, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
+from common.ledger.ledger import MOST_KEPT
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON, certificate_of
@@ -42,16 +45,9 @@ LOOSER = {
     "unsafe_unproven": "unless this data is not private",
 }
 """What a looser limit than that of a new hospital means, keyed by limit."""
+LEAST_ROOM = 16 * 2**20
+"""Number of free bytes below which the disk counts as full: the next answers, with their charges, may not fit."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
-_TIMEOUT = 60.0
-_AS_RELAY = """
-from importlib.util import find_spec
-from os import path
-open("node/node.key").close()
-if path.exists("node/proxy.login"):
-    open("node/proxy.login").close()
-raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +208,21 @@ class _Preflight:
         check_number(len(self._records or ()), roster.parties[number])
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
-        return _Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}")
+        detail = f"party {number} of {len(roster.parties)}: {', '.join(roster.names)}"
+        if running_roster(settings) not in {None, roster.fingerprint}:
+            return _Outcome(WARNING, f"{detail}; the running service has the roster from before", RESTART)
+        return _Outcome(PASSED, detail)
+
+    def disk(self) -> _Outcome:
+        free = shutil.disk_usage(self._settings.folder).free
+        log = self._settings.audit_log
+        needed = MOST_KEPT + LARGEST_AUDIT - (log.stat().st_size if log.exists() else 0)
+        detail = f"{_mib(free)} free"
+        if free < LEAST_ROOM:
+            return _Outcome(PROBLEM, detail, f"Make room: below {_mib(LEAST_ROOM)} a run ends with its next answer")
+        if free < needed:
+            return _Outcome(WARNING, detail, f"Make room: ledger, audit log and answers may grow by {_mib(needed)}")
+        return _Outcome(PASSED, detail)
 
     def approval(self) -> _Outcome:
         for stored in (approvals, releases):
@@ -227,30 +237,7 @@ class _Preflight:
         if user is None:
             detail = "none: started as root, only the relay's own code keeps it from the records"
             return _Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
-        try:
-            account = pwd.getpwnam(user)
-        except KeyError:
-            raise ConfigError("relay_user", expected="an account of this machine", got=user) from None
-        try:
-            ended = subprocess.run(
-                [sys.executable, "-c", _AS_RELAY],
-                env=processes.environment(self._settings.node),
-                cwd=self._settings.folder,
-                user=account.pw_uid,
-                group=account.pw_gid,
-                extra_groups=[],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # else it could type at our terminal
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TIMEOUT,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
-        if ended.returncode:
-            got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
-            raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
+        try_relay_account(self._settings, user)
         return _Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
     def limits(self) -> _Outcome:
@@ -308,6 +295,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "labels": (_Preflight.labels, ""),
     "lifetime_delta": (_Preflight.lifetime_delta, ""),
     "roster": (_Preflight.roster, "Ask the coordinator for its present roster.json, then caucus-party roster"),
+    "disk": (_Preflight.disk, ""),
     "approval": (_Preflight.approval, ""),
     "relay's account": (
         _Preflight.relay_user,
@@ -320,6 +308,10 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
 }
 """The method of each check, and the advice for errors that include none; keyed by name, in order of execution.
 """
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"
 
 
 def _unconnected() -> _Outcome:

@@ -1,4 +1,4 @@
-"""Checks for the packages of an optional extra (`pip install '.[transformers]'`) before they are used.
+"""Checks for the packages of an optional extra (`make hospital EXTRAS=[transformers]`) before they are used.
 
 A hospital's installation has neither torch nor a client for remote models. Code that needs such packages checks for
 them here, in one line.
@@ -24,9 +24,17 @@ def needs(what: str, *packages: str, extra: str) -> None:
     """
     for package in packages:
         if find_spec(package) is None:
-            # Another project has our name on PyPI: never advise to install it from there by name.
-            install = f"In the folder of the source: pip install '.[{extra}]'"
-            raise MissingPackageError(what, expected=f"the package {package}", got="none", do=install)
+            raise MissingPackageError(what, expected=f"the package {package}", got="none", do=how_to_install(extra))
+
+
+def how_to_install(extra: str) -> str:
+    """Return the advice to install an extra, by the lock; it leaves what is installed as it is.
+
+    The advice is never to install it by name: on PyPI another project has ours.
+    """
+    side = "coordinator" if find_spec("hydra") else "hospital"  # which alone is without it
+    command = "make coordinator" if extra == "coordinator" else f"make {side} EXTRAS=[{extra}]"
+    return f"In the folder of the source: {command}"
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:

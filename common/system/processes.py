@@ -101,7 +101,9 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> list[str] | None:
+def supervise(
+    children: Sequence[Child], *, folder: Path, names: Sequence[str], before_end: Callable[[], None] = lambda: None
+) -> list[str] | None:
     """Keep all children running until SIGTERM or SIGINT, or until a child with `ends_all` exits with code 0.
 
     Args:
@@ -110,6 +112,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             `logs/NAME.log.1`.
         names: Names of the locks that this process holds (`common/system/locks.py`). The state of the processes is
             written to `run/NAME.json` under each of the names.
+        before_end: Called after a signal, before the children are ended.
 
     Returns:
         If a child with `ends_all` has exited with code 0, the names of the other children that were not running then or
@@ -133,6 +136,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
                 for note in notes:
                     _write(note, tended)
             stop.wait(0.2)
+        before_end()
         return None
     finally:
         for child in reversed(tended):

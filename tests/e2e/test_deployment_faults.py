@@ -145,7 +145,7 @@ def test_records_that_change_between_rounds(deployed):
 def test_a_revoked_key_opens_nothing(deployed):
     log = deployed.at(2) / "logs" / "supernode.log"
     before = text(log).count("Failed to initialize")
-    coordinator("remove", deployed.here, "Hospital 2")  # its SuperNode ends by itself, and starts in vain
+    coordinator("remove", "--yes", deployed.here, "Hospital 2")  # its SuperNode ends by itself, and starts in vain
     started = time.monotonic()
     wait(lambda: text(log).count("Failed to initialize") > before, "the revoked node is refused")
     measured("revoked key refused", started)

@@ -141,7 +141,7 @@ class Deployment:
     def enrol(self) -> None:
         """Enrol all hospitals, in order."""
         for number in range(self.count):
-            self.coordinator("enrol", self.here, self.at(number) / "party.json")
+            self.coordinator("enrol", "--yes", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
         """Return the folder of a hospital."""

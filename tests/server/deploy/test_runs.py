@@ -14,13 +14,14 @@ import pytest
 import yaml
 
 from common.domain import UNLABELLED
+from common.system import processes
 from server.command import main
 from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.failure import lock_folder
 from server.settings.compose import composed, store
-from tests.support.flower import DONE, SERVE, SMALL, coordinated
+from tests.support.flower import DONE, SERVE, SMALL, coordinated, under_way
 
 
 @pytest.fixture
@@ -88,8 +89,8 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
     assert main(["status", str(flower.folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
-        "St. Mary is offline since 2026-01-02 11:00:00Z; version unknown",
-        "St. Luke is online since 2026-01-02 10:00:00Z; version unknown",
+        "St. Mary is offline since 2026-01-02 11:00:00Z; its version is told in its first run",
+        "St. Luke is online since 2026-01-02 10:00:00Z; its version is told in its first run",
     ]
     assert main(["status", str(flower.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parties"][0] == {
@@ -254,6 +255,45 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert status(flower, capsys)[0] == "run first: complete"
     assert again(flower, "cancel") == 2
     assert "expected one that is not complete" in capsys.readouterr().err
+
+
+def test_a_run_that_stops_with_the_coordinator_says_so_and_when(flower, capsys, monkeypatch):
+    folder = under_way(flower)
+    lock = lock_folder(folder)
+    monkeypatch.setattr(processes, "stop", lambda *_: run_state.mark_stopped(flower.folder / "runs") or True)
+    assert main(["stop", str(flower.folder)]) == 0
+    running, stopped = capsys.readouterr().out.splitlines()
+    assert running.startswith(
+        "run first is running, whole rounds so far: 2: it stops with the coordinator; after serve, "
+    )
+    assert stopped == "stopped"
+    assert status(flower, capsys)[1]["status"] == "running"  # its process has not ended yet
+    lock.close()
+    line, run = status(flower, capsys)
+    assert line.startswith("run first: stopped with the coordinator at 20")
+    assert run["status"] == "stopped"
+    assert again(flower, "follow") == 1
+    error = capsys.readouterr().err
+    assert "first is stopped with the coordinator at 20" in error
+    assert error.endswith(" goes on\n")
+    assert again(flower) == 0
+    assert status(flower, capsys)[0] == "run first: complete"
+
+
+def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_its_folder(flower, capsys):
+    under_way(flower, "earlier")
+    flower.serve = None
+    assert main(["status", str(flower.folder)]) == 0
+    first, _, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"the coordinator does not run: caucus-coordinator serve {flower.folder}"
+    assert [line.partition(";")[0] for line in lines[:2]] == ["St. Mary", "St. Luke"]
+    assert lines[2].startswith("run earlier: ")
+    assert main(["status", str(flower.folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["served"], [party["node"] for party in facts["parties"]]) == (False, ["unknown", "unknown"])
+    assert not flower.asked
+    assert start(flower) == 1
+    assert "the coordinator does not run. caucus-coordinator serve " in capsys.readouterr().err
 
 
 def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys):
@@ -431,7 +471,7 @@ def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, 
 
 def test_nobody_enrolled_is_said_first(flower, capsys):
     for name in ("St. Mary", "St. Luke"):
-        assert main(["remove", str(flower.folder), name]) == 0
+        assert main(["remove", "--yes", str(flower.folder), name]) == 0
     assert start(flower) == 2
     assert "hospitals; expected at least one; got none" in capsys.readouterr().err
 
