@@ -127,7 +127,7 @@ class Deployment(deployment.Deployment):
         os.kill(self.child(key, name), number)
 
     def run(self, name, *overrides, code=0, timeout=400):
-        return self.coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
+        return self.coordinator("run", "--yes", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
 
     def begin(self, name, *overrides):
         return super().begin(name, *SMALL, *overrides)

@@ -33,7 +33,7 @@ def flower(tmp_path, monkeypatch, capsys):
 
 
 def start(flower, *more, name="first"):
-    return main(["run", str(flower.folder), name, *SMALL, *more])
+    return main(["run", "--yes", str(flower.folder), name, *SMALL, *more])
 
 
 def again(flower, verb="resume", *more):
@@ -494,3 +494,33 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
 def test_which_records_take_part_is_said():
     assert runs.taking_part(("flu", "cold")) == "records with these labels take part: flu, cold"
     assert runs.taking_part((UNLABELLED,)) == "all records take part, as one population"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "asks"),
+    [
+        (["method=wasp"], True),
+        (["method=wasp", "federation.expected_records=360"], True),
+        (["method=wasp", "federation.expected_records=1900", "privacy.epsilon=40"], False),
+        (["method=census"], False),
+        (["method=census", "federation.expected_records=360"], False),
+    ],
+)
+def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides, asks, flower, capsys, monkeypatch):
+    words = ["run", str(flower.folder), "first", "secagg=none", *overrides]
+    assert main(words) == (2 if asks else 0)
+    out, err = capsys.readouterr()
+    assert "ε = " in out
+    assert ("federation.expected_records" in out) == (len(overrides) == 1)
+    assert (flower.folder / "runs" / "first").exists() is not asks
+    if not asks:
+        return
+    assert "votes that are likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither" in err
+    assert "method=census" in err
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert main(words) == 1
+    assert "no hospital was asked. Take method=census" in capsys.readouterr().err
+    assert "run" not in flower.asked
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    assert main(words) == 0
