@@ -515,7 +515,10 @@ def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides
     assert (flower.folder / "runs" / "first").exists() is not asks
     if not asks:
         return
-    assert "votes that are likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither" in err
+    assert (
+        "votes that are likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither"
+        in err
+    )
     assert "method=census" in err
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
