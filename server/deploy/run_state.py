@@ -185,7 +185,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
         silent = state.status is Status.FAILED and not (folder / FAILURE).exists()
         current = _with_last_words(settings, folder, state) if silent else state
         lines, at = _new_lines(log, at)
-        yield from lines
+        # The reason of a failure is the error that follows, and is not shown as a line of the log as well.
+        yield from (line for line in lines if not (current.status is Status.FAILED and line.endswith(current.reason)))
         match current.status:
             case Status.COMPLETE:
                 yield from ending(folder)

@@ -515,9 +515,7 @@ def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides
     assert (flower.folder / "runs" / "first").exists() is not asks
     if not asks:
         return
-    assert (
-        "likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither. Take meth" in err
-    )
+    assert "likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither. Take" in err
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert main(words) == 1
