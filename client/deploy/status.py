@@ -24,7 +24,10 @@ from common.errors import ConfigError
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.log_lines import printable_line
+from common.system.log_lines import printable_line, wrapped
+
+_INDENT = 2
+"""Number of spaces at the start of a continued line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +83,8 @@ def register(commands: Commands) -> None:
         "status",
         _status,
         summary="what runs, what awaits approval, what was spent and refused",
-        description="Print what runs, the last contact with the coordinator, refusals, plans that await approval, the "
-        "limits in force, epsilon spent and left, the ledger's noted head, and when the certificate ends.",
+        description="Print what runs, whether the node is connected, the last message of a run, refusals, plans that "
+        "await approval, limits, epsilon spent and left, the ledger's noted head, and when the certificate ends.",
         example="caucus-party status hospital --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
@@ -133,7 +136,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _requests(requests: AuditTotals) -> Iterator[str]:
     refused = ", ".join(f"{number} {reason}" for reason, number in sorted(requests.refused.items()))
-    yield f"last contact with the coordinator: {requests.last_contact or 'none'}"
+    yield f"last message of a run: {requests.last_contact or 'none yet'}"
     yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
     if last := requests.last_refusal:
         line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
@@ -149,8 +152,9 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
         yield "epsilon left: no limit over all runs"
     else:
         yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
-    yield f"limits: {', '.join(f'{name} {value}' for name, value in asdict(limits).items() if name != 'queries')}"
-    yield f"queries that are answered: {', '.join(limits.queries)}"
+    values = ", ".join(f"{name} {value}" for name, value in asdict(limits).items() if name != "queries")
+    yield from wrapped(f"limits: {values}", _INDENT)
+    yield from wrapped(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
     noted = status.noted_head or "none"
     yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
     if spending.problem:
