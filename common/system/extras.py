@@ -10,6 +10,9 @@ from importlib.util import find_spec
 from common.errors import ConfigError, MissingPackageError
 from common.system.commands import WRONG_INPUT
 
+PROGRAMS = {"coordinator": "make coordinator", "simulation": "make demo"}
+"""Commands that install the extras without which a program does not start."""
+
 
 def needs(what: str, *packages: str, extra: str) -> None:
     """Raise an error if one of these packages is not installed; nothing is imported.
@@ -33,8 +36,7 @@ def how_to_install(extra: str) -> str:
     The advice is never to install it by name: on PyPI another project has ours.
     """
     side = "coordinator" if find_spec("hydra") else "hospital"  # which alone is without it
-    command = "make coordinator" if extra == "coordinator" else f"make {side} EXTRAS=[{extra}]"
-    return f"In the folder of the source: {command}"
+    return f"In the folder of the source: {PROGRAMS.get(extra, f'make {side} EXTRAS=[{extra}]')}"
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:
