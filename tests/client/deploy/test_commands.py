@@ -149,7 +149,8 @@ def test_init_refuses_records_that_check_would_refuse_and_makes_nothing(made, tm
 def test_a_hospital_without_a_record_takes_part(made, capsys):
     HospitalSettings.load(made).records.write_text("text,label\n")
     assert main(["check", str(made), "--offline"]) == 0
-    assert "0 records (known here alone; at most 1,000 are public); it contributes noise" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "0 records (known here alone; at most 1,000 are public); it contributes noise" in said
     assert len(host.service(HospitalSettings.load(made))._private) == 0
 
 
