@@ -215,15 +215,15 @@ def votes_were_noise(votes: Sequence[Votes]) -> bool:
 
 def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
     """Return the spread of the noised votes of each query over all rounds."""
-    answers: dict[str, list[Votes]] = {}
+    answers: dict[str, list[tuple[int, float, float]]] = {}
     for vote in votes:
         if vote.noise:
-            answers.setdefault(vote.query, []).append(vote)
+            answers.setdefault(vote.query, []).append((vote.candidates, vote.spread, vote.noise))
     spreads = {}
     for name, measured in answers.items():
-        numbers = sum(vote.candidates for vote in measured)
-        spread = sum(vote.candidates * vote.spread**2 for vote in measured) / numbers
-        noise = sum(vote.candidates * vote.noise**2 for vote in measured) / numbers
+        numbers = sum(count for count, _, _ in measured)
+        spread = sum(count * deviation**2 for count, deviation, _ in measured) / numbers
+        noise = sum(count * deviation**2 for count, _, deviation in measured) / numbers
         spreads[name] = _Spread(numbers=numbers, spread=spread, noise=noise)
     return spreads
 
