@@ -132,6 +132,14 @@ def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
     assert not (flower.folder / "runs" / "first" / "error.txt").exists()
 
 
+def test_the_reason_of_a_failure_is_shown_once_and_stays_in_the_log(flower, capsys):
+    flower.leaves = {"error.txt": "the disk is full", "run.log": "round 1\n10:00 ERROR caucus: the disk is full\n"}
+    assert start(flower) == 1
+    out, err = capsys.readouterr()
+    assert ("round 1" in out, out.count("the disk is full"), err.count("the disk is full")) == (True, 0, 1)
+    assert "the disk is full" in read(flower, "run.log")
+
+
 def test_a_run_that_a_hospital_rejects_is_not_to_be_resumed(flower, capsys):
     flower.leaves = {"rejected.txt": "", "error.txt": "too few parties"}
     assert start(flower) == 1
