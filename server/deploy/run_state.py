@@ -99,7 +99,8 @@ def progress(folder: Path) -> Progress:
     current = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(current, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
-    stopped = "" if working else text_of(folder / STOPPED)  # its process ends within seconds
+    # Its process ends within seconds; what it may say of its own end is less than this.
+    stopped = "" if working and not (folder / FAILURE).exists() else text_of(folder / STOPPED)
     if when := text_of(folder / CANCELLED) or stopped:
         status = Status.STOPPED if when == stopped else Status.CANCELLED
         return replace(current, status=status, reason=when)

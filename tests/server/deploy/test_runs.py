@@ -276,6 +276,9 @@ def test_a_run_that_stops_with_the_coordinator_says_so_and_when(flower, capsys, 
     )
     assert stopped == "stopped"
     assert status(flower, capsys)[1]["status"] == "running"  # its process has not ended yet
+    (folder / "error.txt").write_text("Flower ended the run")
+    assert status(flower, capsys)[1]["status"] == "stopped"
+    (folder / "error.txt").unlink()
     lock.close()
     line, run = status(flower, capsys)
     assert line.startswith("run first: stopped with the coordinator at 20")
