@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -49,11 +50,19 @@ GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
 
 _PR_SET_PDEATHSIG = 1
+_OWN_ERROR = " ERROR caucus"
+_RAISED = re.compile(r"[\w.]*(?:Error|Exception)(?=: |$)")
+"""Type of an error in the last line of a traceback."""
 
 
-def last_line(lines: Sequence[str]) -> str:
-    """Return the last line that is not empty; empty if there is none."""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+def own_error(lines: Sequence[str]) -> str:
+    """Return the last error that our own code logged, or else the type of the error with which the process ended.
+
+    A library's message is left out, since it can quote its input.
+    """
+    logged = [line.partition(_OWN_ERROR)[2].partition(": ")[2] for line in lines if _OWN_ERROR in line]
+    raised = _RAISED.match(lines[-1]) if lines else None
+    return logged[-1] if logged else raised[0] if raised else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +78,7 @@ class Child:
         ready: File, relative to the working directory, that the process makes once it works; empty if it makes none.
         note: File, relative to the working directory, in which the process notes its state: a JSON object with its
             process ID as `process`; empty if it has none. It is shown to whoever may see the state of the processes.
-        reason: Function that finds the reason of an end in the lines that the process wrote; by default the last line.
+        reason: Function that finds the reason of an end in the lines that the process wrote.
     """
 
     name: str
@@ -79,7 +88,7 @@ class Child:
     ends_all: bool = False
     ready: str = ""
     note: str = ""
-    reason: Callable[[Sequence[str]], str] = last_line
+    reason: Callable[[Sequence[str]], str] = own_error
 
 
 def program(name: str) -> str:
