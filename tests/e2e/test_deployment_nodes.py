@@ -108,7 +108,7 @@ def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(depl
     for number in (0, 1):
         deployed.set(number, fine_tuning="{}")
         restarted(deployed, number)
-    output = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
+    output = deployed.coordinator("run", "--yes", deployed.here, "tuned", *dp_sgd, code=1)
     assert "Hospital 2 refused: OVER_LIMIT" in output.splitlines()[-1]
     assert "expected fine_tuning in this party's client.yaml" in text(deployed.at(2) / "logs" / "service.log")
     deployed.set(2, fine_tuning="{}")
