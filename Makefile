@@ -62,7 +62,9 @@ hospital:
 
 coordinator:
 	$(MAKE) --silent $(BIN)/uv
+	$(if $(findstring transformers,$(EXTRAS)),$(BIN)/pip install --quiet $(TORCH))
 	$(LOCKED) '.[coordinator]'
+	$(if $(EXTRAS),$(LOCKED) '.$(EXTRAS)')
 
 models: $(INSTALLED)
 	$(BIN)/caucus-coordinator models

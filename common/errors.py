@@ -70,6 +70,10 @@ class CaucusError(Words, Exception):
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
+    def without_advice(self) -> "CaucusError":
+        """Return an error with the same problem and no advice, for a log line where nobody has to act."""
+        return CaucusError(self.what, expected=self.expected, got=self.got, where=self.where)
+
     @property
     def problem(self) -> str:
         """The message without the advice."""

@@ -117,8 +117,9 @@ def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
 
 
 def _last_words(folder: Path, line: str) -> None:
-    logging.getLogger("caucus").error("%s", line)
+    # The file first: who follows the log then knows that this line is the reason, and shows it once.
     write_atomic(folder / FAILURE, line.encode())
+    logging.getLogger("caucus").error("%s", line)
 
 
 class _Named(logging.Formatter):

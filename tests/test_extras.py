@@ -194,12 +194,12 @@ def test_with_the_base_alone_a_hospital_s_code_loads_and_the_other_programs_say_
     mine = [name for name in files() if folder_of(name) in {"client", "common"} and GUARDED.get(name) is None]
     modules = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in mine]
     lines = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
-    missing = "what is installed; expected the package hydra; got none. In the folder of the source: pip install"
+    missing = "what is installed; expected the package hydra; got none. In the folder of the source: make"
     assert lines == [
-        f"caucus-coordinator: {missing} '.[coordinator]'",
+        f"caucus-coordinator: {missing} coordinator",
         "2",
         "caucus-simulate: reading the settings",
-        f"caucus-simulate: {missing} '.[simulation]'",
+        f"caucus-simulate: {missing} demo",
         "2",
     ]
 

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client import records
+from client.approvals import approvals, path_of
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise
-from client.releases import release
+from client.releases import Release, release
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
 from common.labelled_files import named_by, read_records, read_texts
@@ -93,7 +94,9 @@ def register(commands: Commands) -> None:
         "texts", metavar="TEXTS", type=Path, nargs="?", help="synthetic texts: .jsonl or .csv with text, or .txt"
     )
     texts.add_argument(
-        "--run", metavar="NAME", help="in place of TEXTS: the release of this run that the coordinator sent"
+        "--run",
+        metavar="NAME",
+        help="in place of TEXTS: the release of this run that the coordinator sent; epsilon and delta are its plan's",
     )
     parser.add_argument(
         "--control", metavar="FILE", type=Path, required=True, help="control records, in the format of the records"
@@ -127,20 +130,29 @@ class Audited:
 
 def _audit(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    audited = audit(
-        settings,
-        release(settings.private, chosen.run).path if chosen.run else chosen.texts,
-        chosen.control,
-        epsilon=chosen.epsilon,
-        delta=chosen.delta,
-        language=chosen.language,
-    )
+    epsilon, delta = chosen.epsilon, chosen.delta
+    sent = release(settings.private, chosen.run) if chosen.run else None
+    if sent and epsilon is None and delta is None:
+        epsilon, delta = guarantee_of(settings, sent)
+    texts = sent.path if sent else chosen.texts
+    audited = audit(settings, texts, chosen.control, epsilon=epsilon, delta=delta, language=chosen.language)
+    yield "No test found that the texts disclose records." if audited.problem is None else "The texts disclose records."
     yield from _lines(audited.audit)
     yield from audited.untested
     yield from NOT_SEEN
     yield f"the result is in {audited.path}; it holds private counts and is for this hospital alone"
     if audited.problem:
         raise audited.problem
+
+
+def guarantee_of(settings: HospitalSettings, sent: Release) -> tuple[float, float] | tuple[None, None]:
+    """Return ε and δ of the plan of a release that the coordinator sent; None and None if they cannot be tested."""
+    for entry in approvals(settings.private):
+        plan = entry.read_plan()
+        of_release = path_of(settings.private, entry.run, entry.plan_digest).stem == sent.path.stem
+        if plan and of_release and plan.epsilon <= learning.LARGEST_EPSILON:
+            return plan.epsilon, plan.delta
+    return None, None
 
 
 def audit(

@@ -8,6 +8,7 @@ from client.deploy.preflight import CHECKS, PROBLEM, Finding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
 from common.system.commands import Commands, add_command, add_folder, as_json
+from common.system.log_lines import wrapped
 from common.versions import versions
 
 LEAVES = (
@@ -66,6 +67,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _rows(finding: Finding) -> Iterator[str]:
     width = max(map(len, CHECKS))
-    yield f"{finding.result:{_RESULT}}  {finding.check:{width}}  {finding.detail}"
+    indent = _RESULT + width + 4
+    yield from wrapped(f"{finding.result:{_RESULT}}  {finding.check:{width}}  {finding.detail}", indent)
     if finding.fix:
-        yield f"{'':{_RESULT}}  {'':{width}}  how to fix: {finding.fix}"
+        yield from wrapped(f"{'':{indent}}how to fix: {finding.fix}", indent)

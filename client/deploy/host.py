@@ -166,6 +166,7 @@ def main() -> int:
         server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
         if settings.relay_user is not None and os.geteuid() == 0:
             os.chown("run/party.sock", -1, pwd.getpwnam(settings.relay_user).pw_gid, follow_symlinks=False)
+        roster = settings.roster_file()
         starting.built.set_result(service(settings))
     except (CaucusError, OSError) as error:
         log.error("%s", error)  # noqa: TRY400 the line is for an operator
@@ -174,7 +175,7 @@ def main() -> int:
         starting.built.cancel()  # a message that waits for a party that could not be built must not keep the process
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
-    write_atomic(Path(READY), b"")
+    write_atomic(Path(READY), roster.fingerprint.encode())
     log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
     starting.built.result().stop()  # else the process lasts as long as a reply waits for its time

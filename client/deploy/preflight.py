@@ -5,8 +5,7 @@ check of the roster needs the roster. The numbers of records and labels are for 
 """
 
 import os
-import pwd
-import subprocess
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -14,15 +13,20 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from client.approvals import approvals
+from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
-from client.deploy.settings import HospitalSettings
+from client.deploy.node_state import STILL_COUNTED, node_state
+from client.deploy.relay_account import try_relay_account
+from client.deploy.roster import RESTART, running_roster
+from client.deploy.settings import SIDES, HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
 from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
+from common.ledger.ledger import MOST_KEPT
 from common.phrases import quoted
 from common.secagg.identity import Roster
 from common.system import processes
@@ -47,15 +51,8 @@ _MORE_THAN_DECLARED = (
     "counts to what the declared number can reach, and replies may be late. caucus-party rotate --max-records N "
     "declares more, which is public"
 )
-_TIMEOUT = 60.0
-_AS_RELAY = """
-from importlib.util import find_spec
-from os import path
-open("node/node.key").close()
-if path.exists("node/proxy.login"):
-    open("node/proxy.login").close()
-raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
-"""
+LEAST_ROOM = 16 * 2**20
+"""Number of free bytes below which the disk counts as full: the next answers, with their charges, may not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +111,14 @@ class _Preflight:
         self._settings = settings
         self._offline = offline
         self._connection: connection.Connection | None = None
+        self._known = False
         self._records: list[Record] | None = None
 
     def settings(self) -> Outcome:
-        return Outcome(PASSED, f"client.yaml; bundle {self._settings.bundle[:16]}, never run here")
+        return Outcome(
+            PASSED,
+            f"client.yaml; identity of the coordinator's code, which never runs here: {self._settings.bundle[:16]}",
+        )
 
     def secrets(self) -> Outcome:
         settings = self._settings
@@ -145,7 +146,19 @@ class _Preflight:
         if self._connection is None:
             return _unconnected()
         connection.check_node_key(self._settings)
+        self._known = True
         return Outcome(PASSED, "the coordinator accepts it")
+
+    def node(self) -> Outcome:
+        state = node_state(self._settings, processes.children(self._settings.folder, SIDES["both"]))
+        if not state.runs:
+            return Outcome(SKIPPED, "not running: caucus-party start")
+        if state.connected:
+            return Outcome(PASSED, str(state))
+        if state.reason == STILL_COUNTED and self._known:
+            detail = "the coordinator still counts the connection from before, which ends within a minute"
+            return Outcome(WAITING, detail, "Wait a minute: the node tries again by itself")
+        return Outcome(WARNING, f"not connected: {state.reason or 'starting'}", "Wait a minute, then check again")
 
     def certificate(self) -> Outcome:
         if self._connection is None:
@@ -203,7 +216,21 @@ class _Preflight:
         number = settings.number(Roster.of_hospitals(roster))
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
-        return Outcome(PASSED, f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}")
+        detail = f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}"
+        if running_roster(settings) not in {None, roster.fingerprint}:
+            return Outcome(WARNING, f"{detail}; the running service has the roster from before", RESTART)
+        return Outcome(PASSED, detail)
+
+    def disk(self) -> Outcome:
+        free = shutil.disk_usage(self._settings.folder).free
+        log = self._settings.audit_log
+        needed = MOST_KEPT + LARGEST_AUDIT - (log.stat().st_size if log.exists() else 0)
+        detail = f"{_mib(free)} free"
+        if free < LEAST_ROOM:
+            return Outcome(PROBLEM, detail, f"Make room: below {_mib(LEAST_ROOM)} a run ends with its next answer")
+        if free < needed:
+            return Outcome(WARNING, detail, f"Make room: ledger, audit log and answers may grow by {_mib(needed)}")
+        return Outcome(PASSED, detail)
 
     def approval(self) -> Outcome:
         for stored in (approvals, releases):
@@ -218,30 +245,7 @@ class _Preflight:
         if user is None:
             detail = "none: started as root, only the relay's own code keeps it from the records"
             return Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
-        try:
-            account = pwd.getpwnam(user)
-        except KeyError:
-            raise ConfigError("relay_user", expected="an account of this machine", got=user) from None
-        try:
-            ended = subprocess.run(
-                [sys.executable, "-c", _AS_RELAY],
-                env=processes.environment(self._settings.node),
-                cwd=self._settings.folder,
-                user=account.pw_uid,
-                group=account.pw_gid,
-                extra_groups=[],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # else it could type at our terminal
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TIMEOUT,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
-        if ended.returncode:
-            got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
-            raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
+        try_relay_account(self._settings, user)
         return Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
 
     def limits(self) -> Outcome:
@@ -283,12 +287,14 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], Outcome], str]] = {
     "connection": (_Preflight.connection, ""),
     "clock": (_Preflight.clock, ""),
     "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve works"),
+    "node": (_Preflight.node, ""),
     "coordinator's certificate": (_Preflight.certificate, ""),
     "coordinator's authority": (_Preflight.authority, ""),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),
     "labels": (_Preflight.labels, ""),
     "lifetime_delta": (_Preflight.lifetime_delta, ""),
     "roster": (_Preflight.roster, "Ask the coordinator for its present roster.json, then caucus-party roster"),
+    "disk": (_Preflight.disk, ""),
     "approval": (_Preflight.approval, ""),
     "relay's account": (
         _Preflight.relay_user,
@@ -313,6 +319,10 @@ def place_of_note(settings: HospitalSettings) -> Outcome:
     detail = f"noted in {path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
     fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
     return Outcome(WARNING, detail, fix)
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"
 
 
 def _unconnected() -> Outcome:

@@ -7,17 +7,22 @@ roster that only removes or reorders hospitals is accepted without confirmation.
 """
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from client.deploy.settings import HospitalSettings
+from client.channel import READY
+from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import CaucusError, ConfigError
 from common.phrases import quoted
 from common.secagg.identity import Roster
+from common.system import processes
+from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
-from common.system.files import write_atomic
+from common.system.files import text_of, write_atomic
+
+RESTART = "Restart it: caucus-party stop, then caucus-party start"
+"""Advice where the running service has an older roster than the folder."""
 
 
 def register(commands: Commands) -> None:
@@ -56,26 +61,20 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
     known = {party_file, *(before.parties if before else ())}
     # Fewer hospitals are asked about as well: those that may help the coordinator are then a larger share.
-    if known != set(roster.parties) and not (chosen.yes or _asked()):
+    asks = known != set(roster.parties) and not chosen.yes
+    do = "Compare the fingerprints by telephone; then --yes takes the roster"
+    what = "hospitals or keys that are new, or gone"
+    if asks and not is_agreed("accept these hospitals and keys?", what=what, do=do):
         raise CaucusError("the roster is not taken", do="The one before stays, if there was one")
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
+    old = running_roster(settings) not in {None, roster.fingerprint}
+    yield "the roster is taken" + (f"; the running service still has the one before. {RESTART}" if old else "")
 
 
-def _asked() -> bool:
-    """Ask whether to accept the hospitals that were shown, and return the answer, which is no by default.
-
-    Raises:
-        ConfigError: There is no terminal to ask at.
-    """
-    if not sys.stdin.isatty():
-        do = "Compare the fingerprints by telephone; then --yes takes the roster"
-        raise ConfigError(
-            "hospitals or keys that are new, or gone", expected="a terminal, or --yes", got="neither", do=do
-        )
-    try:
-        return input("accept these hospitals and keys? [y/N] ").strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False
+def running_roster(settings: HospitalSettings) -> str | None:
+    """Return the fingerprint of the roster with which the running party service started; None if none runs."""
+    service = processes.children(settings.folder, SIDES["service"]).get("service", {})
+    return text_of(settings.folder / READY) or None if service.get("process") else None
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:

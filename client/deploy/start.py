@@ -27,9 +27,11 @@ from collections.abc import Iterator, Sequence
 
 from client.approvals import awaiting
 from client.channel import READY, SOCKET, SOCKET_NAME
+from client.deploy.node_state import reason_in
 from client.deploy.settings import SIDES, HospitalSettings
 from client.flower import proxy
-from client.flower.loopback import CERTIFICATE, HOST, KEY, REACHED
+from client.flower.loopback import CERTIFICATE, HOST, KEY
+from client.flower.noted_connection import NOTE, REACHED
 from common.errors import CaucusError, ConfigError, LedgerError, UnreachedError
 from common.models import catalogue
 from common.system import locks, processes
@@ -175,6 +177,8 @@ def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Chi
         environment=environment | ({proxy.VARIABLE: settings.proxy} if settings.proxy else {}),
         user=settings.relay_user,
         ready=f"node/{REACHED}",
+        note=f"node/{NOTE}",
+        reason=reason_in,
     )
     relay = Child(
         name="relay",

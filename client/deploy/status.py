@@ -7,7 +7,6 @@ The limits are those of `client.yaml`. The remaining epsilon is that of a record
 
 import argparse
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy.answered import answered_questions, uncharged_questions
 from client.deploy.audit_totals import AuditReader, AuditTotals
+from client.deploy.node_state import NodeState, node_state
 from client.deploy.plan_sheet import plain
 from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
@@ -26,12 +26,10 @@ from common.errors import ConfigError
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.files import content_of
-from common.system.log_lines import COLOUR, printable_line
+from common.system.log_lines import printable_line, wrapped
 
-_LEVEL = re.compile(r"^[A-Z]+ *: +")
-_PROXY = re.compile(r"[45]\d\d \w")
-"""Start of a log line in which SuperNode states why a proxy refuses."""
+_INDENT = 2
+"""Number of spaces at the start of a continued line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +58,7 @@ class Status:
     Attributes:
         processes: ID and number of restarts of each process, keyed by its name; the ID is None while it waits to start
             again.
-        node: Last state of SuperNode, in words.
+        node: State of the connection to the coordinator.
         awaiting: Number of plans that await approval.
         unreadable: Number of these that cannot be read here; they can be refused.
         audit_used: Fraction of the audit log's maximum size that is used.
@@ -74,7 +72,7 @@ class Status:
     """
 
     processes: dict[str, dict[str, Any]]
-    node: str
+    node: NodeState
     awaiting: int
     unreadable: int
     audit_used: float
@@ -92,8 +90,8 @@ def register(commands: Commands) -> None:
         "status",
         _status,
         summary="what runs, what awaits approval, what was spent and refused",
-        description="Print what runs, the last contact with the coordinator, refusals, plans that await approval, the "
-        "limits in force, epsilon spent and left, the ledger's noted head, and when the certificate ends.",
+        description="Print what runs, whether the node is connected, the last message of a run, refusals, plans that "
+        "await approval, limits, epsilon spent and left, the ledger's noted head, and when the certificate ends.",
         example="caucus-party status hospital --json",
     )
     status.add_argument("--json", action="store_true", help="print JSON")
@@ -108,13 +106,11 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         ConfigError: A setting is wrong.
         OSError: A file cannot be read.
     """
-    statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
-    spending = _spending(settings)
+    children, spending = processes.children(settings.folder, SIDES["both"]), _spending(settings)
     waiting = awaiting(settings.private)
     return Status(
-        # One supervisor of both halves is found twice, with the same children.
-        processes={name: child for status in statuses for name, child in status["children"].items()},
-        node=_node_says(settings),
+        processes=children,
+        node=node_state(settings, children),
         awaiting=len(waiting),
         unreadable=sum(entry.read_plan() is None for entry in waiting),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
@@ -151,7 +147,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _requests(requests: AuditTotals) -> Iterator[str]:
     refused = ", ".join(f"{number} {reason}" for reason, number in sorted(requests.refused.items()))
-    yield f"last contact with the coordinator: {requests.last_contact or 'none'}"
+    yield f"last message of a run: {requests.last_contact or 'none yet'}"
     answered = f"{requests.answered} answered; {requests.waiting} found a plan that waited"
     yield f"requests: {answered}; refused: {refused or 'none'}"
     if last := requests.last_refusal:
@@ -173,8 +169,9 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
         yield f"epsilon left: unknown, as the party service does not start with this ledger: {spending.problem}"
     else:
         yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
-    yield f"limits: {', '.join(f'{name} {value}' for name, value in asdict(limits).items() if name != 'queries')}"
-    yield f"queries that are answered: {', '.join(limits.queries)}"
+    values = ", ".join(f"{name} {value}" for name, value in asdict(limits).items() if name != "queries")
+    yield from wrapped(f"limits: {values}", _INDENT)
+    yield from wrapped(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
     noted = status.noted_head or "none"
     yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
     if spending.problem:
@@ -187,7 +184,8 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
     return {
         "name": settings.name,
         "processes": status.processes,
-        "node": status.node,
+        "node": str(status.node),
+        "connected": status.node.connected,
         "audit": status.audit_used,
         "awaiting": status.awaiting,
         "unreadable": status.unreadable,
@@ -255,20 +253,3 @@ def _certificate_days(path: Path) -> int | None:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _node_says(settings: HospitalSettings) -> str:
-    """Return the last informative line of SuperNode's log; it does not say whether a wrong clock led to a refusal."""
-    logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
-    logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
-    if not logs_text:
-        return "never started"
-    lines = "".join(logs_text).splitlines()
-    telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
-    telling_lines = [
-        COLOUR.sub("", line).strip()
-        for line in lines
-        if (any(word in line for word in telling) and "Traceback" not in line) or _PROXY.match(line)
-    ]
-    last = printable_line(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
-    return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

@@ -19,8 +19,6 @@ from common.system.files import SECRET, write_atomic
 HOST = "127.0.0.1"
 CERTIFICATE, KEY = "supernode.crt", "supernode.key"
 """Names of the certificate's and the key's file in the relay's folder."""
-REACHED = "supernode.reached"
-"""File in the same folder that SuperNode makes once the coordinator has answered one of its polls."""
 
 _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 

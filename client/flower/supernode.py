@@ -6,7 +6,7 @@ SuperNode gives up its connection permanently at any error of TLS, such as one c
 cut network interrupts, and stops its heartbeats at any status that it does not expect. The thread of its local API then
 keeps the process alive, so the node stays offline forever while `caucus-party start` takes it for running. Here the
 process ends instead, and is started again. FOLDER is the relay's folder, which contains the certificate of the local
-API and the login of a proxy.
+API, the login of a proxy and SuperNode's note of its connection (`noted_connection.py`).
 
 SuperNode asks the coordinator for a message every three seconds, and looks for the relay's reply every half second. If
 the coordinator is still sending a message's parts, SuperNode asks for them again after a second. A query takes several
@@ -24,14 +24,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import httpx
 from flwr.app import Message
 from flwr.common.constant import SubStatus
 from flwr.supercore.inflatable import inflatable_utils
 from flwr.supernode import start_client_internal
 from flwr.supernode.cli import flower_supernode
+from flwr.supernode.fleet_http_client import FleetHttpClient
 
 from client.flower import proxy
-from client.flower.loopback import REACHED, make_certificate
+from client.flower.loopback import make_certificate
+from client.flower.noted_connection import NotedConnection
 from client.flower.pace import Pace
 
 IDLE_SECONDS = 3.0
@@ -80,8 +83,8 @@ def main() -> NoReturn:
     threading.excepthook = _ended_with
     try:
         folder = Path(sys.argv.pop(1))
-        mark_contact(folder / REACHED)
         make_certificate(folder)
+        note_calls(NotedConnection(folder))
         with proxy.used(os.environ.get(proxy.VARIABLE), folder):
             flower_supernode()
     except Exception:  # noqa: BLE001 shown, and then the process ends as it does without one
@@ -132,21 +135,26 @@ def forget_ended_runs() -> None:
     start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001
 
 
-def mark_contact(file: Path) -> None:
-    """Let SuperNode make this file as soon as the coordinator has answered a poll, with or without a message."""
-    pull = start_client_internal._pull_and_store_message  # noqa: SLF001
+def note_calls(connection: NotedConnection) -> None:
+    """Let each call of this process to the coordinator note whether it was answered.
 
-    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:
-        def answered() -> Received | None:
-            received = receive()
-            if not file.exists():
-                file.touch()
-            return received
+    A refusal of one call, such as one about a run that has ended, does not change the state. The connection is lost if
+    there is no answer, if SuperLink does not answer the front door (5xx), or if the node is not let in any more (401).
+    """
+    call: Callable[..., Any] = FleetHttpClient._unary_unary  # noqa: SLF001
 
-        run: int | None = pull(receive=answered, **given)
-        return run
+    def noted(client: FleetHttpClient, **given: object) -> object:
+        try:
+            answer = call(client, **given)
+        except httpx.HTTPError as error:
+            refused = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
+            if refused is None or refused == httpx.codes.UNAUTHORIZED or httpx.codes.is_server_error(refused):
+                connection.note(connected=False)
+            raise
+        connection.note(connected=True)
+        return answer
 
-    start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001
+    FleetHttpClient._unary_unary = noted  # type: ignore[method-assign, assignment]  # noqa: SLF001
 
 
 def _ended_with(thread: threading.ExceptHookArgs) -> None:

@@ -28,13 +28,11 @@ class Now:
         status: The status, as printed by `caucus-party status`.
         lines: Last lines of the audit log, newest first.
         logs: Last lines of each log that exists.
-        connected: Whether the last informative line of SuperNode's log says that it is connected.
     """
 
     status: Status
     lines: tuple[LogLine, ...]
     logs: dict[str, tuple[str, ...]]
-    connected: bool
 
 
 def now(settings: HospitalSettings) -> Now:
@@ -42,7 +40,6 @@ def now(settings: HospitalSettings) -> Now:
     status = status_of(settings, AuditReader(settings.audit_log))
     return Now(
         status=status,
-        connected="SuperNode ID" in status.node,
         lines=last_of_audit(settings.private)[:MOST_LINES],
         logs={
             name: lines for name in LOGS if (lines := last_lines(settings.folder / "logs" / f"{name}.log", MOST_LINES))

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from client.approvals import approvals, path_of
-from client.deploy.audit import Audited, audit
+from client.deploy.audit import Audited, audit, guarantee_of
 from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
 from client.releases import release
@@ -129,12 +128,7 @@ def _texts(settings: HospitalSettings, form: Mapping[str, str]) -> tuple[str, tu
     if not sent:
         return typed, (None, None)
     chosen = release(settings.private, sent)
-    for entry in approvals(settings.private):
-        plan = entry.read_plan()
-        of_release = path_of(settings.private, entry.run, entry.plan_digest).stem == chosen.path.stem
-        if plan and of_release and plan.epsilon <= learning.LARGEST_EPSILON:
-            return str(chosen.path), (plan.epsilon, plan.delta)
-    return str(chosen.path), (None, None)
+    return str(chosen.path), guarantee_of(settings, chosen)
 
 
 def _path(what: str, text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Checks for the packages of an optional extra (`pip install '.[transformers]'`) before they are used.
+"""Checks for the packages of an optional extra (`make hospital EXTRAS=[transformers]`) before they are used.
 
 A hospital's installation has neither torch nor a client for remote models. Code that needs such packages checks for
 them here, in one line.
@@ -9,6 +9,9 @@ from importlib.util import find_spec
 
 from common.errors import ConfigError, MissingPackageError
 from common.system.commands import WRONG_INPUT
+
+PROGRAMS = {"coordinator": "make coordinator", "simulation": "make demo"}
+"""Commands that install the extras without which a program does not start."""
 
 
 def needs(what: str, *packages: str, extra: str) -> None:
@@ -24,9 +27,16 @@ def needs(what: str, *packages: str, extra: str) -> None:
     """
     for package in packages:
         if find_spec(package) is None:
-            # Another project has our name on PyPI: never advise to install it from there by name.
-            install = f"In the folder of the source: pip install '.[{extra}]'"
-            raise MissingPackageError(what, expected=f"the package {package}", got="none", do=install)
+            raise MissingPackageError(what, expected=f"the package {package}", got="none", do=how_to_install(extra))
+
+
+def how_to_install(extra: str) -> str:
+    """Return the advice to install an extra, by the lock; it leaves what is installed as it is.
+
+    The advice is never to install it by name: on PyPI another project has ours.
+    """
+    side = "coordinator" if find_spec("hydra") else "hospital"  # which alone is without it
+    return f"In the folder of the source: {PROGRAMS.get(extra, f'make {side} EXTRAS=[{extra}]')}"
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:

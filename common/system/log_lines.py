@@ -4,6 +4,7 @@ All files have times in UTC: `now` writes one, and `utc` shows it.
 """
 
 import re
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from common.system.files import content_of
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """Format of the lines in all logs."""
+WIDTH = 110
+"""Maximum number of characters in a line of a command's table, unless one word is longer."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -29,6 +32,11 @@ def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
 def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a quoted line cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Return a text as lines of at most `WIDTH` characters; all but the first begin with `indent` spaces."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def now() -> str:

@@ -61,8 +61,8 @@ def check_network_variables(library: Library) -> None:
     for name, value in _chosen(library.exceptions):
         for host in filter(None, map(str.strip, value.split(","))):
             _check_exception(name, host)
-    if file := next(filter(os.environ.get, library.certificates), None):
-        _check_certificates(file, Path(os.environ[file]))
+    if first := next(filter(os.environ.get, library.certificates), None):
+        _check_certificates(first, Path(os.environ[first]))
 
 
 def key_in(variable: str) -> str:

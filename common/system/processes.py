@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 from common.errors import ConfigError
 from common.system import locks
 from common.system.files import FILE_ALONE, PUBLIC, SECRET, content_of, write_atomic
+from common.system.log_lines import COLOUR, printable_line
 
 log = logging.getLogger("caucus.start")
 
@@ -48,6 +50,19 @@ GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
 
 _PR_SET_PDEATHSIG = 1
+_OWN_ERROR = " ERROR caucus"
+_RAISED = re.compile(r"[\w.]*(?:Error|Exception)(?=: |$)")
+"""Type of an error in the last line of a traceback."""
+
+
+def own_error(lines: Sequence[str]) -> str:
+    """Return the last error that our own code logged, or else the type of the error with which the process ended.
+
+    A library's message is left out, since it can quote its input.
+    """
+    logged = [line.partition(_OWN_ERROR)[2].partition(": ")[2] for line in lines if _OWN_ERROR in line]
+    raised = _RAISED.match(lines[-1]) if lines else None
+    return logged[-1] if logged else raised[0] if raised else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +76,9 @@ class Child:
         user: Account to run the process under when we are root; None means our own account.
         ends_all: Whether an exit with code 0 ends all children. Any other exit restarts the process.
         ready: File, relative to the working directory, that the process makes once it works; empty if it makes none.
+        note: File, relative to the working directory, in which the process notes its state: a JSON object with its
+            process ID as `process`; empty if it has none. It is shown to whoever may see the state of the processes.
+        reason: Function that finds the reason of an end in the lines that the process wrote.
     """
 
     name: str
@@ -69,6 +87,8 @@ class Child:
     user: str | None = None
     ends_all: bool = False
     ready: str = ""
+    note: str = ""
+    reason: Callable[[Sequence[str]], str] = own_error
 
 
 def program(name: str) -> str:
@@ -90,7 +110,9 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> list[str] | None:
+def supervise(
+    children: Sequence[Child], *, folder: Path, names: Sequence[str], before_end: Callable[[], None] = lambda: None
+) -> list[str] | None:
     """Keep all children running until SIGTERM or SIGINT, or until a child with `ends_all` exits with code 0.
 
     Args:
@@ -99,6 +121,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             `logs/NAME.log.1`.
         names: Names of the locks that this process holds (`common/system/locks.py`). The state of the processes is
             written to `run/NAME.json` under each of the names.
+        before_end: Called after a signal, before the children are ended.
 
     Returns:
         If a child with `ends_all` has exited with code 0, the names of the other children that were not running then or
@@ -117,10 +140,12 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
             changed = [child.tend() for child in tended]
             if any(child.done for child in tended):
                 return [child.child.name for child in tended if not child.done and not child.works()]
-            if any(changed):
+            before = [child.noted for child in tended]
+            if [child.read_note() for child in tended] != before or any(changed):
                 for note in notes:
                     _write(note, tended)
             stop.wait(0.2)
+        before_end()
         return None
     finally:
         for child in reversed(tended):
@@ -142,6 +167,13 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
     except (OSError, ValueError):  # it is about to start them
         children = {}
     return {"process": process, "children": children}
+
+
+def children(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the state of all children of the supervisors that hold these locks of a folder, keyed by name."""
+    running = [status(folder, name) or {"children": {}} for name in names]
+    # One supervisor that holds several locks is found several times, with the same children.
+    return {name: child for supervisor in running for name, child in supervisor["children"].items()}
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
@@ -180,11 +212,15 @@ class _SupervisedProcess:
         self._wait = FIRST_WAIT
         self._since = 0.0
         self._at = 0.0
+        self._log = folder / "logs" / f"{child.name}.log"
+        self._log_start = 0
+        self._reason = ""
+        self.noted: dict[str, Any] = {}
 
     def tend(self) -> bool:
         """Start the child if it is not running and its wait is over. Return True if it ended or was started."""
         now = time.monotonic()
-        _shorten(self._folder / "logs" / f"{self.child.name}.log")
+        _shorten(self._log)
         if self.process is not None:
             code = self.process.poll()
             if code is None:
@@ -197,11 +233,13 @@ class _SupervisedProcess:
                 self.done = True
                 return True
             log.warning("%s ended with code %s; starts again in %.0f s", self.child.name, code, self._wait)
+            self._tell_reason()
             return True
         if now < self._at:
             return False
         if self.child.ready:
             (self._folder / self.child.ready).unlink(missing_ok=True)
+        self._log_start = self._log.stat().st_size if self._log.exists() else 0
         self.process, self._since, self.restarts = _start(self.child, self._folder), now, self.restarts + 1
         log.info("%s started", self.child.name)
         return True
@@ -210,6 +248,25 @@ class _SupervisedProcess:
         """Return whether the child is running, and ready if it tells that."""
         running = self.process is not None and self.process.poll() is None
         return running and (not self.child.ready or (self._folder / self.child.ready).exists())
+
+    def read_note(self) -> dict[str, Any]:
+        """Read and return what the running process notes of its state; empty if it has noted nothing."""
+        self.noted = {}
+        if self.child.note and self.process is not None:
+            with contextlib.suppress(OSError, ValueError):
+                noted = json.loads(content_of(self._folder / self.child.note))
+                if isinstance(noted, dict) and noted.get("process") == self.process.pid:  # else an earlier process's
+                    self.noted = noted
+        return self.noted
+
+    def _tell_reason(self) -> None:
+        """Log why the process ended, in its own words, unless that was the reason the time before."""
+        with contextlib.suppress(OSError):
+            lines = content_of(self._log)[self._log_start :].decode(errors="replace").splitlines()
+            reason = printable_line(COLOUR.sub("", self.child.reason(lines)))
+            if reason and reason != self._reason:
+                log.warning("%s says: %s", self.child.name, reason)
+            self._reason = reason
 
     def end(self) -> None:
         if self.process is None:
@@ -287,7 +344,11 @@ def _note_of(folder: Path, name: str) -> Path:
 
 def _write(note: Path, tended: Sequence[_SupervisedProcess]) -> None:
     children = {
-        child.child.name: {"process": child.process.pid if child.process else None, "restarts": max(child.restarts, 0)}
+        child.child.name: {
+            "process": child.process.pid if child.process else None,
+            "restarts": max(child.restarts, 0),
+            **({"noted": child.noted} if child.noted else {}),
+        }
         for child in tended
     }
     write_atomic(note, json.dumps(children).encode(), mode=PUBLIC)

@@ -95,7 +95,7 @@ records$n/$records is a copy of $4, readable by the party service alone: with th
 What remains, in $here; limits and approval are in hospital$n/client.yaml, and a change of the
 coordinator's address, the bundle or the proxy is made there and in hospital$n/relay.yaml:
   1. send party$n.json to the coordinator, who runs
-       $engine compose exec -T coordinator caucus-coordinator enrol /coordinator /dev/stdin <party$n.json
+       $engine compose exec -T coordinator caucus-coordinator enrol --yes /coordinator /dev/stdin <party$n.json
      and when all are enrolled sends roster.json to all:
        $engine compose exec -T coordinator cat /coordinator/roster.json >roster.json
   2. $engine compose run --rm -T hospital$n-service caucus-party roster /hospital /dev/stdin <roster.json

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.phrases import quoted
 from common.secagg.identity import Roster
+from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
@@ -37,17 +38,19 @@ class Attending:
     Attributes:
         number: The hospital's number on the roster.
         name: The hospital's name.
-        online: Whether its node is connected.
+        online: Whether its node is connected; None if that is not known.
         since: Time at which `online` last changed; empty if Flower does not report it.
     """
 
     number: int
     name: str
-    online: bool
+    online: bool | None
     since: str
 
     def __str__(self) -> str:
         """Return the hospital's attendance in plain words."""
+        if self.online is None:
+            return self.name
         since = f" since {self.since}" if self.since else ""
         return f"{quoted(self.name)} is {'online' if self.online else 'offline'}{since}"
 
@@ -59,7 +62,8 @@ def register(commands: Commands) -> None:
         "enrol",
         _enrol,
         summary="add a hospital, from its party.json",
-        description="Register the hospital's node at SuperLink, which must be running, and add it to the roster.",
+        description="Show the hospital's fingerprint and ask whether it is the one that the hospital read out; then "
+        "register its node at SuperLink, which must be running, and add it to the roster.",
         example="caucus-coordinator enrol coordinator party.json",
     )
     remove = add_command(
@@ -67,11 +71,13 @@ def register(commands: Commands) -> None:
         "remove",
         _remove,
         summary="revoke a hospital's key and remove it from the roster",
-        description="Unregister the hospital's node: its key is no longer accepted. The numbers after it move up.",
+        description="Ask, and unregister the hospital's node: its key is no longer accepted, and a run under way loses "
+        "it. The numbers after it move up.",
         example='caucus-coordinator remove coordinator "St. Mary"',
     )
     for parser in (enrol, remove):
         add_folder(parser, "caucus-coordinator")
+        parser.add_argument("--yes", action="store_true", help="without asking")
     enrol.add_argument("file", metavar="FILE", type=Path, help="the hospital's party.json")
     remove.add_argument("name", metavar="NAME", help="the hospital's name")
 
@@ -92,7 +98,12 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """Return the attendance of all enrolled hospitals, by number, as reported by SuperLink, which must be running."""
+    """Return the attendance of all enrolled hospitals, by number, as reported by SuperLink.
+
+    Raises:
+        CaucusError: `caucus-coordinator serve` does not run.
+    """
+    settings.check_served()
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
     for number, entry in enumerate(enrolled(settings)):
@@ -102,6 +113,12 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
         known = since if since != "N/A" else ""
         attending.append(Attending(number=number, name=entry.party.name, online=online, since=known))
     return attending
+
+
+def unattended(settings: CoordinatorSettings) -> list[Attending]:
+    """Return all enrolled hospitals, by number, with unknown attendance."""
+    names = (entry.party.name for entry in enrolled(settings))
+    return [Attending(number=number, name=name, online=None, since="") for number, name in enumerate(names)]
 
 
 def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
@@ -117,6 +134,7 @@ def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     party = PartyFile.load(chosen.file)
+    settings.check_served()
     parties = enrolled(settings)
     for number, other in enumerate(parties):
         for what in ("name", "identity", "node_key"):
@@ -128,14 +146,17 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
                     do="caucus-coordinator remove it first, if it is the same hospital with new keys",
                 )
     RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
+    yield "fingerprint, to be compared by telephone:"
+    yield from party.shown(len(parties))
+    do = "Compare the fingerprint by telephone; then --yes enrols the hospital"
+    if not (chosen.yes or is_agreed("is this the fingerprint that the hospital has?", what="new hospital", do=do)):
+        raise CaucusError(f"{quoted(party.name)} is not enrolled", do="Ask the hospital for its party.json again")
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
         key.write(party.node_key)
         key.flush()
         node = str(flwr(settings.folder, "supernode", "register", key.name)["node-id"])
     store(settings, [*parties, Enrolled(party=party, node=node)])
-    yield "fingerprint, to be compared by telephone:"
-    yield from party.shown(len(parties))
-    yield f"now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
+    yield f"enrolled; now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
 
 
 def _remove(chosen: argparse.Namespace) -> Iterator[str]:
@@ -145,6 +166,11 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     if removed is None:
         names = ", ".join(entry.party.name for entry in parties) or "nobody"
         raise ConfigError("hospital", expected=f"one of {names}", got=chosen.name)
+    settings.check_served()
+    question = f"remove {chosen.name}? its key is no longer accepted, and a run under way loses it"
+    do = "--yes removes it without asking"
+    if not (chosen.yes or is_agreed(question, what=f"removal of {chosen.name}", do=do)):
+        raise CaucusError(f"{chosen.name} is not removed")
     flwr(settings.folder, "supernode", "unregister", removed.node)
     store(settings, [entry for entry in parties if entry is not removed])
     yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"

@@ -107,7 +107,7 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
     from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
-    return _facts(*drafted(settled(settings, task), task), records)[1]
+    return facts_of(*drafted(settled(settings, task), task), records)[1]
 
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
@@ -123,7 +123,7 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     plan, task = parts.plan, parts.source.task()
     price = collusion.collusion(plan, settings.secagg.corrupt) if plan.malicious else None
     compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
-    privacy, facts = _facts(plan, compared, records, earlier=parts.earlier, more=more)
+    privacy, facts = facts_of(plan, compared, records, earlier=parts.earlier, more=more)
     if price:
         facts["advice"] += collusion.advice(price, plan.epsilon)
     expected = forecast(
@@ -147,7 +147,7 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     }
 
 
-def _facts(
+def facts_of(
     plan: "Plan",
     compared: Mapping[str, int],
     records: int | None,

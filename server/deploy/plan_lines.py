@@ -15,11 +15,15 @@ def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
         privacy: The guarantee of the plan.
         facts: The facts from `plan_command.forwards`.
     """
-    yield from _cost(privacy)
-    if privacy.earlier is None:
-        yield from _signals(facts["queries"])
+    yield from _answers(privacy, facts)
     yield from _forecast(facts["forecast"])
     yield from _ending(facts)
+
+
+def foreseen_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield those lines on the hospitals' answers alone, with advice; `facts` are from `plan_command.facts_of`."""
+    yield from _answers(privacy, facts)
+    yield from (f"advice: {advice}" for advice in facts["advice"])
 
 
 def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -32,6 +36,12 @@ def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _cost(privacy)
     yield from _signals(facts["queries"])
     yield from _ending(facts)
+
+
+def _answers(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
+    yield from _cost(privacy)
+    if privacy.earlier is None:
+        yield from _signals(facts["queries"])
 
 
 def _cost(privacy: Privacy) -> Iterator[str]:

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,7 @@ from common.errors import CaucusError
 from common.phrases import series
 from common.system import processes
 from common.system.files import text_of, write_atomic
-from server.deploy.serve import LOCKS
-from server.deploy.settings import CoordinatorSettings
+from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
@@ -39,6 +39,8 @@ LEAST_ROOM = 2**16
 FLOWER = "flower.json"
 """File of a deployed run with its ID in Flower, `serve`'s processes, and the log's size when the run was submitted."""
 
+STOPPED = "stopped.txt"
+"""File of a run that was stopped with `serve`; it contains the time."""
 DIED = "the process of the run ended without reporting an error"
 
 
@@ -52,6 +54,7 @@ class Status(StrEnum):
     AWAITING = "awaiting approval"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    STOPPED = "stopped"
 
 
 GOES_ON = (Status.STARTING, Status.RUNNING)
@@ -66,7 +69,7 @@ class Progress:
         name: Name of the run's folder.
         status: The run's state.
         rounds: Number of rounds completed so far.
-        reason: Reason for the failure, or time of the cancellation; otherwise empty.
+        reason: Reason for the failure, or time of the cancellation or of the coordinator's stop; otherwise empty.
         hospitals: Names of the hospitals that still have to approve the run.
         weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
@@ -85,6 +88,7 @@ class Progress:
             Status.AWAITING: f"awaiting approval of {series(self.hospitals, 'and')}",
             Status.FAILED: f"failed: {self.reason}",
             Status.CANCELLED: f"cancelled at {self.reason}",
+            Status.STOPPED: f"stopped with the coordinator at {self.reason}",
         }
         return words.get(self.status, self.status.value)
 
@@ -95,8 +99,11 @@ def progress(folder: Path) -> Progress:
     current = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(current, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
-    if when := text_of(folder / CANCELLED):
-        return replace(current, status=Status.CANCELLED, reason=when)
+    # Its process ends within seconds; what it may say of its own end is less than this.
+    stopped = "" if working and not (folder / FAILURE).exists() else text_of(folder / STOPPED)
+    if when := text_of(folder / CANCELLED) or stopped:
+        status = Status.STOPPED if when == stopped else Status.CANCELLED
+        return replace(current, status=status, reason=when)
     if names := text_of(folder / AWAITING):
         return replace(current, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
     if reason := text_of(folder / FAILURE):
@@ -127,11 +134,24 @@ def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) 
     return replace(current, status=Status.FAILED, reason=reason)
 
 
+def mark_stopped(runs: Path) -> None:
+    """Mark the runs whose processes are at work as stopped with the coordinator.
+
+    Args:
+        runs: The folder of run folders.
+    """
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode()
+    for folder in (path.parent for path in runs.glob("*/config.yaml")):
+        if at_work(folder):
+            with contextlib.suppress(OSError):  # on a full disk the other runs and the processes still have to end
+                write_atomic(folder / STOPPED, when)
+
+
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
     """Have Flower start the run in this folder."""
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
-    for name in (FAILURE, REJECTED, ABSENT, AWAITING, CANCELLED):
+    for name in (FAILURE, REJECTED, ABSENT, AWAITING, CANCELLED, STOPPED):
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")
     write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
@@ -166,7 +186,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
         silent = state.status is Status.FAILED and not (folder / FAILURE).exists()
         current = _with_last_words(settings, folder, state) if silent else state
         lines, at = _new_lines(log, at)
-        yield from lines
+        # The reason of a failure is the error that follows, and is not shown as a line of the log as well.
+        yield from (line for line in lines if not (current.status is Status.FAILED and line.endswith(current.reason)))
         match current.status:
             case Status.COMPLETE:
                 yield from ending(folder)
@@ -175,7 +196,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
                 approve = "They decide with caucus-party approve, which says if a limit is in the way"
                 do = f"{approve}: ask them. After that {resume}"
                 raise CaucusError(f"{current.name} is {current}", do=do)
-            case Status.CANCELLED:
+            case Status.CANCELLED | Status.STOPPED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)
             case Status.FAILED:
                 rejected = (folder / REJECTED).exists()  # then the reason says what to do

@@ -59,9 +59,10 @@ def register(commands: Commands) -> None:
         "run",
         _run,
         summary="run a federation with the enrolled hospitals",
-        description="Check settings and hospitals, write the configuration into FOLDER/runs/NAME, start the run, and "
-        "print its log until it ends. The run continues after Ctrl-C.",
-        example="caucus-coordinator run coordinator first method=wasp privacy.epsilon=4",
+        description="Check settings and hospitals, print the answers' expected signal and noise, and ask if votes "
+        "are likely to be noise. Then write the configuration into FOLDER/runs/NAME, start the run, and print its log "
+        "until it ends. The run continues after Ctrl-C.",
+        example="caucus-coordinator run coordinator first method=census privacy.epsilon=4",
     )
     resume = add_command(
         commands,
@@ -97,6 +98,7 @@ def register(commands: Commands) -> None:
             action="store_true",
             help="start even if too few hospitals are online, and wait for them up to federation.timeout seconds",
         )
+    run.add_argument("--yes", action="store_true", help="without asking where votes are likely to be noise")
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
@@ -137,11 +139,11 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    yield from start(settings, chosen.name, chosen.overrides, wait=chosen.wait)
+    yield from start(settings, chosen.name, chosen.overrides, wait=chosen.wait, yes=chosen.yes)
     yield from followed(settings, _folder(settings, chosen.name))
 
 
-def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool) -> Iterator[str]:
+def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool, yes: bool) -> Iterator[str]:
     """Check a new run, write its folder and have Flower start it; yield messages for the operator.
 
     Args:
@@ -149,10 +151,11 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
         name: Name of the run.
         overrides: The operator's overrides.
         wait: Whether to start even if too few hospitals are online.
+        yes: Whether to start without asking even if votes are likely to be noise.
 
     Raises:
-        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. In each of
-            these cases, no folder remains.
+        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, nobody agreed to votes that
+            are likely to be noise, or Flower fails. In each of these cases, no folder remains.
     """
     folder = _folder(settings, name)
     if folder.exists():
@@ -168,6 +171,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=wait)
 
+    from server.deploy.foresight import check_agreed, foresee
     from server.settings.automatic import settled
     from server.settings.parts import build_parts
 
@@ -176,6 +180,9 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield taking_part(parts.plan.labels)
+    foresight = foresee(run, parts, sum(entry.party.max_records for entry in enrolled(settings)))
+    yield from foresight.lines
+    check_agreed(foresight, yes=yes)
     store(run, folder)
     write_atomic(folder / OVERRIDES, shlex.join(overrides).encode())
     try:

@@ -11,6 +11,7 @@ service should use that account.
 import argparse
 import logging
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ from common.system.files import check_secret
 from common.system.network_variables import HTTPX, check_network_variables
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
-from server.deploy.settings import CoordinatorSettings
+from server.deploy.run_state import GOES_ON, mark_stopped, progress
+from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
 NETWORK = replace(HTTPX, proxies=("https_proxy",))
@@ -32,7 +34,6 @@ NETWORK = replace(HTTPX, proxies=("https_proxy",))
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy", *NETWORK.certificates)
 """Environment variables for a run's models, a proxy on the way to them, and the certificates that they trust. Of the
 three processes, only the executor receives these variables and passes them on to the ServerApp."""
-LOCKS = ("coordinator",)
 
 
 def register(commands: Commands) -> None:
@@ -74,7 +75,12 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
             )
         yield from ending_soon(settings.folder)
         yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
-        processes.supervise(_children(settings), folder=settings.folder, names=LOCKS)
+        processes.supervise(
+            _children(settings),
+            folder=settings.folder,
+            names=LOCKS,
+            before_end=lambda: mark_stopped(settings.folder / "runs"),
+        )
 
 
 def _children(settings: CoordinatorSettings) -> list[Child]:
@@ -112,4 +118,10 @@ def _free(host: str, port: int) -> None:
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
     if not (chosen.folder / "coordinator.yaml").is_file():  # it need not be valid: what runs must end
         raise ConfigError("coordinator's folder", expected="coordinator.yaml", got="none", where=chosen.folder)
+    if processes.status(chosen.folder.resolve(), LOCKS[0]):
+        runs = (chosen.folder / "runs").glob("*/config.yaml")
+        for state in (progress(path.parent) for path in sorted(runs)):
+            if state.status in GOES_ON:
+                resume = shlex.join(["caucus-coordinator", "resume", str(chosen.folder), state.name])
+                yield f"run {state.name} is {state}: it stops with the coordinator; after serve, {resume} continues it"
     yield "stopped" if processes.stop(chosen.folder.resolve(), LOCKS) else "nothing was running"

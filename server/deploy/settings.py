@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import Self, get_type_hints
 
 from common.address import check_host, host_and_port
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
+from common.system import processes
 from common.system.yaml_file import YamlFile, located
 from common.validate import integers_in, known_keys, of_type
 
+LOCKS = ("coordinator",)
+"""Lock that `caucus-coordinator serve` holds while it runs."""
 YAML = """\
 # caucus-coordinator serve {folder}
 address: {address}  # host:port that the hospitals connect to; the certificate is for this host
@@ -71,6 +74,16 @@ class CoordinatorSettings:
             for key, value in values.items():
                 of_type(key, value, types[key])
             return cls(folder=folder.resolve(), **values)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether `caucus-coordinator serve` runs for this folder."""
+        return processes.status(self.folder, LOCKS[0]) is not None
+
+    def check_served(self) -> None:
+        """Raise a CaucusError if `caucus-coordinator serve` does not run, without which Flower answers nothing."""
+        if not self.is_served:
+            raise CaucusError("the coordinator does not run", do=f"caucus-coordinator serve {self.folder}")
 
     @property
     def host(self) -> str:

@@ -7,9 +7,11 @@ from dataclasses import asdict
 from common.system.certificates import days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
 from server.deploy.authority import ending_soon
-from server.deploy.enrolment import attendance, versions
-from server.deploy.run_state import checked
+from server.deploy.enrolment import attendance, unattended, versions
+from server.deploy.run_state import checked, progress
 from server.deploy.settings import CoordinatorSettings
+
+_NODE = {True: "online", False: "offline", None: "unknown"}
 
 
 def register(commands: Commands) -> None:
@@ -29,18 +31,20 @@ def register(commands: Commands) -> None:
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    hospitals, reported = attendance(settings), versions(settings)
+    served, reported = settings.is_served, versions(settings)
+    hospitals = attendance(settings) if served else unattended(settings)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
-    runs = [checked(settings, folder) for folder in folders]
+    runs = [checked(settings, folder) if served else progress(folder) for folder in folders]
     if chosen.json:
         facts = {
             "address": settings.address,
+            "served": served,
             "certificate_days": {name: days_left(settings.folder / name) for name in ("server.crt", "ca.crt")},
             "parties": [
                 {
                     "number": hospital.number,
                     "name": hospital.name,
-                    "node": "online" if hospital.online else "offline",
+                    "node": _NODE[hospital.online],
                     "since": hospital.since,
                     "version": reported[hospital.name].to_json() if hospital.name in reported else None,
                 }
@@ -50,10 +54,12 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
         }
         yield as_json(facts)
         return
+    if not served:
+        yield f"the coordinator does not run: caucus-coordinator serve {chosen.folder}"
     yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
     yield from ending_soon(settings.folder)
     for hospital in hospitals:
-        yield f"{hospital}; {reported.get(hospital.name, 'version unknown')}"
+        yield f"{hospital}; {reported.get(hospital.name, 'its version is told in its first run')}"
     for run in runs:
         yield f"run {run.name}: {run}"
         yield from (f"  poor: {weakness}" for weakness in run.weaknesses)

@@ -31,7 +31,7 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         "--refused)",
         Reason.ROSTER: "Compare roster.json with {who} (caucus-party roster), and let the service there be restarted",
         Reason.RECORDS: "Let {who} put back the file of records that this run began with, and restart the service",
-        Reason.SETTINGS: "Let {who} correct client.yaml and restart the service",
+        Reason.SETTINGS: "Let {who} restart the service, whose settings or roster have changed; its log says which",
         Reason.FULL: "Let {who} make room: the log there names the file to move away",
         Reason.SURVIVORS: "Bring back those who answered this question before: {who} may agree to no other sum",
     }

@@ -98,7 +98,7 @@ class Federation:
             except DropoutError as error:
                 if not retries or not self._parties.may_return():
                     raise
-                log.warning("the run is opened again: %s", error)
+                log.warning("the run is opened again: %s", error.without_advice())
             else:
                 return
 
@@ -131,7 +131,7 @@ class Federation:
             except DropoutError as error:
                 if not tries:
                     raise
-                log.warning("query %d failed and is asked again: %s", index, error)
+                log.warning("query %d failed and is asked again: %s", index, error.without_advice())
 
     def close(self) -> None:
         """Tell the parties to forget the run's keys."""

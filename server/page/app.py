@@ -121,7 +121,7 @@ def _start(request: Request, settings: CoordinatorSettings) -> Response:
     try:
         overrides = draft.overrides()
         with _acting:
-            lines = list(start(settings, draft.name, overrides, wait=wait))
+            lines = list(start(settings, draft.name, overrides, wait=wait, yes=True))  # its plan was shown before
     except EXPECTED as error:
         return _form(request, draft, problem=summary(error), again=True)
     command = start_command(settings, draft.name, overrides, wait=wait)

@@ -9,8 +9,7 @@ from common.system.certificates import days_left
 from common.system.enrolment import Invitation, PartyFile, RosterFile
 from server.deploy.enrolment import Attending, attendance, enrolled, versions
 from server.deploy.health import fault
-from server.deploy.serve import LOCKS
-from server.deploy.settings import CoordinatorSettings
+from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.documents.hospitals import HospitalVersion
 
 CERTIFICATES = ("server.crt", "ca.crt")

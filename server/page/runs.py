@@ -36,7 +36,7 @@ from server.settings.sections import setting
 MOST_LINES = 30
 """Number of lines at the end of a run's log that the page shows."""
 CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
-CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED)
+CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED, Status.STOPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""Forecast of the calls and tokens of a run, by a rehearsal: the real method with simulated models and parties.
+"""Forecast of a run: calls and tokens, by a rehearsal of the real method; and whether answers will be noise, in words.
 
-The forecast therefore includes the prompts of later rounds, with their exemplars, for every method. If all sizes of a
-method are scaled by one factor, the number of requests of each kind is linear in this factor. For a large run, two
-smaller runs are therefore rehearsed and extrapolated: a million texts take as long as three thousand.
+The rehearsal has simulated models and parties. It includes the prompts of later rounds, with their exemplars, for every
+method. If all sizes of a method are scaled by one factor, the number of requests of each kind is linear in this factor.
+For a large run, two smaller runs are therefore rehearsed and extrapolated: a million texts take as long as three
+thousand.
 """
 
 import math
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from common.phrases import series
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.texts import AbstractedSeedsSpec
@@ -18,6 +20,7 @@ from server.llm.base import Provider
 from server.llm.spending import Price, Usage
 from server.method import Method, Resizable
 from server.planning.rehearsal import Forecast, Kind, Rehearsal
+from server.planning.signal import CLEAR, HOPELESS, signals
 
 _MOST = 3_000  # texts that are rehearsed
 _A_LABEL = 2  # of them at least of each label, so that there are exemplars and pairs
@@ -94,6 +97,30 @@ def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
+
+
+def forecast_sentence(plan: Plan, compared: Mapping[str, int], records: int | None) -> str:
+    """Return a sentence on the signal of a plan's answers, for hospitals to read before they decide.
+
+    Args:
+        plan: The plan with its noise.
+        compared: Number of candidates or similar items, keyed by query (`Method.compared`).
+        records: Expected number of all records; None if it is unknown.
+    """
+    if not plan.queries:
+        return "no answer is asked for"
+    if records is None:
+        return "not known: the coordinator has named no number of records"
+    estimates = [signal for signal in signals(plan, compared, records) if signal.expected]
+    noise = [signal.query for signal in estimates if signal.ratio < HOPELESS]
+    weak = [signal.query for signal in estimates if HOPELESS <= signal.ratio < CLEAR]
+    if noise:
+        what = f"the answers to {series(noise, 'and')} will be noise"
+    elif weak:
+        what = f"the answers to {series(weak, 'and')} will be weak"
+    else:
+        what = "the answers will be clear of their noise" if estimates else "the answers are not estimated"
+    return f"{what} if there are {records:,} records in all"
 
 
 def forecast(

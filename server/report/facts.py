@@ -32,7 +32,7 @@ from server.report.likeness import likeness
 from server.report.utility import unmeasured, utility
 from server.report.verdict import verdict
 from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
-from server.report.weaknesses import weaknesses
+from server.report.weaknesses import votes_were_noise, weaknesses
 from server.run_folder import TEXTS, from_round_1
 
 _UNKNOWN: dict[str, Any] = {
@@ -213,7 +213,12 @@ class Facts:
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(
-                self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses), missing=missing
+                self.guarantee,
+                self.metrics,
+                texts=len(texts),
+                weaknesses=len(self.weaknesses),
+                missing=missing,
+                noise=votes_were_noise(self.votes),
             ),
             "bars": bars(self.metrics, missing),
         }

@@ -47,18 +47,33 @@ class Verdict(Document):
 
 
 def verdict(
-    guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int, missing: str = NO_TEST_TEXTS
+    guarantee: Guarantee,
+    metrics: Metrics,
+    *,
+    texts: int,
+    weaknesses: int,
+    missing: str = NO_TEST_TEXTS,
+    noise: bool = False,
 ) -> Verdict:
-    """Return the verdict on a run with these numbers of texts and weaknesses; `missing` says why no figure is there."""
+    """Return the verdict on a run.
+
+    Args:
+        guarantee: The run's guarantee.
+        metrics: The figures.
+        texts: Number of texts.
+        weaknesses: Number of weaknesses that the report names.
+        missing: Why a figure is not there.
+        noise: Whether all votes were noise. A gain is then not said to come from the hospitals' answers.
+    """
     measured = accuracies(metrics)
     asked = guarantee.kind is not Kind.NOT_ASKED
     first, see = "", ""
     if texts and metrics.nearness:
-        answer, references, real = _near(metrics.nearness, missing, asked=asked), "", False
+        answer, references, real = _near(metrics.nearness, missing, asked=asked, noise=noise), "", False
     else:
         share = counted(metrics).value
         unmeasured = f"The usefulness of the texts was not measured: {missing}." if share is None else _counted(share)
-        answer, references, real = _taught(measured, unmeasured, texts, asked=asked)
+        answer, references, real = _taught(measured, unmeasured, texts, asked=asked, noise=noise)
     if texts and weaknesses:
         see = f"See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -73,7 +88,7 @@ def verdict(
     )
 
 
-def _taught(measured: Accuracies, unmeasured: str, texts: int, *, asked: bool) -> tuple[str, str, bool]:
+def _taught(measured: Accuracies, unmeasured: str, texts: int, *, asked: bool, noise: bool) -> tuple[str, str, bool]:
     """Return sentences on what the texts teach a classifier, and on all texts and the references.
 
     The third value is whether the first sentences have the accuracy with real records.
@@ -92,7 +107,7 @@ def _taught(measured: Accuracies, unmeasured: str, texts: int, *, asked: bool) -
         if measured.zero_shot is not None:
             compared += f", and {_percent(measured.zero_shot)} with {WITHOUT}: too few to tell whether this is chance"
     else:
-        answer = f"{_compared(gain, measured.zero_shot, measured)}. {_difference(gain)}."
+        answer = f"{_compared(gain, measured.zero_shot, measured, noise=noise)}. {_difference(gain)}."
         more = [whole] if gain.texts != measured.trained_on else []
         compared = f"The {measured.measure} is {_listed(measured, *more)}"
     if (remark := _against_real(measured, synthetic)) is not None:
@@ -123,17 +138,19 @@ def _doubt(measured: Accuracies) -> str | None:
     return None
 
 
-def _compared(gain: Gain, without: float, measured: Accuracies) -> str:
+def _compared(gain: Gain, without: float, measured: Accuracies, *, noise: bool) -> str:
     """Return a sentence that states the answer first, and then the two figures that the gain compares."""
     guessing = measured.majority is not None and without < measured.majority
     below = ", which is below guessing" if guessing else ""
     return (
-        f"{_answer(gain)}: trained on {gain.texts:,} {measured.unit}, a classifier's {measured.measure} is "
-        f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}{below}"
+        f"{_answer(gain, noise=noise)}: trained on {gain.texts:,} {measured.unit}, a classifier's {measured.measure} "
+        f"is {_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}{below}"
     )
 
 
-def _answer(gain: Gain) -> str:
+def _answer(gain: Gain, *, noise: bool) -> str:
+    if gain.clear and noise:
+        return "A gain, but it may be the models' own, because the hospitals' votes were noise"
     return "The hospitals' answers help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
 
 
@@ -142,11 +159,11 @@ def _difference(gain: Gain) -> str:
     return f"The difference is {points(gain.value)} points (95 % interval {points(low)} to {points(high)})"
 
 
-def _near(near: Nearness, missing: str, *, asked: bool) -> str:
+def _near(near: Nearness, missing: str, *, asked: bool, noise: bool) -> str:
     """Return the sentences on the distance of the texts from real ones."""
     if near.synthetic.value is None:
         return f"How near the texts are to real ones was not measured: {missing}."
-    said = f"{_answer(near.gain)}: the" if near.gain else "The"
+    said = f"{_answer(near.gain, noise=noise)}: the" if near.gain else "The"
     said += f" distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
     references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))
     compared = " and ".join(f"that {whose} is {value:.3g}" for whose, value in references if value is not None)

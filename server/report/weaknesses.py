@@ -27,6 +27,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.phrases import series
@@ -193,27 +194,54 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
     )
 
 
-def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
-    """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
-    warnings = run.warnings or {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spread:
+    """Votes of one query over all rounds: how many numbers, and the variance of these and of the noise in them."""
+
+    numbers: int
+    spread: float
+    noise: float
+
+    @property
+    def is_noise(self) -> bool:
+        return self.spread - self.noise < HOPELESS**2 * self.noise
+
+
+def votes_were_noise(votes: Sequence[Votes]) -> bool:
+    """Return whether all votes of a run were noise; False if it has no noised votes."""
+    spreads = _spreads(votes)
+    return bool(spreads) and all(spread.is_noise for spread in spreads.values())
+
+
+def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
+    """Return the spread of the noised votes of each query over all rounds."""
     answers: dict[str, list[tuple[int, float, float]]] = {}
     for vote in votes:
         if vote.noise:
             answers.setdefault(vote.query, []).append((vote.candidates, vote.spread, vote.noise))
+    spreads = {}
     for name, measured in answers.items():
         numbers = sum(count for count, _, _ in measured)
         spread = sum(count * deviation**2 for count, deviation, _ in measured) / numbers
         noise = sum(count * deviation**2 for count, _, deviation in measured) / numbers
-        if spread - noise >= HOPELESS**2 * noise:
+        spreads[name] = _Spread(numbers=numbers, spread=spread, noise=noise)
+    return spreads
+
+
+def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
+    """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
+    warnings, spreads = run.warnings or {}, _spreads(votes)
+    for name, votes_of in spreads.items():
+        if not votes_of.is_noise:
             continue
         advice = warnings.get(name, "").partition("; ")[2]
         yield Weakness(
-            what=f"{name} were noise: {numbers:,} noised numbers spread by {math.sqrt(spread):.2g} votes, and noise "
-            f"alone by {math.sqrt(noise):.2g}",
+            what=f"{name} were noise: {votes_of.numbers:,} noised numbers spread by {math.sqrt(votes_of.spread):.2g} "
+            f"votes, and noise alone by {math.sqrt(votes_of.noise):.2g}",
             do=advice or f"it takes {series([*more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
         )
     for name, warning in warnings.items():
-        if name not in answers:
+        if name not in spreads:
             what, _, do = warning.partition("; ")
             yield Weakness(what=what, do=do)
 

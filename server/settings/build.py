@@ -3,7 +3,7 @@
 import inspect
 import typing
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any
@@ -18,6 +18,7 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
+from server.planning.forecast import forecast_sentence
 from server.planning.make_plan import check_delta, colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
@@ -122,7 +123,7 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
     # Without a roster yet, any digest gives the same figures of the plan.
     digest = roster.digest.hex() if roster else "0" * 64
     try:
-        return make_plan(
+        plan = make_plan(
             method,
             task=task,
             encoder=encoder,
@@ -144,6 +145,7 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
             if has(section, error.what):
                 raise within(name, error, {error.what: None}) from error
         raise
+    return replace(plan, forecast=forecast_sentence(plan, method.compared(task), federation.expected_records))
 
 
 def roster_of(settings: Settings) -> Roster | None:

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from common.errors import ConfigError
+from common.system.extras import how_to_install
 from common.validate import meant
 from server.failure import WRONG_SETTINGS
 from server.settings.sections import TARGET
@@ -46,11 +47,7 @@ def explained(
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         options = list(error.options)
-        cluster = (
-            "Install the extra, in the folder of the source: pip install '.[cluster]'"
-            if choice.startswith("submitit")
-            else None
-        )
+        cluster = how_to_install("cluster") if choice.startswith("submitit") else None
         do = cluster or meant(choice, options)
         return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):

@@ -21,7 +21,6 @@ def statements(settings: Settings) -> dict[str, str]:
         "contact": settings.contact,
         "retention": settings.retention,
         "models": described_models(settings.llm, settings.models_place),
-        "forecast": NOT_STATED,
     }
 
 

@@ -48,3 +48,9 @@ def test_a_message_shows_the_beginning_of_a_long_value_and_all_else():
     assert error.text() == shown
     turnout = Turnout(1, dict.fromkeys(range(100), "is silent"))
     assert "99 is silent" in errors.DropoutError("hospitals", expected="60", got=turnout).text()
+
+
+def test_an_error_without_its_advice_names_the_same_problem():
+    error = errors.CaucusError("a step", expected="an answer", got="none", where="here", do="Then resume")
+    assert str(error.without_advice()) == error.problem
+    assert str(error) == f"{error.problem}. Then resume"

@@ -101,7 +101,7 @@ def test_files_that_were_joined_are_refused(write, tmp_path):
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None)
     for refusing in (parquet.check_installed, lambda: check_ending(tmp_path / "a.parquet")):
-        with pytest.raises(MissingPackageError, match=r"pyarrow; got none\. .*pip install '\.\[parquet\]'"):
+        with pytest.raises(MissingPackageError, match=r"pyarrow; got none\. .*make hospital EXTRAS=\[parquet\]"):
             refusing()
 
 

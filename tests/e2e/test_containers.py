@@ -139,7 +139,7 @@ def test_a_folder_is_never_overwritten(engine, federation):
 def test_two_hospitals_reach_a_joint_data_set(engine, federation):
     started = time.monotonic()
     caucus = "podman compose exec -T coordinator caucus-coordinator"
-    output = engine.step(f"{caucus} run /coordinator first", *SMALL, code=1)
+    output = engine.step(f"{caucus} run --yes /coordinator first", *SMALL, code=1)
     assert "is awaiting approval of " in output.splitlines()[-1]
     for approve in federation:
         engine.step(approve, "--yes")

@@ -126,7 +126,9 @@ def audited():
         method = ("method=rupta", "method._target_=tests.support.worst_case.WorstCase", "method.name=worst_case")
         # Nobody is expected to help the coordinator, so that a sum has the noise that is promised and no more.
         other = ("~method.rewritings", "~method.longest", "method.samples=8", f"privacy.epsilon={EPSILON}")
-        made.coordinator("run", made.here, "audit", *small, *method, *other, "federation.colluders=0", timeout=1200)
+        made.coordinator(
+            "run", "--yes", made.here, "audit", *small, *method, *other, "federation.colluders=0", timeout=1200
+        )
         yield made.result("audit"), inside
 
 

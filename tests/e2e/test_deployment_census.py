@@ -14,7 +14,7 @@ OVERRIDES = [setting for setting in SMALL if setting not in WASP]
 def test_a_census_outlives_the_federation():
     with running() as deployed:
         method = ("method=census", "method.directions=6", "privacy.epsilon=4")
-        deployed.coordinator("run", deployed.here, "first", *OVERRIDES, *method, timeout=400)
+        deployed.coordinator("run", "--yes", deployed.here, "first", *OVERRIDES, *method, timeout=400)
         first = deployed.result("first")
         (line,) = [line for line in lines(first, "rounds.jsonl") if line["queries"]]
         assert (line["round"], [query["name"] for query in line["queries"]]) == (1, ["class sums"])

@@ -26,14 +26,14 @@ def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
     assert before["connection"]["result"] == "passed"
     assert before["roster"]["result"] == "waiting"
 
-    deployed.coordinator("enrol", deployed.here, deployed.at(3) / "party.json")
+    deployed.coordinator("enrol", "--yes", deployed.here, deployed.at(3) / "party.json")
     enrolled = checked(deployed, 3)
     assert enrolled["node's key"]["detail"] == "the coordinator accepts it"
     assert enrolled["roster"]["result"] == "waiting"
     party("roster", "--yes", deployed.at(3), deployed.here / "roster.json")
     assert checked(deployed, 3)["roster"]["detail"].startswith("party 3 of 4: Hospital 0, ")
 
-    deployed.coordinator("remove", deployed.here, "Hospital 3")
+    deployed.coordinator("remove", "--yes", deployed.here, "Hospital 3")
     removed = checked(deployed, 3, code=1)
     assert [name for name, check in removed.items() if check["result"] == "problem"] == ["node's key"]
     assert "was removed" in removed["node's key"]["detail"]

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from simulations.laboratory.nodes.deployment import text, wait
-from tests.support.deployed import party
+from tests.support.deployed import check, party
 from tests.support.faults import EXACT, measured, restarted, whole
 
 pytestmark = [
@@ -91,7 +91,7 @@ def test_a_clock_that_is_ahead_by_seconds_or_hours(seconds, direction, deployed,
     door = deployed.here / "logs" / "front_door.log"
     refusal = "a node is refused: its key is not enrolled, or its clock is off; clock:"
     wait(lambda: re.search(f"{refusal} \\d+ s {direction}", text(door)[stood:]), "the node is refused")
-    checked = party("check", deployed.at(2), path=(clock,), code=1)
+    checked = check(deployed.at(2), path=(clock,), code=1)
     measured(f"clock {abs(seconds)} s {direction}: refused", started, checked)
     assert "clock of this machine; expected less than 5 s ahead of the coordinator's and 300 s behind it" in checked
     assert direction in checked
@@ -108,7 +108,7 @@ def test_a_clock_by_which_the_coordinators_certificate_does_not_hold(seconds, di
     clock, started = shifted(seconds), time.monotonic()
     with_clock(deployed, clock)
     wait(lambda: "supernode" in json.loads(party("status", deployed.at(2), "--json"))["processes"], "a SuperNode runs")
-    checked = party("check", deployed.at(2), path=(clock,), code=1)
+    checked = check(deployed.at(2), path=(clock,), code=1)
     measured(f"clock {seconds} s off: certificate refused", started, checked)
     assert direction in checked
     assert "Compare the clocks of both machines" in checked
@@ -132,7 +132,7 @@ def test_a_run_without_the_hospital_with_the_wrong_clock_goes_on_once_it_is_set(
 def test_a_clock_a_minute_behind_is_let_in(deployed, shifted, undisturbed):
     deployed.path["h2"] = (shifted(-60),)
     restarted(deployed, 2)
-    seconds = re.search(r"clocks within (\d+) s", party("check", deployed.at(2), path=deployed.path["h2"]))
+    seconds = re.search(r"clocks within (\d+) s", check(deployed.at(2), path=deployed.path["h2"]))
     assert seconds
     assert 45 < int(seconds[1]) < 75  # a reply that is slow to come makes the difference look smaller
     deployed.run("minute", EXACT)
@@ -146,7 +146,7 @@ def test_the_coordinators_clock(deployed, shifted, undisturbed):
     started = time.monotonic()
     deployed.serve()
     wait(lambda: deployed.online() == 0, "no node is let in")
-    checked = party("check", deployed.at(0), code=1)
+    checked = check(deployed.at(0), code=1)
     measured("coordinator 2 h ahead: no node", started, checked)
     assert "behind" in checked
     door = text(deployed.here / "logs" / "front_door.log")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.deployed import Deployment, party
+from tests.support.deployed import Deployment, check
 from tests.support.faults import EXACT
 from tests.support.runs import lines
 from tests.support.tiny_models import tiny_transformer
@@ -32,7 +32,7 @@ def deployed(models):
 def test_hospitals_and_coordinator_run_the_encoder_that_was_fetched(deployed, models, tmp_path):
     for number in range(3):
         deployed.set(number, encoder="minilm")
-    assert "caucus-party models minilm" in party("check", deployed.at(0), "--offline", code=1)
+    assert "caucus-party models minilm" in check(deployed.at(0), "--offline", code=1)
     fetched = shutil.copytree(tiny_transformer(tmp_path / "tiny"), models / "minilm")
     as_fetched(fetched, "minilm")
     deployed.up()

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from simulations.laboratory.nodes.deployment import text, wait
-from tests.support.deployed import coordinator
+from tests.support.deployed import coordinator, party
 from tests.support.faults import EXACT, asked, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment
@@ -51,9 +51,31 @@ def test_a_coordinator_killed_in_each_phase_and_resumed(after, deployed, undistu
     deployed.serve()
     wait(lambda: deployed.online() == 3, "the nodes are back")
     measured(f"coordinator killed after {after}: nodes back", killed)
+    for number in range(3):  # whatever their logs end with
+        assert party("status", deployed.at(number)).count("node: connected since 20") == 1
     deployed.resume(name)
     measured(f"coordinator killed after {after}: whole again", killed)
     whole(deployed, name, undisturbed)
+
+
+def test_a_coordinator_that_is_stopped_in_a_run_says_so(deployed, undisturbed):
+    deployed.begin("stopped", EXACT)
+    asked(deployed, 0, "stopped", "AskShares")
+    stopped = time.monotonic()
+    output = deployed.coordinator("stop", deployed.here)
+    deployed.running.pop("coordinator").wait(60)
+    assert "run stopped is running, whole rounds so far: " in output
+    code, output = deployed.finish("stopped")
+    measured("coordinator stopped in a run", stopped, output.splitlines()[-1])
+    assert code == 1
+    assert "stopped is stopped with the coordinator at 20" in output.splitlines()[-1]
+    said = coordinator("status", deployed.here)
+    assert said.startswith("the coordinator does not run: caucus-coordinator serve ")
+    assert "run stopped: stopped with the coordinator at 20" in said
+    deployed.serve()
+    wait(lambda: deployed.online() == 3, "the nodes are back")
+    deployed.resume("stopped")
+    whole(deployed, "stopped", undisturbed)
 
 
 @pytest.mark.parametrize("which", ["front door frozen", "party service frozen"])
@@ -145,7 +167,7 @@ def test_records_that_change_between_rounds(deployed):
 def test_a_revoked_key_opens_nothing(deployed):
     log = deployed.at(2) / "logs" / "supernode.log"
     before = text(log).count("Failed to initialize")
-    coordinator("remove", deployed.here, "Hospital 2")  # its SuperNode ends by itself, and starts in vain
+    coordinator("remove", "--yes", deployed.here, "Hospital 2")  # its SuperNode ends by itself, and starts in vain
     started = time.monotonic()
     wait(lambda: text(log).count("Failed to initialize") > before, "the revoked node is refused")
     measured("revoked key refused", started)

@@ -17,7 +17,7 @@ from simulations.laboratory.nodes.deployment import text, wait
 from simulations.laboratory.nodes.line import Line
 from tests.support import hosts
 from tests.support.between import listening
-from tests.support.deployed import party, running
+from tests.support.deployed import check, party, running
 from tests.support.faults import EXACT, asked, measured, whole
 from tests.support.hosts import Hosts
 
@@ -99,7 +99,7 @@ def test_a_hospital_connects_to_the_coordinator_s_port_and_the_coordinator_to_no
     for half in halves:
         deployed.down(half)
     with machines.outgoing("h1") as hospital, machines.outgoing("coordinator") as coordinator:
-        party("check", deployed.at(1), within=machines.within("h1"))
+        check(deployed.at(1), within=machines.within("h1"))
         deployed.up(1)
         deployed.run("watched", EXACT)
         for half in halves:
@@ -186,7 +186,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
         measured(f"{which}: run ends", started, line)
         assert code == 1
         assert "too few parties" in line
-        checked = party("check", deployed.at(2), code=1, within=machines.within("h2"))
+        checked = check(deployed.at(2), code=1, within=machines.within("h2"))
         measured(f"{which}: the hospital's check says", started, checked)
         (node,) = (line for line in party("status", deployed.at(2)).splitlines() if line.startswith("node:"))
         assert "SSL" in node

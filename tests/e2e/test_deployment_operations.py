@@ -78,8 +78,8 @@ def test_a_hospital_with_new_keys_keeps_its_ledger(deployed):
     before = ledger(deployed, 2).head()
     deployed.down("h2")
     assert "fingerprint, to be compared by telephone" in party("rotate", deployed.at(2))
-    deployed.coordinator("remove", deployed.here, "Hospital 2")
-    deployed.coordinator("enrol", deployed.here, deployed.at(2) / "party.json")
+    deployed.coordinator("remove", "--yes", deployed.here, "Hospital 2")
+    deployed.coordinator("enrol", "--yes", deployed.here, deployed.at(2) / "party.json")
     for number in range(3):
         party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")
     restarted(deployed, 0, 1)
@@ -103,7 +103,7 @@ def test_a_lost_coordinator_is_replaced_and_no_budget_is_forgotten(deployed):
     for number in range(3):
         output = party("invitation", deployed.at(number), deployed.here / "invitation.json")
         assert output.count("(changed)") == 2  # not the bundle
-        deployed.coordinator("enrol", deployed.here, deployed.at(number) / "party.json")
+        deployed.coordinator("enrol", "--yes", deployed.here, deployed.at(number) / "party.json")
     for number in range(3):
         party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")
     restarted(deployed, 0, 1, 2)

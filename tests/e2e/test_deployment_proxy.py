@@ -17,7 +17,7 @@ from server.deploy.authority import make_authority, make_certificate
 from simulations.laboratory.nodes.deployment import free_port, text, wait
 from tests.support import hosts
 from tests.support.between import Proxy
-from tests.support.deployed import party, running
+from tests.support.deployed import check, party, running
 from tests.support.faults import EXACT, measured, whole
 from tests.support.hosts import Hosts
 
@@ -71,7 +71,7 @@ def deployed(machines, proxies):
 
 def checked(deployed, machines, number, code=0):
     """The row of the connection, and the advice, of `caucus-party check` on that hospital's machine."""
-    lines = party("check", deployed.at(number), code=code, within=machines.within(f"h{number}")).splitlines()
+    lines = check(deployed.at(number), code=code, within=machines.within(f"h{number}")).splitlines()
     (row,) = (at for at, line in enumerate(lines) if line.split()[1:2] == ["connection"])
     return "\n".join(lines[row : row + 2])
 
@@ -102,7 +102,7 @@ def test_the_login_stands_in_its_file_alone(deployed, machines):
     seen = [(process / name).read_bytes() for process in started for name in ("cmdline", "environ")]
     logs = [path.read_bytes() for path in (deployed.at(1) / "logs").iterdir()]
     settings = (deployed.at(1) / "client.yaml").read_bytes()
-    output = party("check", deployed.at(1), within=machines.within("h1")) + party("status", deployed.at(1))
+    output = check(deployed.at(1), within=machines.within("h1")) + party("status", deployed.at(1))
     everything = b"".join([*seen, *logs, settings, output.encode()])
     assert b"proxy" in everything
     for word in (b"zebra", b"m@ngo", b"m%40ngo", b"walnut"):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -33,6 +34,11 @@ def environment(path=()):
 def party(*arguments, within=(), path=(), **how):
     """Run a command of a hospital to its end; return its output."""
     return completed("caucus-party", *arguments, environment=environment(path), machine=within, **how)
+
+
+def check(*arguments, **how):
+    """Run `caucus-party check`; return its output with each row in one line."""
+    return re.sub(r"\n {12,}(?! |how to fix: )", " ", party("check", *arguments, **how))
 
 
 def coordinator(*arguments, within=(), path=(), **how):
@@ -127,7 +133,7 @@ class Deployment(deployment.Deployment):
         os.kill(self.child(key, name), number)
 
     def run(self, name, *overrides, code=0, timeout=400):
-        return self.coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
+        return self.coordinator("run", "--yes", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
 
     def begin(self, name, *overrides):
         return super().begin(name, *SMALL, *overrides)

@@ -69,7 +69,7 @@ def coordinated(folder, monkeypatch):
     assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
     for name, party in (("a", PARTY), ("b", OTHER)):
         (folder / f"{name}.json").write_text(json.dumps(party | {"max_records": 1000}))
-        assert main(["enrol", str(folder), str(folder / f"{name}.json")]) == 0
+        assert main(["enrol", "--yes", str(folder), str(folder / f"{name}.json")]) == 0
     flower.asked.clear()
     return flower
 

@@ -141,7 +141,7 @@ class Deployment:
     def enrol(self) -> None:
         """Enrol all hospitals, in order."""
         for number in range(self.count):
-            self.coordinator("enrol", self.here, self.at(number) / "party.json")
+            self.coordinator("enrol", "--yes", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
         """Return the folder of a hospital."""
@@ -247,7 +247,7 @@ class Deployment:
 
     def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
         """Start a run of this name without waiting; return the process of the command."""
-        return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
+        return self.start(f"run-{name}", "caucus-coordinator", "run", "--yes", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:
         """Return whether the run of this name, started by `begin`, is still in progress."""

@@ -5,11 +5,12 @@ import stat
 
 import pytest
 
+from client.approvals import approvals, path_of
 from client.command import main
 from common.errors import MissingPackageError
-from tests.support.federations import CANARY
+from tests.support.federations import CANARY, plan
 from tests.support.held_back import N, copied, held_back, note, unrelated, write
-from tests.support.hospital import said
+from tests.support.hospital import opened, said, sent
 
 
 @pytest.fixture
@@ -30,6 +31,7 @@ def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, rele
     assert main(list(map(str, arguments))) == 1
     out, err = capsys.readouterr()
     assert CANARY not in out + err
+    assert out.splitlines()[0] == "The texts disclose records."
     assert "rare word sequences" in err
     assert "beyond the guarantee" in err
     path = made / "private" / "disclosures.json"
@@ -47,7 +49,7 @@ def test_a_release_that_the_coordinator_sent_is_named_by_its_run(made, control, 
     (folder / "ab.jsonl").write_text(json.dumps({"text": unrelated(1)[0]}))
     (folder / "ab.json").write_text(json.dumps({"run": "first-1", "received": "2026-01-02", "texts": 1}))
     assert main(["audit", str(made), "--run", "first-1", "--control", str(control)]) == 0
-    assert capsys.readouterr().out.startswith("1 texts, 40 records")
+    assert capsys.readouterr().out.splitlines()[1].startswith("1 texts, 40 records")
     assert main(["audit", str(made), "--run", "second", "--control", str(control)]) == 2
     assert "release of a run; expected one of first-1; got 'second'" in capsys.readouterr().err
 
@@ -57,7 +59,8 @@ def test_texts_of_nobody_pass(made, control, released, capsys):
     assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
     out = capsys.readouterr().out
     assert "rejected: " not in out
-    assert out.splitlines()[0] == "30 texts, 40 records, 40 control records; 0 whose text occurs more than once"
+    assert out.splitlines()[0] == "No test found that the texts disclose records."
+    assert out.splitlines()[1] == "30 texts, 40 records, 40 control records; 0 whose text occurs more than once"
 
 
 def test_without_the_patterns_personal_information_is_said_to_be_untested(made, control, released, capsys, monkeypatch):
@@ -87,7 +90,7 @@ def test_control_records_that_are_records_are_left_out_and_too_few_are_refused(m
     write(control, [note(number, "a" if number < 4 else "b") for number in range(N)])
     write(released, ["Unrelated"])
     assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
-    line = capsys.readouterr().out.splitlines()[0]
+    line = capsys.readouterr().out.splitlines()[1]
     assert line == "1 texts, 36 records, 36 control records; 8 whose text occurs more than once"
     same = said(capsys, "audit", made, released, "--control", made.parent / "notes.csv")
     assert "records of training; expected 20 or more" in same
@@ -112,3 +115,15 @@ def test_wrong_files_and_guarantees_are_one_clear_line(made, control, released, 
     released.write_text("words\nx\n")
     assert "synthetic texts: missing column" in refusal()
     assert not (made / "private" / "disclosures.json").exists()
+
+
+def test_the_guarantee_of_a_sent_run_is_that_of_its_plan(made, control, capsys):
+    opened(made, plan(2))
+    (entry,) = approvals(made / "private")
+    name = path_of(made / "private", entry.run, entry.plan_digest).stem
+    sent(made, entry.run, json.dumps({"text": unrelated(1)[0]}).encode(), name)
+    assert main(["audit", str(made), "--run", entry.run, "--control", str(control)]) == 0
+    assert "epsilon 4, delta 1e-05" in capsys.readouterr().out
+    own = ["--epsilon", "0.5", "--delta", "1e-6"]
+    assert main(["audit", str(made), "--run", entry.run, "--control", str(control), *own]) == 0
+    assert "epsilon 0.5, delta 1e-06" in capsys.readouterr().out

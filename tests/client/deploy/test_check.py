@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,7 +23,9 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
 from common.queries.votes import VotesSpec
+from common.system import processes
 from common.system.enrolment import RosterFile
+from common.system.log_lines import WIDTH
 from server.deploy.authority import make_authority
 from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY, plan
@@ -58,15 +61,19 @@ def checked(capsys, folder, *flags, code=0):
     return {check.pop("check"): check for check in report["checks"]}
 
 
-def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
+def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys, monkeypatch):
+    room = shutil.disk_usage(made)  # which other tests change
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
     checks = checked(capsys, made, "--offline")
     assert main(["check", str(made), "--offline"]) == 0
     out = capsys.readouterr().out
     assert CANARY not in out
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    said = " ".join(out.split())  # long rows go on in a second line
     for name, check in checks.items():
-        assert f"{check['result']} {name} {check['detail']}" in lines
-        assert not check["fix"] or f"how to fix: {check['fix']}" in lines
+        assert f" {check['result']} {name} {check['detail']} " in said
+        assert not check["fix"] or f" how to fix: {check['fix']} " in said
+    rows = out.partition("leaves: ")[0].splitlines()
+    assert all(len(line) <= WIDTH or len(line.split()) == 1 for line in rows)  # a path alone may be longer
     assert {name for name, check in checks.items() if check["result"] == "skipped"} >= UNCONNECTED
     assert checks["roster"]["detail"] == 'party 1 of 2: "St. Luke", "St. Mary #1"'
     leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
@@ -605,3 +612,37 @@ def test_records_of_text_alone_are_what_this_hospital_expects(made, capsys):
     checks = checked(capsys, made, "--offline")
     assert checks["records"]["result"] == "passed"
     assert checks["labels"]["detail"] == "none: the records take part in plans without labels alone"
+
+
+@pytest.mark.parametrize(
+    ("free", "result"),
+    [(preflight.LEAST_ROOM - 1, "problem"), (preflight.LEAST_ROOM, "warning"), (2**40, "passed")],
+)
+def test_a_disk_without_room_for_the_next_answers_is_a_problem(made, monkeypatch, free, result):
+    room = shutil.disk_usage(made)._replace(free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
+    (finding,) = preflight.findings(HospitalSettings.load(made), only=["disk"])
+    assert finding.result == result
+
+
+@pytest.mark.parametrize(
+    ("state", "result"),
+    [
+        (None, "skipped"),
+        ({"process": 7}, "warning"),
+        ({"process": 7, "noted": {"connected": True, "since": "2026-01-02T10:00:00+00:00"}}, "passed"),
+    ],
+)
+def test_the_node_of_a_running_hospital_is_checked(made, monkeypatch, state, result):
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": {"supernode": state} if state else {}})
+    (finding,) = preflight.findings(HospitalSettings.load(made), only=["node"])
+    assert finding.result == result
+
+
+def test_a_known_node_that_is_still_counted_waits(made, monkeypatch):
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": {"supernode": {"process": None}}})
+    monkeypatch.setattr(connection, "connect", lambda _: SimpleNamespace(secure="TLSv1.3", via=None))
+    monkeypatch.setattr(connection, "check_node_key", lambda _: None)
+    (made / "logs" / "supernode.log").write_text("[code: 2004] Failed to activate SuperNode.\n")
+    _, _, finding = preflight.findings(HospitalSettings.load(made), only=["connection", "node's key", "node"])
+    assert finding.result == "waiting"

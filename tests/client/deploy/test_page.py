@@ -16,7 +16,7 @@ def test_a_wrong_folder_or_port_is_told_at_once(made, tmp_path, capsys):
 
 def test_without_the_extra_it_says_what_to_install(made, capsys, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None if package == "jinja2" else package)
-    assert "expected the package jinja2; got none. In the folder of the source: pip install '.[page]'" in said(
+    assert "expected the package jinja2; got none. In the folder of the source: make coordinator EXTRAS=[page]" in said(
         capsys, "page", made
     )
 

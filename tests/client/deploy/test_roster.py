@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from client.channel import READY
 from client.command import main
+from client.deploy.preflight import findings
+from client.deploy.roster import RESTART
 from client.deploy.settings import HospitalSettings
+from common.system import processes
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import text_of
 from tests.support.enrolment import PARTY, node_key
@@ -45,6 +49,7 @@ def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_pri
         '  party 1 (this hospital), at most 1,000 records, with the name "St. Mary #1"',
         "no change",
         f"fingerprint of the roster, to be compared with the other hospitals': {kept.fingerprint}",
+        "the roster is taken",
     ]
 
 
@@ -66,7 +71,19 @@ def test_the_first_roster_and_one_after_a_broken_one_have_nothing_to_be_compared
         (made / "roster.json").unlink()
         if before:
             (made / "roster.json").write_text(before)
-        assert len(taken(capsys, made, *kept.parties)) == 5
+        assert len(taken(capsys, made, *kept.parties)) == 6
+
+
+def test_a_running_service_has_the_roster_from_before_until_it_is_restarted(made, kept, capsys, monkeypatch):
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": {"service": {"process": 7}}})
+    (made / READY).write_text(kept.fingerprint)
+    assert taken(capsys, made, *kept.parties)[-1] == "the roster is taken"
+    assert taken(capsys, made, *kept.parties, third())[-1].endswith(RESTART)
+    (finding,) = findings(HospitalSettings.load(made), only=["roster"])
+    assert (finding.result, finding.fix) == ("warning", RESTART)
+    (made / READY).write_text(HospitalSettings.load(made).roster_file().fingerprint)
+    (finding,) = findings(HospitalSettings.load(made), only=["roster"])
+    assert finding.result == "passed"
 
 
 def new_key(party):

@@ -39,7 +39,7 @@ def as_json(capsys, folder):
 def test_requests_refusals_and_the_last_contact(hospital, capsys):
     lines = output_of(capsys, hospital).splitlines()
     last = json.loads((hospital / "private" / "audit.jsonl").read_text().splitlines()[-1])["when"]
-    assert f"last contact with the coordinator: {last}" in lines
+    assert f"last message of a run: {last}" in lines
     assert "requests: 1 answered; 1 found a plan that waited; refused: 2 OVER_LIMIT" in lines
     assert f"last refusal: {last}, run r, Ask, OVER_LIMIT: the detail" in lines
     requests = as_json(capsys, hospital)["requests"]

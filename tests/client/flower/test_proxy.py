@@ -10,6 +10,7 @@ import pytest
 
 from client.flower import proxy
 from common.errors import ConfigError
+from tests.support.addresses import RIGHT
 from tests.support.between import Proxy
 
 PASSWORD = "p@ss:w/rd%41 ü"
@@ -54,6 +55,16 @@ def test_a_proxy_is_named_by_host_and_port(url, address):
 def test_any_other_url_is_refused(url):
     with pytest.raises(ConfigError, match=r"^proxy; expected http://HOST:PORT, or null; got "):
         proxy.address(url)
+
+
+@pytest.mark.parametrize("coordinator", RIGHT)
+def test_through_a_proxy_a_coordinator_has_a_name_or_an_ipv4_address(coordinator):
+    host, _ = RIGHT[coordinator]
+    if ":" in host and host != "::1":
+        with pytest.raises(ConfigError, match=r"^coordinator; expected a name or an IPv4 address"):
+            proxy.check_way("http://proxy:3128", coordinator)
+    else:
+        assert proxy.check_way("http://proxy:3128", coordinator) is None
 
 
 def test_a_login_in_the_url_is_refused_and_not_repeated():

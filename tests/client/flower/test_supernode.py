@@ -167,21 +167,3 @@ def test_no_call_of_its_local_api_is_answered_to_another_user():
     assert ("POST", "/v1/runtime/acquire-task") in calls
     for call in calls:
         assert asyncio.run(asked(*call)) == 401, call
-
-
-def test_contact_is_marked_once_the_coordinator_has_answered(tmp_path, monkeypatch):
-    """With a message or without one; a call that fails is no contact."""
-    file = tmp_path / "reached"
-    monkeypatch.setattr(start_client_internal, "_pull_and_store_message", lambda *, receive, **_: receive())
-    supernode.mark_contact(file)
-
-    def gone():
-        raise httpx.ConnectError("gone")
-
-    with pytest.raises(httpx.ConnectError):
-        start_client_internal._pull_and_store_message(receive=gone)
-    assert not file.exists()
-    for received in (None, 7):
-        assert start_client_internal._pull_and_store_message(receive=lambda received=received: received) == received
-        assert file.exists()
-        file.unlink()

@@ -73,6 +73,18 @@ def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkey
     assert (last.request, len(more) < 3) == ("Ask", True)
 
 
+@pytest.mark.parametrize("connected", [True, False])
+def test_the_connection_is_told_with_its_time_or_its_reason(folder, monkeypatch, connected):
+    (folder / "logs").mkdir()
+    (folder / "logs" / "supernode.log").write_text("Connection attempt failed\nConnection successful after 2 tries.\n")
+    noted = {"process": 7, "connected": connected, "since": "2026-01-02T10:00:00+00:00"}
+    children = {"supernode": {"process": 7, "restarts": 0, "noted": noted}}
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": children})
+    text = text_of(folder)
+    assert (PAGES.say.now.connected.format("2026-01-02 10:00:00") in text) is connected
+    assert ("not connected since 2026-01-02 10:00:00 UTC: Connection attempt failed" in text) is not connected
+
+
 def test_what_runs_and_what_waits_to_start_again(folder, monkeypatch):
     children = {"service": {"process": 7, "restarts": 2}, "relay": {"process": None, "restarts": 3}}
     monkeypatch.setattr(processes, "status", lambda *_: {"children": children})

@@ -96,7 +96,7 @@ def test_its_votes_are_those_of_whoever_computes_by_torch(hospital):
 
 def test_what_needs_torch_says_which_installation_has_it(hospital):
     results, _ = hospital
-    needed = "expected the package torch; got none. In the folder of the source: pip install '.[transformers]'"
+    needed = "expected the package torch; got none. In the folder of the source: make coordinator EXTRAS=[transformers]"
     assert results["other"] == f"encoder; {needed}"
     assert results["gpu"] == f"device; {needed}"
     assert results["bare"].startswith("encoder; expected a sentence-transformers model, with modules.json")

@@ -3,7 +3,8 @@ import sys
 import pytest
 
 from common.errors import ConfigError
-from common.system.extras import needs, program_needs
+from common.system import extras
+from common.system.extras import how_to_install, needs, program_needs
 
 
 def test_what_is_installed_is_not_imported(monkeypatch):
@@ -17,7 +18,7 @@ def test_the_first_package_that_is_missing_is_named_with_the_command_that_instal
         needs("the encoder", "json", "no_such_package", "nor_this_one", extra="transformers")
     assert str(error.value) == (
         "the encoder; expected the package no_such_package; got none. "
-        "In the folder of the source: pip install '.[transformers]'"
+        "In the folder of the source: make coordinator EXTRAS=[transformers]"
     )
 
 
@@ -27,3 +28,10 @@ def test_a_program_ends_with_that_line_and_the_code_of_wrong_input(capsys):
         program_needs("caucus-party", "no_such_package", extra="transformers")
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("caucus-party: what is installed; expected the package no_such_package")
+
+
+@pytest.mark.parametrize("side", ["hospital", "coordinator"])
+def test_an_extra_is_installed_by_the_command_of_the_installation_that_is_there(side, monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: (name == "hydra" and side == "coordinator") or None)
+    assert how_to_install("parquet").endswith(f": make {side} EXTRAS=[parquet]")
+    assert how_to_install("coordinator").endswith(": make coordinator")

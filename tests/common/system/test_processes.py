@@ -220,3 +220,47 @@ def test_a_log_that_cannot_be_copied_is_cut(tmp_path, monkeypatch, caplog):
     kept.end()
     assert not log.read_bytes()
     assert "child.log is cut and not kept: No space left on device" in caplog.text
+
+
+def test_a_reason_is_logged_once_until_another_one_comes(tmp_path, monkeypatch, caplog):
+    """The child writes a line and ends; its third line is another one."""
+    monkeypatch.setattr(processes, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(processes, "LONGEST_WAIT", 0.0)
+    (tmp_path / "logs").mkdir()
+    why = "'the disk is full' if os.path.getsize('logs/child.log') < 99 else 'no key'"
+    code = f"import os; print('10:00:00,000 ERROR caucus.party:', {why}); exit(1)"
+    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.environment(tmp_path))
+    tended = processes._SupervisedProcess(child, tmp_path)
+    until(lambda: tended.tend() and "no key" in caplog.text)
+    tended.end()
+    said = [record.getMessage() for record in caplog.records if " says: " in record.getMessage()]
+    assert said == ["child says: the disk is full", "child says: no key"]
+
+
+def test_a_note_counts_only_while_the_process_that_wrote_it_runs(tmp_path):
+    (tmp_path / "logs").mkdir()
+    code = "import json, os, time; json.dump({'process': os.getpid()}, open('note', 'w')); time.sleep(60)"
+    child = Child(
+        name="child", command=(sys.executable, "-c", code), environment=processes.environment(tmp_path), note="note"
+    )
+    (tmp_path / "note").write_text('{"process": 1}')
+    tended = processes._SupervisedProcess(child, tmp_path)
+    assert tended.read_note() == {}
+    tended.tend()
+    assert until(tended.read_note) == {"process": tended.process.pid}
+    tended.end()
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], ""),
+        (["10:00 ERROR caucus.party: no key; expected: one", "10:01 INFO caucus.party: x"], "no key; expected: one"),
+        (["Traceback (most recent call last):", "csv.ReaderError: 'Jane Doe, 67'"], "csv.ReaderError"),
+        (["Traceback (most recent call last):", "MemoryError"], "MemoryError"),
+        (["csv.ReaderError: two lines", "Doe: 67 y"], ""),
+        (["67 y female, fell"], ""),
+    ],
+)
+def test_a_library_s_message_is_no_reason_since_it_can_quote_a_record(lines, reason):
+    assert processes.own_error(lines) == reason

@@ -146,7 +146,7 @@ def test_without_a_task_the_rest_is_told_all_the_same(capsys, monkeypatch):
     code, lines = check(capsys, "task=csv", "tracking=tensorboard")
     table = "\n".join(lines)
     assert code == 1
-    for word in ("task.labels", "task.public_text", "ok       encoder", ".[tracking]"):
+    for word in ("task.labels", "task.public_text", "ok       encoder", "EXTRAS=[tracking]"):
         assert word in table
 
 

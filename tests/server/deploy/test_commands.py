@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import socket
+import sys
 from datetime import timedelta
 
 import pytest
@@ -25,6 +26,7 @@ def folder(tmp_path, monkeypatch, capsys):
     """A coordinator's folder; Flower agrees to everything."""
     monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
     monkeypatch.setattr(enrolment, "flwr", lambda *_: {"node-id": 7})
+    monkeypatch.setattr(CoordinatorSettings, "check_served", lambda _: None)
     folder = tmp_path / "coordinator"
     assert main(["init", str(folder), "--address", "localhost:9443"]) == 0
     capsys.readouterr()
@@ -59,23 +61,35 @@ def test_an_address_without_host_or_port(address, tmp_path, capsys):
 
 
 def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsys):
-    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
-    assert main(["enrol", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("St. Mary", "B")
     identities = json.loads((folder / "identities.json").read_text())
     assert identities == {"max_records": MOST_RECORDS, "0": "ab" * 32, "1": "cd" * 32}
-    assert main(["remove", str(folder), "St. Mary"]) == 0
+    assert main(["remove", "--yes", str(folder), "St. Mary"]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("B",)
     assert json.loads((folder / "identities.json").read_text()) == {"max_records": MOST_RECORDS, "0": "cd" * 32}
     capsys.readouterr()
     assert "hospital; expected one of B; got St. Mary" in said(capsys, "remove", folder, "St. Mary")
 
 
+def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, capsys, monkeypatch):
+    file = party(tmp_path / "a.json")
+    line = said(capsys, "enrol", folder, file)
+    assert "new hospital; expected a terminal, or --yes; got neither. Compare the fingerprint by telephone" in line
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    for command, what, before, after in (("enrol", file, 0, 1), ("remove", "St. Mary", 1, 0)):
+        for reply, code, number in (("", 1, before), ("no", 1, before), ("y", 0, after)):
+            monkeypatch.setattr("builtins.input", lambda _, reply=reply: reply)
+            assert main([command, str(folder), str(what)]) == code
+            assert len(enrolment.enrolled(CoordinatorSettings.load(folder))) == number
+
+
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
 def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
     other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
-    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     second = party(tmp_path / "b.json", **other | {same: PARTY[same]})
     capsys.readouterr()
     assert f"hospital's {same.replace('_', ' ')}; expected one that no other hospital has" in said(
@@ -233,7 +247,7 @@ def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
 
 def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
     (folder / "party.json").write_text(json.dumps(PARTY))
-    assert main(["enrol", str(folder), str(folder / "party.json")]) == 0
+    assert main(["enrol", "--yes", str(folder), str(folder / "party.json")]) == 0
     rosters = {name: (folder / name).read_text() for name in ("roster.json", "identities.json")}
     (folder / "roster.json").write_text("of an earlier version")
     (folder / "identities.json").unlink()
@@ -257,3 +271,12 @@ def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypat
     for command in ("status", "serve"):
         assert main([command, str(folder)]) == 0
         assert "WARNING: server.crt ends in 20 days: caucus-coordinator renew\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
+def test_serve_refuses_a_proxy_that_the_models_of_runs_cannot_use(variable, folder, capsys, monkeypatch):
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv(variable, "socks5://user:secret@proxy:1080")
+    error = said(capsys, "serve", folder)
+    assert f"{variable}; expected an HTTP proxy, http://HOST:PORT; got a SOCKS proxy" in error
+    assert "secret" not in error

@@ -14,13 +14,14 @@ import pytest
 import yaml
 
 from common.domain import UNLABELLED
+from common.system import processes
 from server.command import main
 from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.failure import lock_folder
 from server.settings.compose import composed, store
-from tests.support.flower import DONE, SERVE, SMALL, coordinated
+from tests.support.flower import DONE, SERVE, SMALL, coordinated, under_way
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def flower(tmp_path, monkeypatch, capsys):
 
 
 def start(flower, *more, name="first"):
-    return main(["run", str(flower.folder), name, *SMALL, *more])
+    return main(["run", "--yes", str(flower.folder), name, *SMALL, *more])
 
 
 def again(flower, verb="resume", *more):
@@ -88,8 +89,8 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
     assert main(["status", str(flower.folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
-        '"St. Mary" is offline since 2026-01-02 11:00:00Z; version unknown',
-        '"St. Luke" is online since 2026-01-02 10:00:00Z; version unknown',
+        '"St. Mary" is offline since 2026-01-02 11:00:00Z; its version is told in its first run',
+        '"St. Luke" is online since 2026-01-02 10:00:00Z; its version is told in its first run',
     ]
     assert main(["status", str(flower.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parties"][0] == {
@@ -129,6 +130,14 @@ def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
     flower.leaves = DONE
     assert again(flower) == 0
     assert not (flower.folder / "runs" / "first" / "error.txt").exists()
+
+
+def test_the_reason_of_a_failure_is_shown_once_and_stays_in_the_log(flower, capsys):
+    flower.leaves = {"error.txt": "the disk is full", "run.log": "round 1\n10:00 ERROR caucus: the disk is full\n"}
+    assert start(flower) == 1
+    out, err = capsys.readouterr()
+    assert ("round 1" in out, out.count("the disk is full"), err.count("the disk is full")) == (True, 0, 1)
+    assert "the disk is full" in read(flower, "run.log")
 
 
 def test_a_run_that_a_hospital_rejects_is_not_to_be_resumed(flower, capsys):
@@ -255,6 +264,48 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert status(flower, capsys)[0] == "run first: complete"
     assert again(flower, "cancel") == 2
     assert "expected one that is not complete" in capsys.readouterr().err
+
+
+def test_a_run_that_stops_with_the_coordinator_says_so_and_when(flower, capsys, monkeypatch):
+    folder = under_way(flower)
+    lock = lock_folder(folder)
+    monkeypatch.setattr(processes, "stop", lambda *_: run_state.mark_stopped(flower.folder / "runs") or True)
+    assert main(["stop", str(flower.folder)]) == 0
+    running, stopped = capsys.readouterr().out.splitlines()
+    assert running.startswith(
+        "run first is running, whole rounds so far: 2: it stops with the coordinator; after serve, "
+    )
+    assert stopped == "stopped"
+    assert status(flower, capsys)[1]["status"] == "running"  # its process has not ended yet
+    (folder / "error.txt").write_text("Flower ended the run")
+    assert status(flower, capsys)[1]["status"] == "stopped"
+    (folder / "error.txt").unlink()
+    lock.close()
+    line, run = status(flower, capsys)
+    assert line.startswith("run first: stopped with the coordinator at 20")
+    assert run["status"] == "stopped"
+    assert again(flower, "follow") == 1
+    error = capsys.readouterr().err
+    assert "first is stopped with the coordinator at 20" in error
+    assert error.endswith(" goes on\n")
+    assert again(flower) == 0
+    assert status(flower, capsys)[0] == "run first: complete"
+
+
+def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_its_folder(flower, capsys):
+    under_way(flower, "earlier")
+    flower.serve = None
+    assert main(["status", str(flower.folder)]) == 0
+    first, _, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"the coordinator does not run: caucus-coordinator serve {flower.folder}"
+    assert [line.partition(";")[0] for line in lines[:2]] == ["St. Mary", "St. Luke"]
+    assert lines[2].startswith("run earlier: ")
+    assert main(["status", str(flower.folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["served"], [party["node"] for party in facts["parties"]]) == (False, ["unknown", "unknown"])
+    assert not flower.asked
+    assert start(flower) == 1
+    assert "the coordinator does not run. caucus-coordinator serve " in capsys.readouterr().err
 
 
 def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys):
@@ -432,7 +483,7 @@ def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, 
 
 def test_nobody_enrolled_is_said_first(flower, capsys):
     for name in ("St. Mary", "St. Luke"):
-        assert main(["remove", str(flower.folder), name]) == 0
+        assert main(["remove", "--yes", str(flower.folder), name]) == 0
     assert start(flower) == 2
     assert "hospitals; expected at least one; got none" in capsys.readouterr().err
 
@@ -455,3 +506,32 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
 def test_which_records_take_part_is_said():
     assert runs.taking_part(("flu", "cold")) == "records with these labels take part: flu, cold"
     assert runs.taking_part((UNLABELLED,)) == "all records take part, as one population"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "asks"),
+    [
+        (["method=wasp"], True),
+        (["method=wasp", "federation.expected_records=360"], True),
+        (["method=wasp", "federation.expected_records=1900", "privacy.epsilon=40"], False),
+        (["method=census"], False),
+        (["method=census", "federation.expected_records=360"], False),
+    ],
+)
+def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides, asks, flower, capsys, monkeypatch):
+    words = ["run", str(flower.folder), "first", "secagg=none", *overrides]
+    assert main(words) == (2 if asks else 0)
+    out, err = capsys.readouterr()
+    assert "ε = " in out
+    assert ("federation.expected_records" in out) == (len(overrides) == 1)
+    assert (flower.folder / "runs" / "first").exists() is not asks
+    if not asks:
+        return
+    assert "likely to be noise (nearest and furthest votes); expected a terminal, or --yes; got neither. Take" in err
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert main(words) == 1
+    assert "no hospital was asked. Take method=census" in capsys.readouterr().err
+    assert "run" not in flower.asked
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    assert main(words) == 0

@@ -21,7 +21,7 @@ def flower(tmp_path, monkeypatch, capsys):
     """A coordinator with two hospitals and a complete run, by its Flower."""
     made = coordinated(tmp_path / "coordinator", monkeypatch)
     made.leaves = DONE | {"privacy.json": json.dumps(privacy_json()), TEXTS: '{"text": "a"}\n'}
-    assert main(["run", str(made.folder), "first", *SMALL]) == 0
+    assert main(["run", "--yes", str(made.folder), "first", *SMALL]) == 0
     monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
     made.asked.clear()
     capsys.readouterr()

@@ -37,7 +37,7 @@ def test_beyond_a_limit_nobody_is_told_to_resume_or_to_allow_for_dropouts():
     assert advised(over, over).startswith("Beyond a limit of St. Mary and St. Luke: ask them, or")
     assert advised(over, SILENT, refusal(Reason.SETTINGS)) == (
         f"{sentence}. See why St. Luke did not answer: a service or a network may be down. "
-        "Let St. John correct client.yaml and restart the service"
+        "Let St. John restart the service, whose settings or roster have changed; its log says which"
     )
 
 

@@ -55,5 +55,5 @@ def test_what_cannot_be_clustered_is_refused():
 def test_without_the_package_it_says_which(monkeypatch):
     monkeypatch.setitem(sys.modules, "mauve", None)
     ours = np.random.default_rng(0).normal(size=(30, 4))
-    with pytest.raises(ConfigError, match=r"package mauve; .*\.\[mauve\]"):
+    with pytest.raises(ConfigError, match=r"package mauve; .*EXTRAS=\[mauve\]"):
         divergences(ours, ours + 1)

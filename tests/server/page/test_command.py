@@ -22,7 +22,7 @@ def test_a_wrong_folder_or_port_is_told_at_once(flower, tmp_path, capsys):
 
 def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None if package == "starlette" else package)
-    assert "In the folder of the source: pip install '.[coordinator]'" in said(capsys, flower.folder)
+    assert "In the folder of the source: make coordinator" in said(capsys, flower.folder)
 
 
 def test_another_address_needs_a_certificate_and_a_password(flower, capsys):

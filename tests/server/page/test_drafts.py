@@ -177,7 +177,7 @@ def test_words_are_taken_as_they_are_typed_and_fill_in_nothing(words):
 
 def test_with_nobody_enrolled_the_page_says_who_comes_first(browser, flower):
     for name in ("St. Mary", "St. Luke"):
-        assert main(["remove", str(flower.folder), name]) == 0
+        assert main(["remove", "--yes", str(flower.folder), name]) == 0
     assert "caucus-coordinator enrol" in browser.post("planned", **SMALL).text
 
 

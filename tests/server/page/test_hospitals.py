@@ -80,7 +80,7 @@ def test_a_certificate_that_ends_is_warned_of(browser, door, monkeypatch):
 
 def test_without_a_hospital_the_page_says_how_one_is_enrolled(browser, flower, door):
     for name in ("St. Mary", "St. Luke"):
-        assert main(["remove", str(flower.folder), name]) == 0
+        assert main(["remove", "--yes", str(flower.folder), name]) == 0
     text = text_of(browser)
     assert SAY.none_do.format(flower.folder) in text
     assert SAY.roster not in text

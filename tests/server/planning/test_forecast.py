@@ -3,6 +3,7 @@
 import pytest
 
 from server.planning import forecast
+from server.planning.signal import CLEAR, HOPELESS, signals
 from server.settings.parts import build_parts
 from tests.support.lanes import slow_but
 from tests.support.runs import settings
@@ -44,3 +45,22 @@ def test_methods_whose_texts_parties_write_ask_no_model():
     parts = build_parts(settings("method=dp_sgd", "method.samples=3000", "method.rounds=1"))
     use = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, dimensions=32)
     assert {name: one.calls for name, one in use.items()} == dict.fromkeys(parts.providers, 0)
+
+
+@pytest.mark.parametrize("records", [None, 300, 10_000_000])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_sentence_for_hospitals_says_what_the_weakest_signal_is(method, records):
+    parts = build_parts(settings(f"method={method}", *METHODS[method]))
+    compared = parts.method.compared(parts.source.task())
+    sentence = forecast.forecast_sentence(parts.plan, compared, records)
+    if not parts.plan.queries:
+        assert sentence == "no answer is asked for"
+        return
+    if records is None:
+        assert sentence == "not known: the coordinator has named no number of records"
+        return
+    least = min(signal.ratio for signal in signals(parts.plan, compared, records) if signal.expected)
+    assert ("will be noise" in sentence) == (least < HOPELESS)
+    assert ("will be weak" in sentence) == (HOPELESS <= least < CLEAR)
+    assert ("will be clear" in sentence) == (least >= CLEAR)
+    assert sentence.endswith(f" if there are {records:,} records in all")

@@ -52,7 +52,7 @@ def test_an_unknown_one_is_refused():
 
 def test_one_that_is_not_installed_is_named_before_the_run(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(ConfigError, match=r"\.\[tracking\]"):
+    with pytest.raises(ConfigError, match=r"EXTRAS=\[tracking\]"):
         tiny(tmp_path / "run", "tracking=tensorboard")
     assert not (tmp_path / "run" / "state").exists()
 

@@ -582,6 +582,14 @@ def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, senten
     assert not said.simulation_only
 
 
+@pytest.mark.parametrize("noise", [True, False])
+def test_a_gain_is_that_of_the_answers_only_if_the_votes_were_above_their_noise(noise):
+    for content in ({"test_records": 400, "nearness": NEAR}, against(0.75, 0.04, 0.12)):
+        said = verdict(guarantee(privacy()), Metrics(content=content), texts=300, weaknesses=0, noise=noise)
+        assert ("The hospitals' answers help" in said.short) is not noise
+        assert ("may be the models' own" in said.short) is noise
+
+
 def test_without_labels_and_questions_no_gain_is_missed():
     asked_nobody = guarantee(privacy(queries=[], planned_epsilon=0.0))
     metrics = Metrics(content={"nearness": NEAR | {"difference": None, "zero_shot": None}})

@@ -11,7 +11,7 @@ from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
-from server.report.weaknesses import read_weaknesses, weaknesses
+from server.report.weaknesses import read_weaknesses, votes_were_noise, weaknesses
 from server.report.write import write_report
 from tests.support.documents import privacy, privacy_json, report_of, summary, write_run
 from tests.support.pages import Page
@@ -393,3 +393,9 @@ def test_texts_without_labels_that_the_answers_brought_no_nearer(difference, sai
     assert said is None or said in found[0]
     if value > 0 and said:
         assert "more test texts (task.test, now 80)" in found[0]
+
+
+def test_votes_were_noise_if_none_of_them_rises_above_it():
+    assert not votes_were_noise([])
+    assert votes_were_noise([vote(3.1), vote(3.2, query="others")])
+    assert not votes_were_noise([vote(3.1), vote(9.0, query="others")])

@@ -78,7 +78,7 @@ def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
     error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
     assert str(misprints.explained(error)) == (
         "hydra/launcher; expected one of basic, joblib; got 'submitit_slurm'. "
-        "Install the extra, in the folder of the source: pip install '.[cluster]'"
+        "In the folder of the source: make coordinator EXTRAS=[cluster]"
     )
 
 

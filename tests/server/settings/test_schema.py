@@ -48,6 +48,7 @@ override of a name that no file lists. Registering all names of the signatures i
 takes seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody
 changes one default of two."""
 TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
+from tests.support.plans import plan_with
 
 
 def leaves(values, above=""):
@@ -141,7 +142,7 @@ def test_a_section_repeats_no_default_of_the_section_that_it_extends(section):
 def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
     # `PrivacyTarget` and `Membership` are promised to methods of one's own, with the defaults that their tests use.
     made = {}
-    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: made.update(arguments))
+    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: made.update(arguments) or plan_with())
     settings = composed(
         [
             *("privacy.epsilon=2", "privacy.delta=1e-6", "privacy.unit=user", "privacy.max_records=3"),
@@ -149,7 +150,7 @@ def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
             *("federation.colluders=2", "federation.max_attempts=4"),
         ]
     )
-    plan_of(settings, None, None, encoder="", roster=None)
+    plan_of(settings, SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
     for part in (made["target"], made["membership"]):
         assert not [field.name for field in fields(part) if getattr(part, field.name) == field.default]
 

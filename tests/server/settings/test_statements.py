@@ -51,3 +51,12 @@ def test_what_the_coordinator_states_is_in_the_plan():
     plan = planned(*(f"{name}='{text}'" for name, text in said.items()))
     assert {name: getattr(plan, name) for name in said} == said
     assert planned().contact == planned().retention == NOT_STATED
+
+
+def test_the_plan_has_the_coordinators_own_forecast():
+    few, many = (planned("method=wasp", f"federation.expected_records={number}").forecast for number in (30, 100_000))
+    assert (few, many) != (NOT_STATED, NOT_STATED)
+    assert "will be noise" in few
+    assert "30 records" in few
+    assert "will be noise" not in many
+    assert "named no number of records" in planned().forecast

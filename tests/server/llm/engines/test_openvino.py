@@ -110,7 +110,7 @@ def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
 
 def test_without_the_package_the_error_says_which_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
-    with pytest.raises(ConfigError, match=r"engine of m; expected the package openvino_genai.*\.\[models\]"):
+    with pytest.raises(ConfigError, match=r"engine of m; expected the package openvino_genai.*EXTRAS=\[models\]"):
         OpenVino(folder, name="m")
 
 
