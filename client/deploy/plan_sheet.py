@@ -111,8 +111,8 @@ def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[Fact]:
 
 
 def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
-    own = say.hospitals.this
-    names = [own.format(quoted(name)) if name == facts.hospital else quoted(name) for name in facts.hospitals]
+    this_one = say.hospitals.this
+    names = [this_one.format(quoted(name)) if name == facts.hospital else quoted(name) for name in facts.hospitals]
     if facts.unknown:
         names.append(say.hospitals.unknown.format(facts.unknown))
     return str(say.hospitals.all.format(facts.plan.parties, ", ".join(names), facts.plan.survivors))

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, signature
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ from server.settings.methods import METHODS, AugPePlusSettings
 from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import TASKS
+from tests.support.plans import plan_with
 
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in path.parts)
@@ -48,7 +50,6 @@ override of a name that no file lists. Registering all names of the signatures i
 takes seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody
 changes one default of two."""
 TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
-from tests.support.plans import plan_with
 
 
 def leaves(values, above=""):
