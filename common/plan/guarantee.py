@@ -10,12 +10,14 @@ Each has its `guesses_...`: what an attacker can find out with this noise, which
 is what readers face if no party is corrupt.
 """
 
+import functools
 import math
 
 from common.errors import ConfigError, PlanError
 from common.plan.guesses import Guesses
 from common.plan.plan import Plan
 from common.privacy import accountant
+from common.privacy.accountant import Release
 
 
 def verify(plan: Plan) -> float:
@@ -138,4 +140,9 @@ def _with_shares(plan: Plan, shares: int) -> float:
 
 
 def _guesses(plan: Plan, shares: int) -> Guesses:
-    return Guesses.of(accountant.trade_off(plan.releases(shares), plan.delta), _with_shares(plan, shares), plan.delta)
+    return _guesses_at(plan.releases(shares), _with_shares(plan, shares), plan.delta)
+
+
+@functools.lru_cache(maxsize=256)  # pages show the same plans again and again
+def _guesses_at(releases: tuple[Release, ...], epsilon: float, delta: float) -> Guesses:
+    return Guesses.of(accountant.trade_off(releases, delta), epsilon, delta)
