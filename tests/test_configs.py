@@ -180,7 +180,7 @@ def test_the_embedded_models_are_built_and_differ():
 )
 def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, choice, keys, models):
     for key in keys:
-        monkeypatch.setenv(key, "not a real key")
+        monkeypatch.setenv(key, "no-real-key")
     parts = build_parts(composed([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
     assert list(parts.providers) == models
     assert [provider.remote for provider in parts.providers.values()] == [name != "broad" for name in models]
@@ -188,7 +188,7 @@ def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, cho
         monkeypatch.delenv(key)
         with pytest.raises(Exception, match=key):
             build_parts(composed([f"llm={choice}", "task.public_notes=60"]))
-        monkeypatch.setenv(key, "not a real key")
+        monkeypatch.setenv(key, "no-real-key")
 
 
 @pytest.fixture(scope="module")

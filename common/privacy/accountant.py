@@ -39,7 +39,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError, PlanError
-from common.privacy.draws import Draw, PricedAnswer
+from common.privacy.draws import Draw, PricedAnswer, unsampled
 from common.privacy.gaussian import (
     ROUNDING_GAP,
     ROUNDING_VARIANCE,
@@ -292,7 +292,7 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
     return math.inf
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=16)
 def _trade_off(draws: tuple[tuple[Draw, int], ...], delta: float) -> "TradeOff":
     from common.privacy.losses import composed_losses
     from common.privacy.trade_off import TradeOff
@@ -301,16 +301,8 @@ def _trade_off(draws: tuple[tuple[Draw, int], ...], delta: float) -> "TradeOff":
     if not draws or cost == math.inf:
         return TradeOff.of(cost, 0.0)
     # Where too many subsamples would have to be composed, the same answers of all units dominate them.
-    losses = composed_losses(draws) or composed_losses(_unsampled(draws))
+    losses = composed_losses(draws) or composed_losses(unsampled(draws))
     return TradeOff.of(cost, delta, losses, *_imperfection(draws))
-
-
-def _unsampled(draws: tuple[tuple[Draw, int], ...]) -> tuple[tuple[Draw, int], ...]:
-    answers: Counter[PricedAnswer] = Counter()
-    for draw, repeats in draws:
-        for answer, times in draw.answers:
-            answers[answer] += repeats * times
-    return ((Draw(1.0, tuple(sorted(answers.items()))), 1),)
 
 
 def _imperfection(draws: tuple[tuple[Draw, int], ...]) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """Answers to account for, and the subsamples that they were computed from, as tuples that can be counted and sorted."""
 
+from collections import Counter
 from typing import NamedTuple
 
 
@@ -20,3 +21,12 @@ class Draw(NamedTuple):
 
     rate: float
     answers: tuple[tuple[PricedAnswer, int], ...]
+
+
+def unsampled(draws: tuple[tuple[Draw, int], ...]) -> tuple[tuple[Draw, int], ...]:
+    """Return the same answers, of which each draw is given with its count, as if all units took part in all of them."""
+    answers: Counter[PricedAnswer] = Counter()
+    for draw, repeats in draws:
+        for answer, times in draw.answers:
+            answers[answer] += repeats * times
+    return ((Draw(1.0, tuple(sorted(answers.items()))), 1),)

@@ -253,8 +253,8 @@ def test_a_hospitals_file_names_the_key_and_the_line(more, message, tmp_path):
         ("name: St. Mary", "name: [St. Mary]", "name; expected text; got ['St. Mary']; at FILE:1"),
         ("records: notes.csv", "records: null", "records; expected text; got null; at FILE:2"),
         ("encoder: hashed_ngrams\n", "", "encoder; expected a value; got none; at FILE"),
-        ("localhost:1", "nowhere", "coordinator; expected host:port; got nowhere; at FILE:4"),
-        ("localhost:1", "localhost:70000", "coordinator; expected host:port; got localhost:70000; at FILE:4"),
+        ("localhost:1", "nowhere", "; got 'nowhere'; at FILE:4"),
+        ("localhost:1", "localhost:70000", "; got 'localhost:70000'; at FILE:4"),
         ("ab" * 32, "short", "bundle; expected 64 hexadecimal digits; got short; at FILE:5"),
     ],
 )
