@@ -20,7 +20,7 @@ from tests.support.runs import command, labelled, read, tiny
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("server", "client", "common", "protos", "configs", "simulations", "tests")
-MOST_LINES = {"README.md": 120}  # of any other page 200
+MOST_LINES = {"README.md": 120, ".github/CHANGELOG.md": 300}  # of any other page 200; a changelog grows
 
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 PARTS = {"templates", "about.md", "measured.md"}  # of pages that programs write

@@ -11,7 +11,6 @@ than epsilon alone implies. `epsilon_pure` returns the same epsilon as `verify`,
 `epsilon_if_all_add_noise` is no guarantee: it is what readers face if no party is corrupt.
 """
 
-import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -145,13 +144,8 @@ def _with_shares(plan: Plan, shares: int, records: int = 1) -> float:
 
 
 def _guesses(plan: Plan, shares: int, records: int = 1) -> Guesses:
-    releases = tuple(_of_group(plan.releases(shares), records))
-    return _guesses_at(releases, _with_shares(plan, shares, records), plan.delta)
-
-
-@functools.lru_cache(maxsize=256)  # pages show the same plans again and again
-def _guesses_at(releases: tuple[Release, ...], epsilon: float, delta: float) -> Guesses:
-    return Guesses.of(accountant.trade_off(releases, delta), epsilon, delta)
+    trade_off = accountant.trade_off(_of_group(plan.releases(shares), records), plan.delta)
+    return Guesses.of(trade_off, _with_shares(plan, shares, records), plan.delta)
 
 
 def _of_group(releases: Iterable[Release], records: int) -> Iterator[Release]:

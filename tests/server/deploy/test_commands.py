@@ -99,18 +99,18 @@ def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
 
 
 def test_no_name_shows_another_fingerprint(folder, tmp_path, capsys):
-    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     genuine, shown = capsys.readouterr().out.splitlines(), 0
     assert compared(genuine) == [("St. Mary", PartyFile(**PARTY).fingerprint)]
     other = {"identity": "cd" * 32, "node_key": node_key()}
     for name in impostors(genuine):
-        if main(["enrol", str(folder), str(party(tmp_path / "b.json", **other, name=name[:100]))]):
+        if main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **other, name=name[:100]))]):
             capsys.readouterr()
             continue
         shown += 1
         lines = capsys.readouterr().out.splitlines()
         assert compared(lines) == [(name[:100], PartyFile(**other, name=name[:100]).fingerprint)]
-        assert main(["remove", str(folder), name[:100]]) == 0
+        assert main(["remove", "--yes", str(folder), name[:100]]) == 0
         capsys.readouterr()
     assert shown > 2
 
@@ -118,16 +118,16 @@ def test_no_name_shows_another_fingerprint(folder, tmp_path, capsys):
 def test_a_name_that_people_take_for_anothers_is_refused_before_its_node_is_registered(
     folder, tmp_path, capsys, monkeypatch
 ):
-    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     monkeypatch.setattr(enrolment, "flwr", lambda *_: pytest.fail("a node is registered"))
     other = party(tmp_path / "b.json", identity="cd" * 32, node_key=node_key(), name="ST. MARY")
     capsys.readouterr()
-    line = said(capsys, "enrol", folder, other)
+    line = said(capsys, "enrol", "--yes", folder, other)
     assert 'roster; expected names that people can tell apart; got "St. Mary" and "ST. MARY"' in line
 
 
 def test_a_name_that_an_earlier_version_took_is_changed_as_the_error_says(folder, tmp_path, capsys):
-    assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     path, roster = folder / "parties.json", (folder / "roster.json").read_bytes()
     path.write_text(path.read_text().replace("St. Mary", "St. Mary: A"))
     capsys.readouterr()
