@@ -161,7 +161,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     coordinator.goto(coordinator.root)
 
     third.goto(third.root)
-    third.locator("details.beyond summary").click()
+    third.locator("details.beyond > summary").click()
     assert "Beyond this hospital's limits, so that it cannot be approved" in third.inner_text(".banner")
     assert third.get_by_role("button", name="Approve").count() == 0
     resumed(coordinator, "another")
