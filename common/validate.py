@@ -22,7 +22,6 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
-"""Form of a host's name or address: nothing that could look like another line where the address is printed."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
