@@ -75,16 +75,11 @@ def _fields(file: Path, content: str, separator: str) -> Iterator[tuple[str, lis
     """Yield the fields of each row that is not empty, with the location of its first line."""
     # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
-    while True:
-        where = f"{file}:{reader.line_num + 1}"
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            reason = str(error)
-        else:
+    where = f"{file}:1"
+    try:
+        for fields in reader:
             if fields:
                 yield where, fields
-            continue
-        raise file_diagnosis.broken_row(reason, where=where)
+            where = f"{file}:{reader.line_num + 1}"
+    except csv.Error as error:
+        raise file_diagnosis.broken_row(str(error), where=where) from None
