@@ -66,8 +66,7 @@ def documents(file: Path, content: str, passed_over: Counter[str]) -> list[Docum
     replaced = {key for document in valid for key in _replaced_by(document) if key not in _keys(document)}
     present = [document for document in valid if not replaced.intersection(_keys(document))]
     passed_over["replaced by another document"] += len(valid) - len(present)
-    known: dict[tuple[str, ...], Document] = {}
-    return [document for document in present if _is_first(document, known, passed_over)]
+    return list(_without_copies(present, passed_over))
 
 
 def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[Document]:
@@ -156,26 +155,29 @@ def _is_valid(document: Document) -> bool:
     return all(_STATES[element][state] for element, state in given.items())
 
 
-def _is_first(document: Document, known: dict[tuple[str, ...], Document], passed_over: Counter[str]) -> bool:
-    """Add a document to those that are known by their keys; return False if it is a copy of one of them.
+def _without_copies(present: Sequence[Document], passed_over: Counter[str]) -> Iterator[Document]:
+    """Yield the documents, but a document and its copies only once.
 
     Raises:
-        DataError: Another document has one of its keys.
+        DataError: Two documents have a key in common, and differ.
     """
-    keys = _keys(document)
-    for earlier in (known[key] for key in keys if key in known):
-        if earlier.resource == document.resource:
+    known: dict[tuple[str, ...], Document] = {}
+    for document in present:
+        keys = _keys(document)
+        earlier = next((known[key] for key in keys if key in known), None)
+        if earlier is None:
+            known.update(dict.fromkeys(keys, document))
+            yield document
+        elif earlier.resource == document.resource:
             passed_over["the same as another document"] += 1
-            return False
-        raise DataError(
-            "document",
-            expected="an `id` and identifiers that no other document has",
-            got=f"those of the one at {earlier.place}",
-            where=document.place,
-            do="Two versions of a note would count as two records: export the newest alone.",
-        )
-    known.update(dict.fromkeys(keys, document))
-    return True
+        else:
+            raise DataError(
+                "document",
+                expected="an `id` and identifiers that no other document has",
+                got=f"those of the one at {earlier.place}",
+                where=document.place,
+                do="Two versions of a note would count as two records: export the newest alone.",
+            )
 
 
 def _keys(document: Document) -> list[tuple[str, ...]]:
@@ -216,9 +218,6 @@ def _replaced_by(document: Document) -> Iterator[tuple[str, ...]]:
 def _replaces(code: object) -> bool:
     """Return whether a relation's code, in FHIR 4 a text and in FHIR 5 a concept, says that the target is replaced."""
     codings = code.get("coding") if isinstance(code, dict) else [{"code": code}]
-    codes = (
-        [coding.get("code") for coding in codings or [] if isinstance(coding, dict)]
-        if isinstance(codings, list)
-        else []
+    return isinstance(codings, list) and any(
+        isinstance(coding, dict) and coding.get("code") in _REPLACED for coding in codings
     )
-    return any(code in _REPLACED for code in codes if isinstance(code, str))
