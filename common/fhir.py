@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 from common.errors import DataError
 from common.fhir_bundles import documents
-from common.file_diagnosis import Row, format_of
+from common.file_diagnosis import Row
 from common.spelling import folded
+from common.text_formats import format_of
 
 _CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii")
 _WANTED = "text/plain in UTF-8, given in `data` as base64"

@@ -6,7 +6,6 @@ names, that is, short identifiers rather than text, and if the caller allows it,
 The encoding and format are always shown.
 """
 
-import base64
 import errno
 import json
 import os
@@ -49,21 +48,6 @@ _BEGINNINGS = {
 """Format and advice, keyed by the first bytes of a file in that format."""
 TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 """Descriptions, for messages, of values that are not text, keyed by type."""
-
-
-_BEGINNING_WITH = {
-    "RTF": re.compile(r"\s*\{\\rtf"),
-    "PDF": re.compile(r"\s*%PDF-"),
-    "HL7 version 2": re.compile(r"\s*MSH\|\^~"),
-}
-"""How a text begins that is no plain text, keyed by its format."""
-_MARKUP = re.compile(r"<(?:\?xml|!doctype|html|br\s*/?>|/[a-z][\w:-]*\s*>)", re.IGNORECASE)
-"""What texts in HTML, XML or C-CDA contain: a tag that begins the whole, ends an element, or breaks a line."""
-_ESCAPE = re.compile("&(?:#[0-9]+|#x[0-9a-f]+|[a-z]{2,8});", re.IGNORECASE)
-_SHORTEST_BASE64, _LONGEST_WORD = 24, 64
-"""Number of characters below which a word is not taken for base64, and from which it is, whatever it encodes."""
-
-
 AS_TEXT = (
     "Export the column as text. pandas reads codes such as 1E50 as numbers, and labels such as NA and None as missing: "
     "pandas.read_csv(PATH, dtype=str, keep_default_na=False) reads both as they are."
@@ -276,33 +260,3 @@ def look_like_names(names: Sequence[object]) -> bool:
 
 def _identifies(name: str) -> bool:
     return name.replace("-", "_").replace(".", "_").isidentifier()
-
-
-def format_of(text: str) -> str | None:
-    """Return the format of a text that is no plain text, such as "RTF"; None if no such format is recognised.
-
-    HTML, XML and C-CDA are recognised by tags that clinical notes do not have, such as one that closes an element.
-    """
-    for name, pattern in _BEGINNING_WITH.items():
-        if pattern.match(text):
-            return name
-    if "<" in text and _MARKUP.search(text):  # the first is the faster one, and most texts have none
-        return "HTML or XML"
-    return "base64" if _is_base64(text) else None
-
-
-def has_escapes(text: str) -> bool:
-    """Return whether a text has characters that HTML or XML writes as names or numbers, such as &amp; or &#228;."""
-    return "&" in text and _ESCAPE.search(text) is not None
-
-
-def _is_base64(text: str) -> bool:
-    """Return whether a text is one word, perhaps in several lines, of base64 that is long or encodes text."""
-    word = "" if " " in text else "".join(text.split())
-    if len(word) < _SHORTEST_BASE64 or len(word) % 4:
-        return False
-    try:
-        content = base64.b64decode(word, validate=True)
-        return len(word) >= _LONGEST_WORD or content.decode().isprintable()
-    except ValueError:
-        return False

@@ -18,6 +18,7 @@ from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
 from common.spelling import is_blank
+from common.text_formats import format_of, has_escapes
 
 log = logging.getLogger("caucus.data")
 
@@ -48,11 +49,10 @@ def read_records(
 
     Args:
         path: A `.csv` with a header (`common/csv_files.py`) or a `.jsonl` with one object per line, both in UTF-8, or
-            a `.parquet`. The columns
-            are `text`, `label` and, in all rows or in none, `user`; other columns are ignored, unless their names are
-            similar to one of these. For texts with several
-            labels, `labels` replaces `label`: it contains the labels separated by `;` or, except in CSV, a list of
-            labels. FHIR files (`.json` or `.ndjson`, see `common/fhir.py`) can be read too.
+            a `.parquet`. The columns are `text`, `label` and, in all rows or in none, `user`; other columns are
+            ignored, unless their names are similar to one of these. For texts with several labels, `labels` replaces
+            `label`: it contains the labels separated by `;` or, except in CSV, a list of labels. FHIR files (`.json` or
+            `.ndjson`, see `common/fhir.py`) can be read too.
         labels: The allowed labels; None allows any label that is not empty. The single label `UNLABELLED` means that
             records have no labels.
         labelled: Whether each row needs a label; if not, columns with labels are ignored.
@@ -227,8 +227,8 @@ def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: li
     for place, row in _long_ones_noted(file, rows):
         file_diagnosis.check_row(row, place)
         number += 1
-        odd[_FORMATTED] += file_diagnosis.format_of(row["text"]) is not None
-        odd[_ESCAPED] += file_diagnosis.has_escapes(row["text"])
+        odd[_FORMATTED] += format_of(row["text"]) is not None
+        odd[_ESCAPED] += has_escapes(row["text"])
         yield place, row
     if not number and not may_be_empty:
         raise _empty(file)
