@@ -39,7 +39,7 @@ def rows(
         remarks: Receives a line that names the separator, if it is no comma.
 
     Raises:
-        DataError: A row is broken or a column is missing; the message contains the line.
+        DataError: A row is broken, or the header or a column is missing; the message contains the line.
     """
     csv.field_size_limit(_LONGEST_FIELD)
     separator = _separator(content, {*columns, *optional, *file_diagnosis.label_columns(columns, ("labels",))})
@@ -49,7 +49,7 @@ def rows(
     where, fields = next(parsed, (f"{file}:1", []))
     header = [name.strip() for name in fields]
     if not header:
-        return
+        raise file_diagnosis.no_data(file)
     columns = file_diagnosis.columns_of(
         header, columns, optional, where=where, shape=file_diagnosis.HEADER, show_names=show_names
     )

@@ -109,6 +109,11 @@ def on_folder(folder: Path) -> str | None:
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
 
+def no_data(file: Path) -> DataError:
+    """Return the error for a file without rows, or without the header that a CSV file needs in any case."""
+    return DataError("the file holds no data", expected="at least one row", where=f"{file}:1")
+
+
 def broken_row(reason: str, *, where: str) -> DataError:
     """Return the error for a malformed row of a CSV file, with the reason reported by the `csv` module."""
     open_ended = reason.startswith("unexpected end")

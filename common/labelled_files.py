@@ -179,7 +179,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
         return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
-        raise _empty(file)
+        raise file_diagnosis.no_data(file)
     return _long_ones_noted(
         file, ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
     )
@@ -231,7 +231,7 @@ def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: li
         odd[_ESCAPED] += has_escapes(row["text"])
         yield place, row
     if not number and not may_be_empty:
-        raise _empty(file)
+        raise file_diagnosis.no_data(file)
     remarks += [f"{what}, read as they are ({count})" for what, count in odd.items() if count]
 
 
@@ -298,7 +298,3 @@ def _decoded(file: Path) -> str:
         where=f"{file}:{line}",
         do="Save it as UTF-8: in Excel as CSV UTF-8, whose separator may be a comma or a semicolon.",
     )
-
-
-def _empty(file: Path) -> DataError:
-    return DataError("the file holds no data", expected="at least one row", where=f"{file}:1")

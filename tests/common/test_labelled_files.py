@@ -258,6 +258,13 @@ def test_users_are_named_in_all_rows_or_in_none(tmp_path, name, content):
         read_records(tmp_path / name)
 
 
+def test_a_csv_file_of_no_records_has_a_header(write):
+    assert read_records(write("a.csv", "text,label\n"), may_be_empty=True) == []
+    for content in ("", "\n\n"):  # as a file that was cut off
+        with pytest.raises(DataError, match="no data"):
+            read_records(write("b.csv", content), may_be_empty=True)
+
+
 def test_a_long_document_is_no_broken_row(write):
     text = "word " * 40_000
     assert read_records(write("a.csv", f"text,label\n{text},asthma\n")) == [Record(text, "asthma")]
