@@ -14,7 +14,7 @@ caucus-party rotate FOLDER               new keys; ledger, settings and log stay
 caucus-party invitation FOLDER FILE      accept a new invitation: the coordinator's address, bundle and authority
 caucus-party audit FOLDER TEXTS --control FILE   whether texts disclose records more often than held-back ones; with
                                          --run NAME in place of TEXTS, the texts that the coordinator sent for that run
-caucus-party ledger show FILE [--delta D] [--json]     what was answered in each run, and the total cost
+caucus-party ledger show FILE [--delta D] [--json]     what was charged in each run, and the total cost
 caucus-party ledger verify FILE [--head HEX]           whether the file is intact; prints its head, to note elsewhere
 caucus-party ledger export FILE                        its events as JSON Lines; no answers, keys or record digests
 caucus-party ledger backup FILE TO                     copy the whole file, also while the service writes it

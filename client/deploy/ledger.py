@@ -1,4 +1,4 @@
-"""`caucus-party ledger`: what was answered in each run, and what it cost.
+"""`caucus-party ledger`: what was charged in each run, and what it cost.
 
 No entry is ever removed, and only `accept` adds to the file (`accept.py`).
 """
@@ -39,7 +39,7 @@ def register(commands: Commands) -> None:
 
     show = topics.add_parser(
         "show",
-        help="what was answered, run by run, and epsilon",
+        help="what was charged, run by run, and epsilon",
         description="Print, for each run and for all together: data sets, answers charged and closed, their noise, "
         "when, and epsilon of all that was charged.",
         epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
