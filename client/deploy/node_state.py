@@ -14,10 +14,8 @@ from client.deploy.settings import HospitalSettings
 from common.system.files import content_of
 from common.system.log_lines import COLOUR, printable_line, utc
 
-STILL_COUNTED = (
-    "the coordinator still counts the connection from before, which ends within a minute, or it does not know this "
-    "hospital's key"
-)
+CONNECTED_BEFORE = "the coordinator still counts the connection from before, which ends within a minute"
+STILL_COUNTED = f"{CONNECTED_BEFORE}, or it does not know this hospital's key"
 """What Flower's code for a node that cannot be activated means."""
 _ACTIVATION_FAILED = "[code: 2004]"
 _TELLING = ("Failed", "ERROR", "[code:", "[SSL:", "Connection attempt failed", "Giving up", "refused", "terminated")
