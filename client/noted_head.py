@@ -76,6 +76,14 @@ class NotedHead:
             self.write(opened)
         return opened
 
+    def opened_at_start(self, ledger: Path, *, read_only: bool = False) -> Ledger | None:
+        """Open the ledger as the party service does when it starts; return None if it never started.
+
+        Raises:
+            LedgerError, ConfigError, OSError: The service does not start with this ledger, as in `opened`.
+        """
+        return None if self.unused(ledger) else self.opened(ledger, read_only=read_only)
+
     def inspected(self, ledger: Path) -> tuple[Ledger | None, str]:
         """Return the ledger to read, checked from end to end, and why the party service does not start with it.
 
@@ -88,9 +96,7 @@ class NotedHead:
             OSError: The note cannot be read.
         """
         try:
-            if self.unused(ledger):
-                return None, ""
-            return self.opened(ledger, read_only=True), ""
+            return self.opened_at_start(ledger, read_only=True), ""
         except IncompleteLedgerError as error:
             return None if missing(ledger) else Ledger(ledger, read_only=True), str(error)
 

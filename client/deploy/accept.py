@@ -91,8 +91,7 @@ def _is_refused(path: Path, noted_head: NotedHead) -> bool:
         LedgerError: The ledger cannot be read or written for a cause that no charge removes.
     """
     try:
-        if not noted_head.unused(path):
-            noted_head.opened(path)
+        noted_head.opened_at_start(path)
     except (IncompleteLedgerError, DamagedLedgerError):
         return True
     return False

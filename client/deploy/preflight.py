@@ -17,7 +17,7 @@ from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
-from client.deploy.node_state import STILL_COUNTED, node_state
+from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.relay_account import try_relay_account
 from client.deploy.roster import RESTART, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
@@ -156,8 +156,7 @@ class _Preflight:
         if state.connected:
             return Outcome(PASSED, str(state))
         if state.reason == STILL_COUNTED and self._known:
-            detail = "the coordinator still counts the connection from before, which ends within a minute"
-            return Outcome(WAITING, detail, "Wait a minute: the node tries again by itself")
+            return Outcome(WAITING, CONNECTED_BEFORE, "Wait a minute: the node tries again by itself")
         return Outcome(WARNING, f"not connected: {state.reason or 'starting'}", "Wait a minute, then check again")
 
     def certificate(self) -> Outcome:
@@ -260,9 +259,7 @@ class _Preflight:
         return _advised(detail, [*loose, *on_charges(self._settings)])
 
     def ledger_head(self) -> Outcome:
-        note = self._settings.noted_head
-        if not note.unused(self._settings.ledger):
-            note.opened(self._settings.ledger, read_only=True)
+        self._settings.noted_head.opened_at_start(self._settings.ledger, read_only=True)
         return place_of_note(self._settings)
 
     def writers(self) -> Outcome:

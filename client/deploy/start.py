@@ -124,8 +124,7 @@ def _check_ledger(settings: HospitalSettings) -> None:
         ConfigError: It does not start.
     """
     try:
-        if not settings.noted_head.unused(settings.ledger):
-            settings.noted_head.opened(settings.ledger)
+        settings.noted_head.opened_at_start(settings.ledger)
     except LedgerError as error:
         raise ConfigError(error.what, expected=error.expected, got=error.got, where=error.where, do=error.do) from error
 
