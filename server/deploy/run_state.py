@@ -134,17 +134,22 @@ def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) 
     return replace(current, status=Status.FAILED, reason=reason)
 
 
-def mark_stopped(runs: Path) -> None:
-    """Mark the runs whose processes are at work as stopped with the coordinator.
+def run_folders(runs: Path) -> list[Path]:
+    """Return the folders of all runs in the coordinator's folder `runs`, by name."""
+    return sorted(path.parent for path in runs.glob("*/config.yaml"))
 
-    Args:
-        runs: The folder of run folders.
-    """
-    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode()
-    for folder in (path.parent for path in runs.glob("*/config.yaml")):
+
+def mark_stopped(runs: Path) -> None:
+    """Mark the runs in the coordinator's folder `runs` whose processes are at work as stopped with the coordinator."""
+    for folder in run_folders(runs):
         if at_work(folder):
             with contextlib.suppress(OSError):  # on a full disk the other runs and the processes still have to end
-                write_atomic(folder / STOPPED, when)
+                write_time(folder / STOPPED)
+
+
+def write_time(path: Path) -> None:
+    """Write the present time into a file that says when a run was cancelled or stopped."""
+    write_atomic(path, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
 
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:

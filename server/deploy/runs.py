@@ -13,7 +13,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Generator, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from server.deploy.run_state import (
     last,
     progress,
     submit,
+    write_time,
 )
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
@@ -257,7 +257,7 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
     """
     with alone(folder):
         _check_unfinished(folder)
-        write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
+        write_time(folder / CANCELLED)
         if not _stop(settings, folder) and at_work(folder):
             (folder / CANCELLED).unlink()
             do = "See that caucus-coordinator serve runs, and cancel again"

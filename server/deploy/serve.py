@@ -25,7 +25,7 @@ from common.system.files import check_secret
 from common.system.network_variables import HTTPX, check_network_variables
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
-from server.deploy.run_state import GOES_ON, mark_stopped, progress
+from server.deploy.run_state import GOES_ON, mark_stopped, progress, run_folders
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
@@ -119,8 +119,7 @@ def _stop(chosen: argparse.Namespace) -> Iterator[str]:
     if not (chosen.folder / "coordinator.yaml").is_file():  # it need not be valid: what runs must end
         raise ConfigError("coordinator's folder", expected="coordinator.yaml", got="none", where=chosen.folder)
     if processes.status(chosen.folder.resolve(), LOCKS[0]):
-        runs = (chosen.folder / "runs").glob("*/config.yaml")
-        for state in (progress(path.parent) for path in sorted(runs)):
+        for state in map(progress, run_folders(chosen.folder / "runs")):
             if state.status in GOES_ON:
                 resume = shlex.join(["caucus-coordinator", "resume", str(chosen.folder), state.name])
                 yield f"run {state.name} is {state}: it stops with the coordinator; after serve, {resume} continues it"

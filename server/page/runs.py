@@ -15,7 +15,7 @@ from common.errors import CaucusError, CheckpointError
 from common.system.files import text_of
 from common.system.log_lines import last_lines
 from server.deploy import run_state
-from server.deploy.run_state import GOES_ON, Progress, Status, checked
+from server.deploy.run_state import GOES_ON, Progress, Status, checked, run_folders
 from server.deploy.runs import OVERRIDES, begun, steered
 from server.deploy.send import Sending, sent, unsendable
 from server.deploy.settings import CoordinatorSettings
@@ -114,7 +114,7 @@ class Run:
 
 def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | CaucusError]]:
     """Return all runs, newest first, each with its state or, if the run cannot be read, with the reason."""
-    folders = [path.parent for path in (settings.folder / "runs").glob("*/config.yaml")]
+    folders = run_folders(settings.folder / "runs")
     folders.sort(key=lambda folder: (folder / "config.yaml").stat().st_mtime, reverse=True)
     return [(folder.name, _state_or_reason(settings, folder)) for folder in folders]
 
