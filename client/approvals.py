@@ -166,7 +166,7 @@ class Approvals:
         """
         with alone(self._folder / "runs"):
             obstacle = _error_of(check) if automatic else None
-            approval = self._looked_up(run, plan, automatic=automatic, obstacle=obstacle)
+            approval = self._store_request(run, plan, automatic=automatic, obstacle=obstacle)
             if approval.decision == "refused" and approval.by != LIMITS:
                 raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
             if approval.decision == "awaiting":
@@ -188,8 +188,8 @@ class Approvals:
                 if entry.run == run:
                     _store(self._folder, replace(entry, ended=now()))
 
-    def _looked_up(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
-        """Return the entry of a run and plan after this request, which is stored."""
+    def _store_request(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
+        """Store that the coordinator has asked for a run and plan, and what the limits decide; return the entry."""
         known = find(self._folder, run, plan.digest().hex())
         approval = known or self._first_seen(run, plan, automatic=automatic, obstacle=obstacle)
         before = known.decision if known else "awaiting"
