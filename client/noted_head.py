@@ -157,7 +157,8 @@ class NotedHead:
         """
         head = ledger.head(after=self._written).chain
         if head != self._written:
-            runs = [f"{of.charges} {of.plan_digest or '-'} {run}" for run, of in sorted(ledger.runs().items())]
+            charged = sorted(ledger.runs().items())
+            runs = [f"{total.charges} {total.plan_digest or '-'} {run}" for run, total in charged]
             write_atomic(self.path, "\n".join([head, f"{len(runs)} runs", *runs, ""]).encode(), mode=SECRET)
             self._written = head
 

@@ -49,9 +49,9 @@ def find_lost_charges(settings: HospitalSettings, ledger: Ledger | None) -> Lost
     noted, answered = settings.noted_head.runs(), answered_questions(settings.audit_log)
     known, charged = approvals(settings.private), ledger.runs() if ledger else {}
     plans: dict[str, set[str]] = {}
-    for run, of in (noted or {}).items():
-        if of.charges > (charged[run].charges if run in charged else 0):
-            plans.setdefault(run, set()).add(of.plan_digest)
+    for run, total in (noted or {}).items():
+        if total.charges > (charged[run].charges if run in charged else 0):
+            plans.setdefault(run, set()).add(total.plan_digest)
     for run, digest in uncharged_questions(answered, ledger):
         plans.setdefault(run, set()).add(digest)
     if noted is None:

@@ -231,13 +231,13 @@ def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
 def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
     """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
     warnings, spreads = run.warnings or {}, _spreads(votes)
-    for name, votes_of in spreads.items():
-        if not votes_of.is_noise:
+    for name, measured in spreads.items():
+        if not measured.is_noise:
             continue
         advice = warnings.get(name, "").partition("; ")[2]
         yield Weakness(
-            what=f"{name} were noise: {votes_of.numbers:,} noised numbers spread by {math.sqrt(votes_of.spread):.2g} "
-            f"votes, and noise alone by {math.sqrt(votes_of.noise):.2g}",
+            what=f"{name} were noise: {measured.numbers:,} noised numbers spread by {math.sqrt(measured.spread):.2g} "
+            f"votes, and noise alone by {math.sqrt(measured.noise):.2g}",
             do=advice or f"it takes {series([*more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
         )
     for name, warning in warnings.items():
