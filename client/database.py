@@ -36,7 +36,7 @@ from common.validate import known_keys
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
 
-ENDING = ".sql.yaml"
+ENDING = file_diagnosis.QUERY
 COPY = "records.jsonl"
 """Name of the copy in the hospital's private folder."""
 _KEYS, _REQUIRED = ("url", "query", "password"), ("url", "query")

@@ -20,6 +20,8 @@ from common.spelling import folded, is_blank
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
 
+QUERY = ".sql.yaml"
+"""File name extension of a query of a database, which a hospital alone reads (`client/database.py`)."""
 SEPARATOR = ";"
 """Character that separates the labels of a text; no label's name contains it."""
 LONGEST_NAME = 30
@@ -86,7 +88,7 @@ _SAMPLE = 200
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
     """Return the error for a path that is not a file, or that has an unsupported extension."""
-    if file.name.endswith(".sql.yaml"):
+    if file.name.endswith(QUERY):
         do = "Only a hospital reads one: caucus-party init --records. Export a file."
         return DataError("unknown kind of file", expected="a file of texts", got="a query", where=file, do=do)
     if file.is_dir() or not file.exists():

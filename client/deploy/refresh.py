@@ -32,7 +32,8 @@ def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     copy = settings.private / database.COPY
     if settings.records != copy.resolve():
-        expected, do = f"{copy}, which init makes of a database", "Make a folder with init --records NAME.sql.yaml"
+        expected = f"{copy}, which init makes of a database"
+        do = f"Make a folder with init --records NAME{database.ENDING}"
         raise ConfigError("records in client.yaml", expected=expected, got="another file", do=do)
     remarks = list[str]()
     private = database.read(chosen.query, labelled=settings.labelled, remarks=remarks)
