@@ -13,11 +13,11 @@ Remaining leaks. A late reply reveals that the machine was slow or busy, and how
 doubling; it is logged. A coordinator may try to delay replies by giving other programs on the machine work, and then
 learns how close to T the hospital's own work is. It chooses T and the public work by its plans, so from the share of
 late replies to many plans it could learn more exactly how long the private work takes: for an opening, to read the file
-of records. A message that comes while a service starts waits until the records
-are embedded, so the time of its reply roughly reveals how many records there are. The time for texts from a hospital's
-own model is not limited, but rounded up to T, 2 T, 4 T, ... Counting the length of a text takes time in proportion to
-it, so an answer about texts with tens of thousands of words is late. Other users of the machine can measure that the
-processor works less while a reply waits. All other kinds of messages neither use nor free records.
+of records. A message that comes while a service starts waits until the records are embedded, so the time of its reply
+roughly reveals how many records there are. The time for texts from a hospital's own model is not limited, but rounded
+up to T, 2 T, 4 T, ... Counting the length of a text takes time in proportion to it, so an answer about texts with tens
+of thousands of words is late. Other users of the machine can measure that the processor works less while a reply waits.
+All other kinds of messages neither use nor free records.
 """
 
 import logging

@@ -35,7 +35,7 @@ def how_to_install(extra: str) -> str:
 
     The advice is never to install it by name: on PyPI another project has ours.
     """
-    side = "coordinator" if find_spec("hydra") else "hospital"  # which alone is without it
+    side = "coordinator" if find_spec("hydra") else "hospital"  # a hospital's installation has no Hydra
     return f"In the folder of the source: {PROGRAMS.get(extra, f'make {side} EXTRAS=[{extra}]')}"
 
 
