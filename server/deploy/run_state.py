@@ -275,7 +275,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
     """Return the process IDs of SuperLink and the executor, keyed by name; empty if `serve` is not running."""
-    children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
+    children = processes.children(settings.folder, LOCKS)
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 
 

@@ -47,17 +47,17 @@ def hospitals(settings: CoordinatorSettings) -> Hospitals:
         ConfigError: A certificate, the invitation or the roster cannot be read.
     """
     parties = [entry.party for entry in enrolled(settings)]
-    running = processes.status(settings.folder, LOCKS[0])
-    problem = fault(settings.folder) or "" if running else ""
+    served = settings.is_served
+    problem = fault(settings.folder) or "" if served else ""
     attending: Sequence[Attending | None] = [None] * len(parties)
-    if running and parties:
+    if served and parties:
         try:
             attending = attendance(settings)
         except CaucusError as error:
             problem = problem or str(error)
     return Hospitals(
         address=settings.address,
-        processes=(running or {}).get("children", {}),
+        processes=processes.children(settings.folder, LOCKS),
         problem=problem,
         certificates={name: days_left(settings.folder / name) for name in CERTIFICATES},
         invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
