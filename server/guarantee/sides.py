@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from common.plan.guesses import Guesses, scale
 from server.documents.files import Document
 from server.documents.privacy import Privacy
-from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
+from server.guarantee.case import LIMIT, Kind, effective_epsilon, guarantee_kind
 from server.guarantee.rounding import at_most_times, hospitals, one_in, show_delta, show_epsilon
 
 
@@ -130,8 +130,7 @@ def _safe(privacy: Privacy, epsilon: float) -> str:
     return (
         "Somebody who reads the texts and knows all other records guesses rightly in at most "
         f"{readers.right:g}% of cases whether {_whose(privacy)} took part{few}{others}; a coin toss is right in 50%. "
-        "This is a limit for any attack on what is released, not a forecast of one. Strong protection means at most "
-        f"60%, weak 75% or more.{labels}"
+        f"{LIMIT} Strong protection means at most 60%, weak 75% or more.{labels}"
     )
 
 

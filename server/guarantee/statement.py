@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from common.plan.words import subsampled
 from server.documents.privacy import Privacy
-from server.guarantee.case import UNKNOWN, Kind, effective_epsilon, guarantee_kind, unprotected
+from server.guarantee.case import LIMIT, UNKNOWN, Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import at_most_times, counted, hospitals, one_in, show_delta, show_epsilon
 
@@ -195,8 +195,8 @@ def _guarantee(privacy: Privacy) -> list[str]:
     second = (
         "What this means: suppose somebody knows all other records and has to guess from the released texts whether "
         f"{given} used, with yes and no equally likely. With the noise of this run that guess is right in at most "
-        f"{guesses.right:g}% of cases; a coin toss is right in 50%.{alone}{few} This is a limit for any attack on what "
-        "is released, not a forecast of one. The smaller ε is, the closer the limit is to the coin toss."
+        f"{guesses.right:g}% of cases; a coin toss is right in 50%.{alone}{few} {LIMIT} The smaller ε "
+        "is, the closer the limit is to the coin toss."
     )
     third = (
         "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "
