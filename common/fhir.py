@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import DataError
-from common.fhir_bundles import documents
+from common.fhir_bundles import documents, list_in, object_in
 from common.file_diagnosis import Row
 from common.spelling import folded
 from common.text_formats import format_of
@@ -100,7 +100,7 @@ def _several_forms(forms: set[str], place: str) -> DataError:
 
 def _text(resource: dict[str, Any], place: str, passed_over: Counter[str], joined: Counter[str]) -> str:
     """Return a document's plain texts, in their order; one that occurs twice is taken once."""
-    attachments = [_object(content, "attachment") for content in _list(resource, "content")]
+    attachments = [object_in(content, "attachment") for content in list_in(resource, "content")]
     plain = [attachment for attachment in attachments if _is_plain(attachment.get("contentType"))]
     given = [attachment["data"] for attachment in plain if isinstance(attachment.get("data"), str)]
     if not given:
@@ -139,7 +139,7 @@ def _decoded(data: str, place: str) -> str:
 
 
 def _label(resource: dict[str, Any]) -> str | None:
-    codings = _list(_object(resource, "type"), "coding")
+    codings = list_in(object_in(resource, "type"), "coding")
     code = codings[0].get("code") if codings and isinstance(codings[0], dict) else None
     return code if isinstance(code, str) else None
 
@@ -150,8 +150,8 @@ def _subject(resource: dict[str, Any], place: str) -> Subject | None:
     Raises:
         DataError: The reference has none of the forms that stay the same in all documents of a subject.
     """
-    subject = _object(resource, "subject")
-    reference, identifier = subject.get("reference"), _object(subject, "identifier")
+    subject = object_in(resource, "subject")
+    reference, identifier = subject.get("reference"), object_in(subject, "identifier")
     if reference is not None:
         given = reference.strip() if isinstance(reference, str) else ""
         if plain := _REFERENCE.fullmatch(given):
@@ -172,15 +172,3 @@ def _server(address: str) -> str:
     """Return a server's address as compared: without what differs between two spellings of it."""
     host, _, path = address.partition("/")
     return f"{_DEFAULT_PORT.sub('', host.lower())}/{path.strip('/')}"
-
-
-def _object(value: object, name: str) -> dict[str, Any]:
-    """Return the element with this name if it is a JSON object; otherwise return an empty object."""
-    inner = value.get(name) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
-
-
-def _list(value: dict[str, Any], name: str) -> list[Any]:
-    """Return the element with this name if it is a list; otherwise return an empty list."""
-    inner = value.get(name)
-    return inner if isinstance(inner, list) else []

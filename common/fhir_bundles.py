@@ -88,11 +88,8 @@ def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[Docume
             yield document
         else:
             passed_over["of another resource type"] += 1
-        inner = document.resource.get("contained")
-        contained = inner if isinstance(inner, list) else []
-        passed_over["contained in another resource"] += sum(
-            isinstance(one, dict) and one.get("resourceType") == DOCUMENT for one in contained
-        )
+        contained = _objects_in(document.resource, "contained")
+        passed_over["contained in another resource"] += sum(one.get("resourceType") == DOCUMENT for one in contained)
 
 
 def _resource(text: str, place: str, kinds: Sequence[str]) -> dict[str, Any]:
@@ -113,7 +110,7 @@ def _entries(bundle: dict[str, Any], place: str) -> list[Any]:
         got = "a page of several, with a link to another"
     elif isinstance(total, bool) or not isinstance(total, int | None):
         got = "a `total` that is no whole number"
-    elif total is not None and total > sum(_mode(entry) not in _BESIDE for entry in entries):
+    elif total is not None and total > sum(object_in(entry, "search").get("mode") not in _BESIDE for entry in entries):
         got = "fewer than its `total` says"
     elif kind is not None and kind not in _WHOLE:
         expected, got = f"none as its type, or one of {', '.join(_WHOLE)}", "another, such as a history"
@@ -122,20 +119,15 @@ def _entries(bundle: dict[str, Any], place: str) -> list[Any]:
     return entries
 
 
-def _mode(entry: object) -> object:
-    search = entry.get("search") if isinstance(entry, dict) else None
-    return search.get("mode") if isinstance(search, dict) else None
-
-
 def _of_entry(entry: object, place: str) -> Document | None:
     """Return an entry's resource, a document or another; None if it has none."""
     expected = "an object with a resource"
     if not isinstance(entry, dict):
         raise DataError("Bundle's entry", expected=expected, got="something else", where=place)
-    request, resource = entry.get("request"), entry.get("resource")
-    if isinstance(request, dict) and request.get("method") not in _MAKING:
+    if object_in(entry, "request").get("method") not in _MAKING:
         expected, got = "no request, or one that makes a resource", "another, such as a deletion"
         raise DataError("Bundle's entry", expected=expected, got=got, where=place, do=_EXPORT)
+    resource = entry.get("resource")
     if resource is None and "resourceType" not in entry:
         return None
     if not isinstance(resource, dict) or not isinstance(resource.get("resourceType"), str):
@@ -193,8 +185,9 @@ def _keys(document: Document) -> list[tuple[str, ...]]:
 
 
 def _key_of(identifier: object) -> tuple[str, ...] | None:
-    value = identifier.get("value") if isinstance(identifier, dict) else None
-    system = identifier.get("system") if isinstance(identifier, dict) else None
+    if not isinstance(identifier, dict):
+        return None
+    system, value = identifier.get("system"), identifier.get("value")
     if not isinstance(value, str) or not value.strip():
         return None
     return "identifier", folded(system) if isinstance(system, str) else "", value.strip()
@@ -202,11 +195,10 @@ def _key_of(identifier: object) -> tuple[str, ...] | None:
 
 def _replaced_by(document: Document) -> Iterator[tuple[str, ...]]:
     """Yield the keys of the documents that a document replaces, or of whose content it is another form."""
-    relations = document.resource.get("relatesTo")
-    for relation in relations if isinstance(relations, list) else []:
-        target = relation.get("target") if isinstance(relation, dict) else None
-        if not isinstance(target, dict) or not _replaces(relation.get("code")):
+    for relation in _objects_in(document.resource, "relatesTo"):
+        if not _replaces(relation.get("code")):
             continue
+        target = object_in(relation, "target")
         reference = target.get("reference")
         if isinstance(reference, str):
             named = _TARGET.fullmatch(reference.strip())
@@ -217,7 +209,22 @@ def _replaced_by(document: Document) -> Iterator[tuple[str, ...]]:
 
 def _replaces(code: object) -> bool:
     """Return whether a relation's code, in FHIR 4 a text and in FHIR 5 a concept, says that the target is replaced."""
-    codings = code.get("coding") if isinstance(code, dict) else [{"code": code}]
-    return isinstance(codings, list) and any(
-        isinstance(coding, dict) and coding.get("code") in _REPLACED for coding in codings
-    )
+    codings = _objects_in(code, "coding") if isinstance(code, dict) else [{"code": code}]
+    return any(coding.get("code") in _REPLACED for coding in codings)
+
+
+def object_in(value: object, name: str) -> dict[str, Any]:
+    """Return the element with this name if it is a JSON object; otherwise return an empty object."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def list_in(value: dict[str, Any], name: str) -> list[Any]:
+    """Return the element with this name if it is a list; otherwise return an empty list."""
+    inner = value.get(name)
+    return inner if isinstance(inner, list) else []
+
+
+def _objects_in(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the JSON objects in the list with this name; without such a list, return an empty one."""
+    return [inner for inner in list_in(value, name) if isinstance(inner, dict)]
