@@ -102,6 +102,11 @@ class PlanApproval:
     def __post_init__(self) -> None:
         one_of("decision", self.decision, among=DECISIONS)
 
+    @property
+    def over(self) -> str:
+        """Time at which the run ended, for good or by the coordinator's announcement; empty if it did not."""
+        return self.closed or self.ended
+
     def check_plan(self) -> Plan:
         """Return the plan.
 
@@ -238,11 +243,7 @@ class Approvals:
             return _entry(run, plan)
         undecided = [entry for entry in entries if entry.decision == "awaiting"]
         if len(undecided) >= MOST_AWAITING:
-            over = min(
-                (entry for entry in undecided if entry.closed or entry.ended),
-                key=lambda entry: entry.closed or entry.ended,
-                default=None,
-            )
+            over = min((entry for entry in undecided if entry.over), key=lambda entry: entry.over, default=None)
             if over is None:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
                 raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
@@ -262,8 +263,7 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 def awaiting(folder: Path) -> list[PlanApproval]:
     """Return the entries that wait for a person's decision, except those of runs that have ended."""
-    waiting = (entry for entry in approvals(folder) if entry.decision == "awaiting")
-    return [entry for entry in waiting if not (entry.ended or entry.closed)]
+    return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.over]
 
 
 def end_all(folder: Path) -> None:

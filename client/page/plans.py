@@ -158,7 +158,7 @@ def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tup
 
 def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> str:
     plan, limits = entry.read_plan(), settings.party.limits
-    if plan is None or entry.ended or entry.closed or entry.decision != "approved":
+    if plan is None or entry.over or entry.decision != "approved":
         return ""
     charged = counting(plan, limits, ledger.charged("", but=entry.run) if ledger else ())
     roster, declared = settings.roster(), settings.declared()
