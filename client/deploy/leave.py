@@ -14,7 +14,6 @@ import argparse
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from common.errors import CaucusError, ConfigError
 from common.ledger.ledger import Ledger
 from common.models import catalogue
 from common.system import locks, processes
+from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.enrolment import PartyFile
 from common.system.files import SECRET, content_of, write_atomic
@@ -63,7 +63,8 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
         raise ConfigError("private folder", expected="a folder", got="a link", where=settings.private)
     yield f"{settings.name} leaves: keys, settings, plans, received texts and logs in {folder} are deleted for ever"
     yield "ledger and audit log are kept, sealed; open runs end without this hospital"
-    if not (chosen.yes or _asked()):
+    do = "Read configs/deployment/LEAVING.md; then --yes leaves"
+    if not (chosen.yes or is_agreed("leave?", what="leaving", do=do)):
         raise CaucusError("this hospital does not leave", do="Nothing was changed")
     processes.stop(folder, SIDES["both"])
     with locks.hold(folder, SIDES["both"], stop=f"caucus-party stop {chosen.folder}"):
@@ -82,21 +83,6 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"the ledger's head is {head}; write it down elsewhere" if head else "this hospital never answered anything"
     yield from _untouched(settings, kept)
     yield f'tell the coordinator that {settings.name} leaves, for: caucus-coordinator remove FOLDER "{settings.name}"'
-
-
-def _asked() -> bool:
-    """Ask whether to leave, and return the answer, which is no by default.
-
-    Raises:
-        ConfigError: There is no terminal to ask at.
-    """
-    if not sys.stdin.isatty():
-        do = "Read configs/deployment/LEAVING.md; then --yes leaves"
-        raise ConfigError("leaving", expected="a terminal, or --yes", got="neither", do=do)
-    try:
-        return input("leave? [y/N] ").strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False
 
 
 def _close_ledger(settings: HospitalSettings) -> str:
