@@ -57,9 +57,8 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     known = approvals(settings.private)
     plans = _chosen(chosen, known)
-    cards = (
-        [] if chosen.no else plan_cards(settings, plans, known, chosen.language)
-    )  # to refuse, no plan needs to be read
+    # To refuse, no plan needs to be read.
+    cards = [] if chosen.no else plan_cards(settings, plans, known, chosen.language)
     if chosen.json:
         yield as_json([_for_json(card) for card in cards])
         return

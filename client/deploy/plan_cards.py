@@ -22,16 +22,22 @@ class Card:
     """One plan that can be shown.
 
     Attributes:
-        approval: The plan's entry among the hospital's decisions.
-        line: The decision about the plan: by whom, when and why.
         facts: The facts about the plan that the hospital needs for a decision.
         parts: The sheet.
     """
 
-    approval: PlanApproval
-    line: str
     facts: PlanFacts
     parts: tuple[Part, ...]
+
+    @property
+    def approval(self) -> PlanApproval:
+        """The plan's entry among the hospital's decisions."""
+        return self.facts.approval
+
+    @property
+    def line(self) -> str:
+        """The decision about the plan: by whom, when and why."""
+        return decision(self.approval)
 
     def check_allowed(self) -> None:
         """Raise a RefusalError if the plan must not be approved, since this hospital would not answer it.
@@ -55,13 +61,16 @@ class Unreadable:
 
     Attributes:
         approval: The plan's entry among the hospital's decisions.
-        line: The decision about the plan: by whom, when and why.
         problem: Why it cannot be shown.
     """
 
     approval: PlanApproval
-    line: str
     problem: str
+
+    @property
+    def line(self) -> str:
+        """The decision about the plan: by whom, when and why."""
+        return decision(self.approval)
 
     @property
     def sentence(self) -> str:
@@ -92,15 +101,15 @@ def plan_cards(
     cards: list[Card | Unreadable] = []
     for entry, problem in zip(shown, problems, strict=True):
         if problem:
-            cards.append(Unreadable(approval=entry, line=decision(entry), problem=problem))
+            cards.append(Unreadable(approval=entry, problem=problem))
             continue
         try:
             facts = PlanFacts.gather(entry, settings, private, known=known, alone=alone)
-            cards.append(Card(approval=entry, line=decision(entry), facts=facts, parts=sheet(facts, language)))
+            cards.append(Card(facts=facts, parts=sheet(facts, language)))
         except (CaucusError, OSError):
             raise  # of the hospital's own files, without which no plan can be shown
         except Exception as error:  # noqa: BLE001 whatever is wrong with one plan, a person must be able to refuse it
-            cards.append(Unreadable(approval=entry, line=decision(entry), problem=type(error).__name__))
+            cards.append(Unreadable(approval=entry, problem=type(error).__name__))
     return cards
 
 

@@ -10,7 +10,7 @@ from client.command import main
 from client.deploy.approve import WIDTH, lines
 from client.deploy.plan_cards import Card
 from client.deploy.plan_facts import PlanFacts
-from client.deploy.plan_sheet import decision, sheet
+from client.deploy.plan_sheet import sheet
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system.enrolment import PartyFile, RosterFile
@@ -61,7 +61,7 @@ def test_a_roster_has_no_two_names_that_people_take_for_one(made, name):
 
 def lines_of(facts):
     """Lines of a plan's sheet in the terminal."""
-    card = Card(approval=facts.approval, line=decision(facts.approval), facts=facts, parts=sheet(facts))
+    card = Card(facts=facts, parts=sheet(facts))
     return list(lines(card))
 
 
