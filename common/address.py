@@ -9,6 +9,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from common.errors import ConfigError
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine, which is never reached through a proxy."""
 EXAMPLES = "coordinator.example:9443 or [2001:db8::1]:9443"
 _PLACE = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+)):([0-9]{1,5})")
 _WEB = re.compile(r"https?://([^/?#]+)(/[!-~]*)?")

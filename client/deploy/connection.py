@@ -17,7 +17,7 @@ from cryptography.x509 import load_der_x509_certificate
 from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.flower.node_key import try_key
-from common.address import host_and_port
+from common.address import LOCAL, host_and_port
 from common.errors import CaucusError, ConfigError
 from common.system.files import content_of
 
@@ -75,7 +75,7 @@ def connect(settings: HospitalSettings) -> Connection:
         CaucusError: There is no answer, or the proxy refuses.
     """
     there = host_and_port("coordinator", settings.coordinator)
-    via = settings.proxy if there[0] not in proxy.LOCAL else None
+    via = settings.proxy if there[0] not in LOCAL else None
     context = ssl.create_default_context(cadata=settings.authority().public_bytes(Encoding.DER))
     host, at = proxy.address(via) if via else there
     door = HTTPSConnection(host, at, timeout=TIMEOUT, context=context)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from common.address import host_and_port, split_place
+from common.address import LOCAL, host_and_port, split_place
 from common.errors import ConfigError
 from common.system.files import check_secret, content_of
 
@@ -23,8 +23,6 @@ LOGIN = "proxy.login"
 """File in the relay's folder with one line, USER:PASSWORD, for a proxy that requires a login."""
 VARIABLE = "https_proxy"
 """Environment variable that contains the proxy's URL."""
-LOCAL = ("localhost", "127.0.0.1", "::1")
-"""Hosts that are never reached through a proxy."""
 
 
 def address(url: str) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
+from common.address import LOCAL
 from common.domain import NOT_STATED
 from server.settings.schema import Llm, Settings
 from server.settings.sections import TARGET, Part
@@ -10,7 +11,6 @@ from server.settings.sections import TARGET, Part
 HERE = "the coordinator's machine"
 PROVIDERS = {"server.llm.remote.anthropic.provider": "Anthropic", "server.llm.remote.openai.provider": "OpenAI"}
 """Providers of remote models without an address of their own, keyed by the part's `_target_`."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def statements(settings: Settings) -> dict[str, str]:
@@ -43,7 +43,7 @@ def _machine(model: Part) -> str:
     """Return who runs a model: this machine, or a provider's name or host; never the rest of its address."""
     target = str(model.settings.get(TARGET))
     host = urlsplit(str(model.settings.get("base_url") or "")).hostname or PROVIDERS.get(target, "")
-    return HERE if not host or host in _LOOPBACK else host
+    return HERE if not host or host in LOCAL else host
 
 
 def _model(name: str, model: Part) -> str:
