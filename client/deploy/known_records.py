@@ -58,7 +58,7 @@ def note(folder: Path, records: Path) -> Iterator[str]:
             warning = f"WARNING: {named} has the same records, and budgets of two folders over one file add up"
             yield f"{warning}: use one folder, or caucus-party rotate"
         if former:
-            yield f"WARNING: {_charge_former(new)}"
+            yield f"WARNING: {_how_to_charge(new)}"
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write(path, key, [*others, new])
     except (OSError, RuntimeError) as error:  # RuntimeError: an account without a home
@@ -74,7 +74,7 @@ def former_folders(folder: Path) -> tuple[str, ...]:
 def advice_on_former(folder: Path) -> list[str]:
     """Return advice if a former folder over the same records is gone; empty otherwise."""
     noted = _noted(folder)
-    return [_charge_former(noted)] if noted and noted.former else []
+    return [_how_to_charge(noted)] if noted and noted.former else []
 
 
 def settle(folder: Path) -> Iterator[str]:
@@ -82,15 +82,14 @@ def settle(folder: Path) -> Iterator[str]:
     try:
         path = note_path()
         key, entries, problem = _read(path)
-        if not problem and any(noted.former for noted in entries if noted.folder == str(folder.resolve())):
-            _write(
-                path, key, [replace(one, former=()) if one.folder == str(folder.resolve()) else one for one in entries]
-            )
+        settled = [replace(one, former=()) if one.folder == str(folder.resolve()) else one for one in entries]
+        if not problem and settled != entries:
+            _write(path, key, settled)
     except (OSError, RuntimeError) as error:
         yield f"WARNING: check will still report a former folder over the same records: {error}"
 
 
-def _charge_former(noted: _Noted) -> str:
+def _how_to_charge(noted: _Noted) -> str:
     former = " and ".join(noted.former)
     return (
         f"{former} had the same records, and is gone with its ledger. Charge what it spent: caucus-party ledger accept "
