@@ -31,7 +31,7 @@ def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
     assert enrolled["node's key"]["detail"] == "the coordinator accepts it"
     assert enrolled["roster"]["result"] == "waiting"
     party("roster", "--yes", deployed.at(3), deployed.here / "roster.json")
-    assert checked(deployed, 3)["roster"]["detail"].startswith("party 3 of 4: Hospital 0, ")
+    assert checked(deployed, 3)["roster"]["detail"].startswith('party 3 of 4: "Hospital 0", ')
 
     deployed.coordinator("remove", "--yes", deployed.here, "Hospital 3")
     removed = checked(deployed, 3, code=1)
