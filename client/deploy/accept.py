@@ -5,7 +5,8 @@
 3. In one transaction: charge all of this, close every answer and end every run that this hospital was asked about.
    Nobody knows which answers another ledger gave in these runs, or which sums it opened, and two sums of one question
    could be subtracted. The ledger stores that the runs ended, so that nobody reopens one.
-4. Note the head. Until then the service refuses the ledger, so that an interrupted command can be repeated.
+4. Note the head. Until then the service refuses the ledger, so that an interrupted command can be repeated. If
+   `ledger show` already has the charge of `--lost`, repeat it with 0: typed again, the number is charged again.
 
 A ledger may be whole, and yet lack what a former folder over the same records spent (`known_records.py`). Then only
 `--lost` is charged, and the runs of this ledger go on.
@@ -22,23 +23,18 @@ from pathlib import Path
 
 from client.approvals import end_all
 from client.deploy import known_records
-from client.deploy.lost_charges import LostCharges, find_lost_charges
+from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
 from client.deploy.plan_sheet import plain
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead, missing
 from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
-from common.privacy.accountant import Release
-from common.privacy.sensitivity import Sensitivity
 from common.system import locks
 from common.system.commands import Commands, add_folder
 from common.system.log_lines import now
 
-LOST = "lost with another ledger"
-"""Name of the entry for charges of which the epsilon alone is known; the date follows."""
 _DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
-_ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 
 def register(topics: Commands) -> None:
@@ -110,7 +106,7 @@ def _go_on(settings: HospitalSettings, epsilon: float | None, former: Sequence[s
     if damage:
         yield f"{damage}: set aside as {_set_aside(path)}"
     ledger = ledger or Ledger(path)
-    ledger.accept([*lost.entries, *_pure(epsilon)], lost.runs)
+    ledger.accept([*lost.entries, *_of_number(epsilon, ledger)], lost.runs)
     end_all(settings.private)
     settings.noted_head.write(ledger)
     for run, charges in Counter(entry.run for entry in lost.entries).items():
@@ -125,7 +121,7 @@ def _charge_former(settings: HospitalSettings, epsilon: float | None, former: Se
     if epsilon is None:
         raise _number_wanted(f"in {' and '.join(former) or 'a former folder'} over the same records")
     ledger = Ledger(settings.ledger)
-    ledger.accept(_pure(epsilon), going_on=True)
+    ledger.accept(_of_number(epsilon, ledger), going_on=True)
     settings.noted_head.write(ledger)
     yield "the runs of this folder go on"
 
@@ -139,7 +135,8 @@ def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:
     if former:
         raise _number_wanted(f"in {' and '.join(former)}, over the same records")
     if not lost.certain:
-        raise _number_wanted("by runs without a plan in private/runs: no note says which runs were charged")
+        where = "by runs that began or were approved after private/runs was copied: no note says which were charged"
+        raise _number_wanted(where)
     if lost.unknown:
         raise _number_wanted(f"by these runs, whose plans are not known here: {', '.join(map(plain, lost.unknown))}")
 
@@ -149,13 +146,10 @@ def _number_wanted(where: str) -> ConfigError:
     return ConfigError("--lost", expected=expected, got="no number", do=_DO)
 
 
-def _pure(epsilon: float | None) -> Iterator[Entry]:
-    """Yield the charge of an epsilon of which nothing else is known."""
-    if epsilon:
-        when, digest = now(), bytes(32)
-        release = Release(mechanism="pure", sensitivity=_ONE, scale=1 / epsilon)
-        run = f"{LOST}, {when}"
-        yield Entry(run=run, index=0, plan_digest=digest, query_digest=digest, release=release, charged=when)
+def _of_number(epsilon: float | None, ledger: Ledger) -> list[Entry]:
+    """Return the charge of the number that a person typed, unless this ledger has it, as after an interruption."""
+    charge = charge_of(epsilon) if epsilon else None
+    return [charge] if charge and charge.run not in ledger.runs() else []
 
 
 def _set_aside(path: Path) -> Path:

@@ -5,10 +5,12 @@
     runs/                   the plans, which say what each answer cost
 
 If a run was charged, or answered, more often than the ledger says, its whole plan is charged: nobody knows which of the
-answers were given, and a plan's own releases hold at every delta. So the sum is never below the truth, if `corrupt` in
-client.yaml is as it was. A run whose plan is not known here is left to a person.
+answers were given, and a plan's own releases hold at every delta. Without a note this goes for each plan that was
+approved or charged. So the sum is never below the truth, if `corrupt` in client.yaml is as it was, but for what these
+files do not know: a run without its plan, or a plan that was approved after they were copied. That is left to a person.
 """
 
+import math
 from dataclasses import dataclass
 
 from client.approvals import approvals, find
@@ -16,9 +18,14 @@ from client.deploy.answered import answered_questions, uncharged_questions
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
+from common.privacy.accountant import Release
+from common.privacy.sensitivity import Sensitivity
 from common.system.log_lines import now
 
-_UNKNOWN_QUERY = bytes(32)
+LOST = "lost with another ledger"
+"""Beginning of the name of a charge of which epsilon alone is known; epsilon and the date follow."""
+_ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
+_UNKNOWN = bytes(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +63,45 @@ def find_lost_charges(settings: HospitalSettings, ledger: Ledger | None) -> Lost
         plans.setdefault(run, set()).add(digest)
     if noted is None:
         for approval in known:
-            if approval.data and approval.run not in charged:
+            if approval.data or approval.decision == "approved" or approval.run in charged:
                 plans.setdefault(approval.run, set()).add(approval.plan_digest)
     by_run = {run: _charges(run, digests, settings, ledger) for run, digests in sorted(plans.items())}
     return LostCharges(
-        entries=tuple(entry for entries in by_run.values() for entry in entries),
-        unknown=tuple(run for run, entries in by_run.items() if not entries),
+        entries=tuple(entry for entries in by_run.values() for entry in entries or ()),
+        unknown=tuple(run for run, entries in by_run.items() if entries is None),
         certain=noted is not None,
         runs=frozenset({approval.run for approval in known} | {run for run, _ in answered} | set(noted or ())),
     )
 
 
-def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Ledger | None) -> list[Entry]:
-    """Return what a run's plan costs beyond what this ledger has of it; empty if the plan is not known here."""
+def charge_of(epsilon: float, *, run: str = "") -> Entry:
+    """Return the charge, to every record, of an epsilon of which nothing else is known.
+
+    Args:
+        epsilon: The epsilon, above 0; it is charged as pure epsilon.
+        run: Name of the charge in the ledger that had it; empty for a new one, whose name has the epsilon and the date.
+    """
+    return Entry(
+        run=run or f"{LOST}, epsilon {epsilon!r}, {now()}",
+        index=0,
+        plan_digest=_UNKNOWN,
+        query_digest=_UNKNOWN,
+        release=Release(mechanism="pure", sensitivity=_ONE, scale=1 / epsilon),
+        charged=now(),
+    )
+
+
+def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Ledger | None) -> list[Entry] | None:
+    """Return what a run's plan costs beyond what this ledger has of it; None if that is not known here."""
     has = ledger.entries(run) if ledger else ()
+    if digests == {_UNKNOWN.hex()}:  # no plan's digest: a charge that `charge_of` made
+        epsilon = _epsilon_in(run)
+        return None if epsilon is None else [] if has else [charge_of(epsilon, run=run)]
     digests = digests | {entry.plan_digest.hex() for entry in has}
     approval = find(settings.private, run, min(digests)) if len(digests) == 1 else None
     plan = approval.read_plan() if approval else None
     if plan is None:
-        return []
+        return None
     shares = settings.party.limits.unknown_shares(plan)
     missing = sorted(set(range(plan.total_queries)) - {entry.index for entry in has})
     return [
@@ -82,9 +109,19 @@ def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Le
             run=run,
             index=index,
             plan_digest=plan.digest(),
-            query_digest=_UNKNOWN_QUERY,
+            query_digest=_UNKNOWN,
             release=plan.answer_release(index, shares),
             charged=now(),
         )
         for index in missing
     ]
+
+
+def _epsilon_in(run: str) -> float | None:
+    """Return the epsilon in the name of a charge of `charge_of`; None if an earlier version wrote the name without."""
+    number = run.removeprefix(f"{LOST}, epsilon ").partition(",")[0]
+    try:
+        epsilon = float(number)
+    except ValueError:
+        return None
+    return epsilon if epsilon > 0 and not math.isnan(epsilon) else None

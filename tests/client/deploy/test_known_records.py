@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from client.command import main
-from client.deploy.accept import LOST
 from client.deploy.known_records import former_folders
+from client.deploy.lost_charges import LOST
 from client.deploy.preflight import findings
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger

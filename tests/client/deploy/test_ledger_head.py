@@ -72,7 +72,7 @@ def test_the_whole_folder_restored_from_a_backup_is_refused_until_what_was_lost_
     assert "epsilon 1.5 is charged to every record, as pure epsilon" in out
     assert f"the head is noted in {tmp_path / 'disk' / 'head'}" in out
     (lost,) = ledger(hospital).entries()[:1]
-    assert lost.run.startswith("lost with another ledger, ")
+    assert lost.run.startswith("lost with another ledger, epsilon 1.5, ")
     assert all(entry.committed for entry in ledger(hospital).entries())  # what was under way is never given again
     assert epsilon([lost.release], 1e-4) == pytest.approx(1.5, rel=1e-3)
     assert sorted(map(repr, ledger(hospital).releases())) == sorted(map(repr, (*before, lost.release)))

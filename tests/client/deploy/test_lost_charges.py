@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from contextlib import suppress
+from unittest.mock import Mock
 
 import pytest
 
@@ -121,9 +123,45 @@ def _file(folder, run):
     return next(path.name for path in paths if json.loads(path.read_text())["run"] == run)
 
 
-def test_what_the_newest_ledger_has_is_charged_by_nothing(made):
-    answered(made, BEFORE, FIRST, 0)
+def test_a_plan_that_the_ledger_has_in_full_is_charged_by_nothing(made):
+    answered(made, BEFORE, FIRST, *range(FIRST.total_queries))
     (made / "private" / "ledger.head").unlink()
     before = ledger(made).releases()
     assert main(["ledger", "accept", str(made), "--lost", "0"]) == 0
     assert ledger(made).releases() == before
+
+
+@pytest.mark.parametrize("had", range(SECOND.total_queries + 1))
+def test_a_private_folder_of_before_without_a_note_never_gives_budget_back(had, made, tmp_path):
+    """Whatever part of an approved plan was answered when the copy was made, the rest is charged too."""
+    private = made / "private"
+    answered(made, LATER, SECOND, *range(had))
+    shutil.copytree(private, tmp_path / "backup")
+    answered(made, LATER, SECOND, *range(had, SECOND.total_queries))
+    shutil.copy(private / "ledger.db", tmp_path / "true.db")
+    shutil.rmtree(private)
+    shutil.copytree(tmp_path / "backup", private)
+    (private / "ledger.head").unlink(missing_ok=True)
+    assert main(["ledger", "accept", str(made), "--lost", "0"]) == 0
+    for delta in (1e-4, 1e-5):
+        assert epsilon(ledger(made).releases(), delta) == epsilon(true(made), delta)
+
+
+def test_a_number_that_was_typed_is_charged_again_from_the_note(lost):
+    """Nobody has to know what --lost was, when the ledger that has its charge is lost as well."""
+    assert main(["ledger", "accept", str(lost), "--lost", "24.5"]) == 0
+    spent = ledger(lost).releases()
+    shutil.copy(lost.parent / "copy.db", lost / "private" / "ledger.db")
+    assert main(["ledger", "accept", str(lost)]) == 0
+    assert epsilon(ledger(lost).releases(), 1e-5) == epsilon(spent, 1e-5)
+
+
+@pytest.mark.parametrize("number", ["0.5", "inf"])
+def test_an_accept_that_is_repeated_after_an_interruption_charges_no_less(number, lost, monkeypatch):
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("client.deploy.accept.end_all", Mock(side_effect=KeyboardInterrupt))
+        with suppress(KeyboardInterrupt):
+            main(["ledger", "accept", str(lost), "--lost", number])
+    spent = epsilon(ledger(lost).releases(), 1e-5)
+    assert main(["ledger", "accept", str(lost), "--lost", number]) == 0
+    assert epsilon(ledger(lost).releases(), 1e-5) >= spent
