@@ -137,17 +137,14 @@ def _row(record: Record, *, labelled: bool) -> dict[str, Any]:
 
 def _values(path: Path) -> dict[str, Any]:
     """Return the file's keys and values; no error shows a line or another key, which can be of the password."""
-    got, where = "malformed YAML (not shown)", str(path)
     try:
         values = YamlFile.load(path).values
     except ConfigError as error:
-        where = str(error.where)
-    except ValueError:  # such as a date without a month
-        pass
+        got, where = "malformed YAML (not shown)", error.where
     else:
         if not isinstance(values, dict) or values.keys() <= set(_KEYS):
             return dict(known_keys("", values, among=_KEYS, required=_REQUIRED))
-        got = "another key (not shown)"
+        got, where = "another key (not shown)", path
     expected, do = f"YAML with the keys {', '.join(_KEYS)} alone, each once", "Put each value into single quotes."
     raise ConfigError(path.name, expected=expected, got=got, where=where, do=do)
 
