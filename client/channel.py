@@ -67,7 +67,7 @@ class Channel:
             wire.check_size(parcel)
         except TooLargeError as error:
             log.warning("a message is refused: %s", error)
-            refusal = m.Refusal(m.Reason.OVER_LIMIT)
+            refusal = m.Refusal(m.Reason.MALFORMED)
             return wire.pack(m.Envelope(run="", party=self._partition, plan_digest=bytes(KEY_BYTES), body=refusal))
         ready = grpc.channel_ready_future(self._channel)
         try:

@@ -136,15 +136,17 @@ def _row(record: Record, *, labelled: bool) -> dict[str, Any]:
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Return the file's keys and values; errors of YAML are not passed on, as they can quote the password."""
+    """Return the file's keys and values; no error shows a line or another key, which can be of the password."""
     try:
-        file = YamlFile.load(path)
+        values = YamlFile.load(path).values
     except ConfigError as error:
-        where = error.where
+        got, where = "malformed YAML (not shown)", error.where
     else:
-        return dict(known_keys("", file.values, among=_KEYS, required=_REQUIRED))
-    do = "Put each value into single quotes."
-    raise ConfigError(path.name, expected="YAML, each key once", got="malformed YAML (not shown)", where=where, do=do)
+        if not isinstance(values, dict) or values.keys() <= set(_KEYS):
+            return dict(known_keys("", values, among=_KEYS, required=_REQUIRED))
+        got, where = "another key (not shown)", path
+    expected, do = f"YAML with the keys {', '.join(_KEYS)} alone, each once", "Put each value into single quotes."
+    raise ConfigError(path.name, expected=expected, got=got, where=where, do=do)
 
 
 def _url(given: str) -> "URL | None":

@@ -17,7 +17,6 @@ from common.errors import (
     RefusedError,
     SignatureError,
     SurvivorsError,
-    TooLargeError,
 )
 from common.messages import Reason
 
@@ -28,7 +27,6 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (DropoutError, Reason.TOO_FEW),
     (SignatureError, Reason.IDENTITY),
     (MembershipError, Reason.IDENTITY),
-    (TooLargeError, Reason.OVER_LIMIT),
     (ProtocolError, Reason.MALFORMED),
     (MissingPackageError, Reason.SETTINGS),
     (ConfigError, Reason.MALFORMED),

@@ -194,8 +194,8 @@ class PartyService:
         """Return the message in a parcel; before it is parsed, refuse one that is too large for the present run."""
         if self._run:
             plan = self._run.session.plan
-            largest = m.largest_request(parties=plan.parties, answers=plan.total_queries)
-            return wire.unpack(parcel, self._compute, largest=largest)
+            most = m.largest_request(parties=plan.parties, degree=plan.degree, answers=plan.total_queries)
+            return wire.unpack(parcel, self._compute, largest=min(most, m.LARGEST_ENVELOPE))
         if len(parcel.envelope) > m.LARGEST_OPENING:  # keys or shares, as after a restart of this service
             raise RefusalError(m.Reason.OUT_OF_ORDER, "a large message", expected="Open first")
         return wire.unpack(parcel, self._compute)

@@ -28,31 +28,33 @@ from numpy.typing import NDArray
 from common.domain import PartyId
 from common.errors import ProtocolError
 from common.queries.closed_set import Query
-from common.secagg.messages import KeyAdvert, UnmaskShares
+from common.secagg.messages import KEY_BYTES, KeyAdvert, UnmaskShares
+from common.secagg.rules import PAIR_BYTES
 
 LARGEST_RELEASE = 200_000_000
 """Maximum size of a release, in bytes."""
 LARGEST_BULK = 2**28
 """Maximum size of a bulk array, in bytes: a release, an answer of 2^24 words, 174,000 candidates of 384 dimensions."""
 LARGEST_ENVELOPE = 2**26
-"""Maximum size of an envelope, in bytes: keys or shares of 100 hospitals for 5,000 answers."""
+"""Maximum size of an envelope, in bytes: keys or shares of 100 hospitals for 5,000 answers, on the full graph."""
 LARGEST_PLAN = 2**16
 """Maximum size of a plan, in bytes, since a hospital stores each plan. Plans of our methods have about 600 bytes."""
 LARGEST_OPENING = LARGEST_PLAN + 2**10
 """Maximum size of an envelope without keys or shares, in bytes: a plan and the envelope's other fields."""
-_PARTY, _ANSWER = 2**8, 2**7
-"""Bounds on an envelope's bytes for a party (a key, a signature, a seal, numbers), and for a party and an answer (a
-key, or a pair of shares)."""
+_PARTY, _KEY = 2**8, KEY_BYTES + 2
+"""Bounds on an envelope's bytes for a party (a key, a signature, a seal, numbers), and for a party's key for an answer,
+with a tag and a length."""
 
 
-def largest_request(*, parties: int, answers: int) -> int:
-    """Return a bound on the bytes of an envelope in a run: of all parties, their keys or their shares for all answers.
+def largest_request(*, parties: int, degree: int, answers: int) -> int:
+    """Return a bound on an envelope's bytes in a run: all parties' keys, or all neighbours' shares, for all answers.
 
     Args:
         parties: Number of parties in the plan.
+        degree: Number of neighbours of each party; 0 without secure aggregation.
         answers: Number of answers in the plan, attempts included.
     """
-    return min(LARGEST_OPENING + parties * (_PARTY + answers * _ANSWER), LARGEST_ENVELOPE)
+    return LARGEST_OPENING + parties * _PARTY + answers * max(parties * _KEY, degree * PAIR_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How words are compared where people would take them for one, and which characters are blank."""
+"""How words are compared where people would take them for one, which mix scripts, and which characters are blank."""
 
 import unicodedata
 from collections import defaultdict
@@ -14,6 +14,10 @@ _UNSEEN = ("Cc", "Cf")
 """Unicode's categories of characters that are not seen: control, and format, such as a space of zero width."""
 _SIGNS = {"Pd": "-", "Pi": "'", "Pf": "'"}
 """Characters in place of all characters of a category: dashes, and quotes that open or close."""
+_LATIN_LOOKS = str.maketrans("авекмнорстухіјѕьзбԁһԛԝғγαβεζηικμνορτυχ", "abekmhopctyxijsb36dhqwfyabezhikmnoptyx")
+"""Cyrillic and Greek letters, and the Latin letters or digits that they look like in lower or in upper case."""
+_ONE_SCRIPT = dict.fromkeys(("HIRAGANA", "KATAKANA", "HANGUL"), "CJK")
+"""Scripts that are written in one word."""
 
 
 def is_blank(text: str) -> bool:
@@ -33,9 +37,30 @@ def folded(word: str) -> str:
     return "".join(sign for sign in signs if not is_blank(sign))
 
 
+def skeleton(word: str) -> str:
+    """Return a folded word with Latin letters in place of those that look like them; words that look alike have one."""
+    return unicodedata.normalize("NFKD", folded(word)).translate(_LATIN_LOOKS)
+
+
 def alike(words: Iterable[str]) -> list[list[str]]:
-    """Return the groups of distinct words that are the same when folded; a word without another is in no group."""
+    """Return the groups of distinct words that look the same; a word without another is in no group."""
     groups = defaultdict(list)
     for word in dict.fromkeys(words):
-        groups[folded(word)].append(word)
+        groups[skeleton(word)].append(word)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def mixes_scripts(word: str) -> bool:
+    """Return whether a word has letters or digits of several scripts; digits of ASCII belong to every script."""
+    seen = [
+        unicodedata.name(character, "").partition(" ")[0].partition("-")[0]
+        for character in unicodedata.normalize("NFKC", word)
+        if character.isalnum() and character not in "0123456789" and unicodedata.category(character) != "Lm"
+    ]
+    return len({_ONE_SCRIPT.get(script, script) for script in seen}) > 1
+
+
+def without_marks(text: str) -> str:
+    """Return a text in NFKC without accents and other marks, in lower case."""
+    parts = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", "".join(part for part in parts if unicodedata.category(part)[0] != "M"))

@@ -25,8 +25,8 @@ def on_users(private: Sequence[Record], unit: str) -> list[str]:
     advice = []
     if similar:
         advice.append(
-            f"{similar} of the {len(users)} users differ from another one in case, spaces or encoding alone, and each "
-            "is protected as a user apart: write each user in one way"
+            f"{similar} of the {len(users)} users differ from another one in case, spaces, encoding or look-alike "
+            "letters alone, and each is protected as a user apart: write each user in one way"
         )
     if len(users) == 1 and len(private) > 1:
         advice.append('All records name one user: in a query, write AS "user", since user alone is the account')

@@ -14,6 +14,7 @@ from common.plan.guesses import Guesses
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 from common.sections import normal, sections
+from common.spelling import skeleton
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,8 @@ class OwnRecords:
         taking_part: Number of those that take part: in a plan that protects users, up to `most` of each user.
         most: The plan's maximum number of records of a user; None unless it protects users.
         users: Number of users whose records take part; None if they are not named.
-        most_of_user: Largest number of records of one user that can take part; None if users are not named.
+        most_of_user: Largest number of records of one user that can take part, where users that look alike count as
+            one, so that it is a bound also for a user in several spellings; None if users are not named.
         of_label: Number of records, keyed by label of the plan; labels without records are omitted.
         without: Labels of the plan that no record has.
         unasked: Number of records, keyed by label, for labels that are not in the plan.
@@ -167,6 +169,9 @@ def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]
     counts = Counter(label for labels in sets for label in labels)
     eligible = [record for record, labels in zip(private, sets, strict=True) if not set(labels).isdisjoint(plan.labels)]
     of_user = Counter(record.user or "" for record in eligible)  # without names all belong to one user
+    of_person: Counter[str] = Counter()
+    for user, count in of_user.items():
+        of_person[skeleton(user)] += count
     named = bool(of_user.keys() - {""})
     most = max((query.spec.max_records for query in plan.queries), default=0) if plan.unit == "user" else None
     return OwnRecords(
@@ -175,7 +180,7 @@ def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]
         taking_part=len(eligible) if most is None else sum(min(count, most) for count in of_user.values()),
         most=most,
         users=len(of_user) if named else None,
-        most_of_user=max(of_user.values()) if named else None,
+        most_of_user=max(of_person.values()) if named else None,
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},

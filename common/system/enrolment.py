@@ -7,7 +7,6 @@ fingerprint covers the whole content, and each content has one form: nothing tha
 import hashlib
 import json
 import re
-import unicodedata
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Self
@@ -20,14 +19,18 @@ from common.address import host_and_port
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
 from common.phrases import in_fours, quoted
-from common.spelling import alike, is_blank
+from common.spelling import alike, is_blank, mixes_scripts, without_marks
 from common.system.certificates import only_certificate
 from common.validate import integers_in, known_keys, of_type
 
 _HEX = re.compile("[0-9a-f]{64}")
-_LIKE_A_FINGERPRINT = re.compile(r":|(?<![^\W_])[0-9a-f]{4,}(?![^\W_])")
-"""What a name must not contain, since it could show another hospital's fingerprint: a colon, or four digits or more of
-base 16 between blanks or signs."""
+_LIKE_A_FINGERPRINT = re.compile(
+    r":"
+    r"|(?<![^\W_])(?:(?:[0-9a-f]{4}[\W_]*){2,}|[^\W_]{4}(?:[\W_]+[^\W_]{4}){2})(?![^\W_])"
+    r"|(?<!\S)\S{4}(?: \S{4}){2}(?!\S)"
+)
+"""What a name must not contain, since it could show another hospital's fingerprint: a colon, two groups of four digits
+of base 16, or three groups of four characters of any kind, which can look like such digits."""
 LONGEST_NAME = 100
 _RENAME = (
     "Choose another name. For a hospital that is enrolled, write it in client.yaml, in party.json and, at the "
@@ -144,8 +147,9 @@ class PartyFile(_Public):
         if not isinstance(self.name, str) or not _is_name(self.name):
             raise ConfigError(
                 "party's name",
-                expected=f"1 to {LONGEST_NAME} printable characters, with single spaces between words, no colon and no "
-                "group of four digits or more of base 16 (0-9, a-f)",
+                expected=f"1 to {LONGEST_NAME} printable characters, with single spaces between words, one script in "
+                "each word, no colon, and nothing like a fingerprint: two groups of four digits of base 16 (0-9, a-f) "
+                "or three words of four characters in a row",
                 got="another",
                 do=_RENAME,
             )
@@ -207,7 +211,8 @@ def _is_name(name: str) -> bool:
         and name.isprintable()
         and name == " ".join(name.split())
         and not any(character != " " and is_blank(character) for character in name)
-        and not _LIKE_A_FINGERPRINT.search(unicodedata.normalize("NFKC", name).casefold())
+        and not any(map(mixes_scripts, name.split()))
+        and not _LIKE_A_FINGERPRINT.search(without_marks(name))
     )
 
 

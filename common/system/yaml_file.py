@@ -48,7 +48,7 @@ class YamlFile:
         """Read a YAML file.
 
         Raises:
-            ConfigError: The file is not YAML, or has a key twice; the message contains the line.
+            ConfigError: The file is not YAML, or has a key twice; the message contains the line if it is known.
             OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}
@@ -72,6 +72,9 @@ class YamlFile:
             raise ConfigError(path.name, expected="YAML", got=error.problem or error.context, where=where) from None
         except yaml.YAMLError as error:  # bytes that are no text
             got = str(error).partition("\n")[0]
+            raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):  # they quote it
+            got = "a value that is not what it looks like, as the date 2001-99-99"
             raise ConfigError(path.name, expected="YAML", got=got, where=path) from None
         return cls(path=path, values=values, lines=lines, empty=frozenset(empty), ends=content.endswith(b"\n"))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.domain import MOST_RECORDS
-from common.errors import ConfigError
+from common.errors import ConfigError, PlanError
+from common.messages import LARGEST_ENVELOPE, LARGEST_PLAN, largest_request
 from common.plan.plan import Plan
 from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
@@ -53,6 +54,26 @@ def check_delta(delta: float, declared: int) -> None:
             got=delta,
             do="Choose a smaller, as at this one a mechanism may publish a hospital's record whole; a hospital that "
             "declares more records than it has may declare fewer (caucus-party rotate --max-records)",
+        )
+
+
+def check_sizes(plan: Plan) -> None:
+    """Check that the plan and the run's largest message of keys or shares are as small as a hospital demands.
+
+    Raises:
+        PlanError: One is not; each hospital would refuse it, in the middle of the run.
+    """
+    size = len(plan.to_json())
+    if size > LARGEST_PLAN:
+        do = "Use fewer or shorter labels, or shorter statements."
+        raise PlanError("size of the plan", expected=f"at most {LARGEST_PLAN:,} bytes", got=f"{size:,}", do=do)
+    most = largest_request(parties=plan.parties, degree=plan.degree, answers=plan.total_queries)
+    if plan.secure and most > LARGEST_ENVELOPE:
+        raise PlanError(
+            "size of a message with keys or shares",
+            expected=f"at most {LARGEST_ENVELOPE:,} bytes",
+            got=f"up to {most:,} for {plan.parties:,} parties and {plan.total_queries:,} answers",
+            do="Choose fewer rounds, fewer attempts or fewer parties.",
         )
 
 

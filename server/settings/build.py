@@ -19,7 +19,7 @@ from common.secagg.identity import Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
 from server.planning.forecast import forecast_sentence
-from server.planning.make_plan import check_delta, colluders, make_plan
+from server.planning.make_plan import check_delta, check_sizes, colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has
@@ -145,7 +145,9 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
             if has(section, error.what):
                 raise within(name, error, {error.what: None}) from error
         raise
-    return replace(plan, forecast=forecast_sentence(plan, method.compared(task), federation.expected_records))
+    plan = replace(plan, forecast=forecast_sentence(plan, method.compared(task), federation.expected_records))
+    check_sizes(plan)
+    return plan
 
 
 def roster_of(settings: Settings) -> Roster | None:

@@ -173,6 +173,32 @@ def test_a_password_that_yaml_cannot_read_is_not_quoted(password, tmp_path):
     assert re.search(r"notes\.sql\.yaml:[34]", str(error))
 
 
+SOUND = ["url: 'sqlite:///notes.db'", "query: 'x'", "password: 'x'"]
+FORMS = [
+    *("{}", "{}: x", "{}:", "password {}: x", "passwort: {}", "password:: {}", "password: {}: x", "- {}"),
+    *("password:{}", "? {}", "? [{}]\n: x", "{{{}: x}}", "[{}]", "password: [{}", "password: {{{}: x}}"),
+    *("password: [{}]", "password:\n  {}: x", "password:\n- {}", "password: !{} x", "password: !!int {}"),
+    *("password: *{}", "password: &{} x\npassword: x", "password: '{}", 'password: "{}\\q"', "password: %{}", "%{}"),
+    *("password: @{}", "password: `{}", "password: {}\t: x", "\t{}", "  {}", "password: |{}", "password: >\n{}: x"),
+    *("<<: {}", "<<: {{{}: x}}", "url: {}", "url: postgresql://u:{}@h/d", "--- {}", "...\n{}", "#{}\n\x00", "\x07{}"),
+    *("2001-99-99: {}", "password: 2001-99-99 # {}", "password: !!timestamp {}", "password: !!binary {}", "1: {}"),
+    *("~: {}", "password: !!float {}", "!!set {{{}}}: x", "password: !!omap [{}]", "password: !!pairs [{}]"),
+    *("!!null {}: x", "password: !!bool '{}'", "password: !!python/name:{} x"),
+    *("password: 0001-01-01T00:00:00+23:59 # {}", "password: " + 2000 * "[" + "{}"),
+]
+"""Lines that are no good line of a `.sql.yaml` file, with a place for what nobody may see."""
+
+
+@pytest.mark.parametrize("secret", ["Zebulon", "77Zebulon77", "Zebulon: Zebulon", "\u00e4Zebulon"])
+@pytest.mark.parametrize("form", FORMS)
+def test_no_line_that_is_wrong_is_quoted(form, secret, tmp_path):
+    for place in range(len(SOUND)):
+        for kept in (SOUND[:place] + SOUND[place + 1 :], SOUND):
+            path = definition(tmp_path)
+            path.write_text("\n".join([*kept[:place], form.format(secret), *kept[place:]]))
+            refused(path, "expected")
+
+
 def test_a_file_that_others_can_read_is_refused(tmp_path):
     path = definition(tmp_path, url="sqlite:///notes.db", query=QUERY)
     path.chmod(0o640)

@@ -11,8 +11,9 @@ from common import messages as m
 from common import wire
 from common.errors import ProtocolError, TooLargeError
 from common.secagg.keys import SEAL_OVERHEAD
-from common.secagg.messages import KEY_BYTES
+from common.secagg.messages import KEY_BYTES, KeyAdvert
 from common.secagg.rules import PAIR_BYTES
+from common.wire import LARGEST_ROSTER
 from tests.support.federations import query, service
 from tests.support.party_requests import PLAIN, opened, send
 
@@ -25,7 +26,7 @@ BODIES = {
     m.Close: m.Close(),
     m.Release: m.Release(b'{"text": "one"}\n'),
 }
-IN_RUN = m.largest_request(parties=PLAIN.parties, answers=PLAIN.total_queries)
+IN_RUN = m.largest_request(parties=PLAIN.parties, degree=PLAIN.degree, answers=PLAIN.total_queries)
 """Limit of an envelope's size in a run of the plan, in bytes."""
 
 
@@ -70,10 +71,10 @@ def test_an_envelope_that_is_grown_is_read_up_to_the_limit():
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_in_a_run_an_envelope_beyond_its_keys_and_shares_is_over_the_limit(kind, tmp_path, monkeypatch, caplog):
+def test_in_a_run_an_envelope_beyond_its_keys_and_shares_is_malformed(kind, tmp_path, monkeypatch, caplog):
     party = opened(tmp_path)
     given = parcel(BODIES[kind], envelope=IN_RUN + 1)
-    assert reply_unread(monkeypatch, party.handle, given) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert reply_unread(monkeypatch, party.handle, given) == m.Refusal(m.Reason.MALFORMED)
     assert f"envelope; expected at most {IN_RUN:,} bytes; got {IN_RUN + 1:,}" in caplog.text
     assert isinstance(send(party, m.Ask(query())), m.Answer)  # the run goes on
 
@@ -88,11 +89,11 @@ def test_without_a_run_an_envelope_beyond_a_plan_is_out_of_order(kind, tmp_path,
 
 @pytest.mark.parametrize("kind", BODIES)
 @pytest.mark.parametrize("in_run", [True, False])
-def test_a_bulk_beyond_the_limit_is_over_it(kind, in_run, tmp_path, monkeypatch, caplog):
+def test_a_bulk_beyond_the_limit_is_malformed(kind, in_run, tmp_path, monkeypatch, caplog):
     party = opened(tmp_path) if in_run else service(tmp_path, 0)
     monkeypatch.setattr(m, "LARGEST_BULK", 10_000)
     given = parcel(BODIES[kind], bulk=10_001)
-    assert reply_unread(monkeypatch, party.handle, given) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert reply_unread(monkeypatch, party.handle, given) == m.Refusal(m.Reason.MALFORMED)
     assert "bulk; expected at most 10,000 bytes; got 10,001" in caplog.text
 
 
@@ -102,7 +103,7 @@ def test_the_relay_refuses_in_place_of_the_service(kind, tmp_path, monkeypatch, 
     relay = Channel(f"unix:{tmp_path / 'nobody'}", 0, patience=0.0)
     try:
         for given in (parcel(BODIES[kind], bulk=10_001), parcel(BODIES[kind], envelope=m.LARGEST_ENVELOPE + 1)):
-            assert reply_unread(monkeypatch, relay.handle, given) == m.Refusal(m.Reason.OVER_LIMIT)
+            assert reply_unread(monkeypatch, relay.handle, given) == m.Refusal(m.Reason.MALFORMED)
             assert "a message is refused: " in caplog.text
     finally:
         relay.close()
@@ -127,12 +128,24 @@ def test_both_sides_of_the_socket_read_no_more_than_a_parcel():
     assert m.LARGEST_ENVELOPE + m.LARGEST_BULK < most < 1.001 * (m.LARGEST_ENVELOPE + m.LARGEST_BULK)
 
 
-def test_keys_and_shares_of_all_parties_for_all_answers_are_within_the_limit():
-    parties, answers = 50, 200
-    number = 10  # bytes of a tag, a length or a party's number, at most
-    keys = KEY_BYTES + 64 + 4 * number + answers * (KEY_BYTES + 2)
-    shares = SEAL_OVERHEAD + 4 * number + answers * PAIR_BYTES
-    assert m.LARGEST_OPENING + parties * max(keys, shares) < m.largest_request(parties=parties, answers=answers)
+@pytest.mark.parametrize(("parties", "degree"), [(2, 1), (50, 49), (300, 299), (300, 40), (1000, 10)])
+@pytest.mark.parametrize("answers", [1, 7, 200])
+def test_keys_and_shares_of_all_parties_for_all_answers_are_within_the_limit(parties, degree, answers):
+    limit = m.largest_request(parties=parties, degree=degree, answers=answers) - m.LARGEST_PLAN
+    advert = KeyAdvert(seal_public=bytes(KEY_BYTES), mask_publics=(b"x" * KEY_BYTES,) * answers, signature=b"x" * 64)
+    sealed = dict.fromkeys(range(LARGEST_ROSTER - degree, LARGEST_ROSTER), bytes(answers * PAIR_BYTES + SEAL_OVERHEAD))
+    everybody = range(LARGEST_ROSTER - parties, LARGEST_ROSTER)
+    bodies = (
+        m.AskShares(dict.fromkeys(everybody, advert)),
+        m.Shares(sealed),
+        m.Ask(query(), m.Delivery(sealed, frozenset(everybody))),
+        m.AskUnmask(frozenset(everybody), dict.fromkeys(everybody, bytes(64))),
+    )
+    sizes = [
+        len(wire.pack(m.Envelope(run="r" * 100, party=0, plan_digest=PLAIN.digest(), body=body)).envelope)
+        for body in bodies
+    ]
+    assert max(sizes) < limit < 2 * max(sizes) + m.LARGEST_OPENING
 
 
 def test_a_plan_that_no_hospital_would_store_is_not_sent():

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from common.spelling import BLANK, alike, folded, is_blank
+from common.spelling import BLANK, alike, folded, is_blank, mixes_scripts
 from tests.support.spellings import UNSEEN, WORDS, spellings
 
 
@@ -18,6 +18,21 @@ def test_each_spelling_of_a_word_is_like_it(word):
 def test_words_that_people_tell_apart_are_not_alike():
     assert alike(["A+", "A-", "A", "grun", "grün", "flu", "flue", "I10", "I 11", "Ά", "Β"]) == []
     assert alike(["flu", "flu", "cold"]) == []
+
+
+@pytest.mark.parametrize("pair", ["АA", "аa", "Βb", "СC", "сC", "Еe", "ОO", "ρp", "ЬB", "Ηh"])
+def test_letters_of_other_scripts_are_like_those_of_latin(pair):
+    other, latin = pair
+    assert alike([f"{other} 7", f"{latin}7"]) == [[f"{other} 7", f"{latin}7"]]
+    assert folded(other) != folded(latin)
+    assert not mixes_scripts(f"{other}7")
+    assert mixes_scripts(f"{other}{latin}")
+    assert mixes_scripts(f"{latin}\u0301-{other}")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_no_spelling_of_a_word_mixes_scripts(word):
+    assert not any(map(mixes_scripts, [word, *spellings(word)]))
 
 
 def test_printable_ascii_is_folded_as_all_else_is():

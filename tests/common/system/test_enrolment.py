@@ -42,7 +42,11 @@ def test_what_is_no_party_file_is_refused(change, message, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["St. Mary's", "Universitätsklinikum Köln", "Hôpital de la Cité (Nord)", "Klinik 12", "Academic Centre, Bad X"],
+    [
+        *("St. Mary's", "Universitätsklinikum Köln", "Hôpital de la Cité (Nord)", "Klinik 12", "Academic Centre"),
+        *("Hospital 1895", "St. Mary (E08E)", "Haus West", "Klinik Bad Soden, Haus West", "Good Hope Hospital"),
+        *("Болница Света Ана", "Νοσοκομείο Αθηνών", "국립암센터", "国立がん研究センター", "O’Connor’s", "Hôtel-Dieu"),
+    ],
 )
 def test_a_hospital_has_its_own_name(name):
     assert PartyFile(**PARTY | {"name": name}).shown(3)[1].endswith(f'with the name "{name}"')
@@ -54,8 +58,11 @@ def test_a_hospital_has_its_own_name(name):
         "St. Mary: A",
         "St. Mary\uff1a A",
         "e08e cc8c",
-        "St. Mary (E08E)",
-        "St. Mary \uff11\uff12\uff13\uff14",
+        "St. Mary (E08E/CC8C)",
+        "St. Mary \uff11\uff12\uff13\uff14 \uff11\uff12\uff13\uff14",
+        "St. Luk\u0435",
+        "St. Luk\u0301\u0435",
+        "St. J\u0966hn",
         "St. Mary-e08ecc8cbb5418b9",
         "St.  Mary",
         " St. Mary",
@@ -71,6 +78,53 @@ def test_a_hospital_has_its_own_name(name):
 def test_a_name_that_could_show_a_fingerprint_or_hide_its_end_is_refused_with_what_to_do(name):
     with pytest.raises(ConfigError, match=r"party's name; expected 1 to 100 .* Choose another name"):
         PartyFile(**PARTY | {"name": name})
+
+
+FINGERPRINTS = ["e08e cc8c bb54 18b9 0163 dead beef a1c7", "1111 2222 3333 4444 5555 6666 7777 8888"]
+LOOKS = dict(
+    zip(
+        "0123456789abcdef",
+        [
+            *(
+                "O\u041e\u039fo\u0966\u3007",
+                "lI|\u0406\u0399\u01c0\u0661",
+                "Zz",
+                "\u0417\u0437\u01b7",
+                "\u0427A",
+                "Ss\u0405",
+            ),
+            *("\u0431b", "T\u0413", "B\u0412&", "gq", "\u0430\u03b1\u0251\u00e0", "\u042c\u0412\u0185"),
+            *("\u0441\u03f2\u00a9", "\u0501\u217e", "\u0435\u03b5\u1eb9\u212e", "\u0493\u017f"),
+        ],
+        strict=True,
+    )
+)
+"""Characters that look like each digit of base 16."""
+
+
+@pytest.mark.parametrize("fingerprint", FINGERPRINTS)
+@pytest.mark.parametrize("between", [" ", " - ", " \u00b7 "])
+@pytest.mark.parametrize("spoilt", [range(8), range(0, 8, 2), range(1, 8, 2)])
+def test_no_name_shows_a_fingerprint_in_characters_that_look_like_it(fingerprint, between, spoilt):
+    for nth in range(7):
+        groups = fingerprint.split()
+        for place in spoilt:
+            looks = {digit: LOOKS[digit][nth % len(LOOKS[digit])] for digit in groups[place]}
+            first = groups[place][0]
+            for changed in (groups[place].translate(str.maketrans(looks)), groups[place].replace(first, looks[first])):
+                shown = between.join([*groups[:place], changed, *groups[place + 1 :]])
+                with pytest.raises(ConfigError, match="party's name"):
+                    PartyFile(**PARTY | {"name": f"St. Luke {shown}"})
+            groups[place] = changed
+        with pytest.raises(ConfigError, match="party's name"):
+            PartyFile(**PARTY | {"name": between.join(groups)})
+
+
+def test_a_roster_has_no_two_names_that_letters_of_other_scripts_make_alike():
+    for name, other in (("Haus CMHC", "Haus \u0421\u041c\u041d\u0421"), ("Klinik A", "Klinik \u0391")):
+        parties = PARTY | {"name": name}, PARTY | {"name": other, "identity": "cd" * 32, "node_key": node_key()}
+        with pytest.raises(ConfigError, match="names that people can tell apart"):
+            RosterFile(parties=parties)
 
 
 INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32, "protocol": VERSION}

@@ -43,6 +43,8 @@ def test_an_empty_file_has_no_values(content, tmp_path):
         ("a: 1\n\tb: 2\n", "at FILE:2"),
         (b"a: \xff\n", "settings.yaml; expected YAML; got "),
         ("a: \x07\n", "settings.yaml; expected YAML; got "),
+        *((f"a: {value}\n", "got a value that is not what it looks like") for value in ("2001-99-99", "!!bool x")),
+        *((f"a: {value}\n", "got a value that is not what it looks like") for value in ("!!timestamp x", 2000 * "[")),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(content, message, tmp_path):

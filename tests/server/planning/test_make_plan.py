@@ -1,23 +1,28 @@
 import json
 import math
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
 from common.ledger.ledger import Ledger
+from common.messages import LARGEST_ENVELOPE, LARGEST_PLAN
 from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
+from common.secagg.rules import PAIR_BYTES
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.spending import Price
 from server.methods.wasp import Wasp
 from server.planning.forecast import forecast
 from server.planning.guarantee_facts import describe
-from server.planning.make_plan import make_plan
+from server.planning.make_plan import check_sizes, make_plan
 from server.settings.schema import Secagg
+from tests.support.plans import QUERY, plan_with
 
 TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 
@@ -67,6 +72,37 @@ def test_a_coordinator_that_is_trusted_with_nothing_is_in_the_plan():
     facts = describe(planned(parties=4, secagg=Secagg(mode="malicious"), roster=32 * "ab")).to_json()
     assert facts["aggregation"] == "secure, malicious coordinator"
     assert not any(gap.startswith("A malicious coordinator") for gap in facts["not_covered"])
+
+
+@pytest.mark.parametrize("parties", [2, 100, 1000, 10_000])
+@pytest.mark.parametrize("degree", [40, None])
+@pytest.mark.parametrize("answers", [1, 190, 500, 1950, 2000, 5000, 10_000])
+@pytest.mark.parametrize("attempts", [1, 10])
+def test_a_plan_that_is_not_refused_has_keys_and_shares_that_a_hospital_reads(parties, degree, answers, attempts):
+    degree = min(degree or parties, parties - 1)
+    made = plan_with(
+        parties=parties,
+        max_dropouts=0,
+        colluders=0,
+        degree=degree,
+        threshold=parties if degree == parties - 1 else degree,
+        queries=(replace(QUERY, times=max(1, answers // attempts)),),
+        max_attempts=attempts,
+    )
+    least = made.total_queries * max(parties * 34, degree * PAIR_BYTES)
+    if least > LARGEST_ENVELOPE:
+        with pytest.raises(PlanError, match=f"keys or shares; .* for {parties:,} parties .* fewer rounds"):
+            check_sizes(made)
+    elif least < 0.95 * LARGEST_ENVELOPE:
+        check_sizes(made)
+
+
+@pytest.mark.parametrize(("size", "refused"), [(100, False), (2000, True)])
+def test_a_plan_that_no_hospital_would_store_is_refused(size, refused):
+    made = plan_with(labels=tuple(f"a label with the number {number:09}" for number in range(size)))
+    assert (len(made.to_json()) > LARGEST_PLAN) is refused
+    with pytest.raises(PlanError, match="size of the plan; expected at most 65,536") if refused else nullcontext():
+        check_sizes(made)
 
 
 def test_one_party_alone_has_no_masks_and_says_so(caplog):

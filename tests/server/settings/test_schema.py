@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 import configs
 import simulations
-from common.errors import ConfigError
+from common.errors import ConfigError, PlanError
 from server.llm.remote.chat import RemoteSettings
 from server.settings import schema
 from server.settings.build import plan_of
@@ -154,6 +154,13 @@ def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
     plan_of(settings, SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
     for part in (made["target"], made["membership"]):
         assert not [field.name for field in fields(part) if getattr(part, field.name) == field.default]
+
+
+def test_a_plan_whose_messages_no_hospital_reads_is_refused_with_its_forecast(monkeypatch):
+    large = plan_with(labels=tuple(f"{number:030}" for number in range(2000)))
+    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: large)
+    with pytest.raises(PlanError, match="size of the plan"):
+        plan_of(composed([]), SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
 
 
 @pytest.mark.parametrize("function", [simulations.simulate, simulations.plan])
