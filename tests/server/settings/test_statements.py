@@ -11,8 +11,8 @@ OWN = "llm.models.own"
 HERE = "on the coordinator's machine; place: not stated"
 
 
-def planned(*overrides):
-    settings = composed(["method=census", *overrides])
+def planned(*overrides, config="simulation"):
+    settings = composed(["method=census", *overrides], config)
     return drafted(settings, build(settings.task).task())[0]
 
 
@@ -54,9 +54,12 @@ def test_what_the_coordinator_states_is_in_the_plan():
 
 
 def test_the_plan_has_the_coordinators_own_forecast():
-    few, many = (planned("method=wasp", f"federation.expected_records={number}").forecast for number in (30, 100_000))
+    guesses = [("method=wasp", "federation.parties=10", f"federation.expected_records={n}") for n in (30, 100_000)]
+    few, many = (planned(*guess, config="server").forecast for guess in guesses)
     assert (few, many) != (NOT_STATED, NOT_STATED)
     assert "will be noise" in few
     assert "30 records" in few
     assert "will be noise" not in many
+    # A simulation counts the private records, of which nothing may be in a plan.
+    assert len({planned(*guess).forecast for guess in guesses}) == 1
     assert "named no number of records" in planned().forecast
