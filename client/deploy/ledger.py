@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from client.deploy import accept
+from client.deploy.left import Left
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
@@ -47,8 +48,8 @@ def register(commands: Commands) -> None:
     show.add_argument(
         "--delta",
         type=float,
-        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml; {_DELTA:g} "
-        "for a file",
+        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml, also if "
+        f"the hospital left; {_DELTA:g} for a file",
     )
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(lines=_reading(_show))
@@ -142,9 +143,11 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _price(chosen: argparse.Namespace) -> tuple[Price, float]:
-    """Return how epsilon is counted, and at which delta: for a folder as in `status`, by the hospital's limits."""
+    """Return how epsilon is counted, and at which delta: for a folder by the limits that the hospital has or had."""
     if not (chosen.file / "client.yaml").is_file():
-        delta = _DELTA if chosen.delta is None else chosen.delta
+        left = Left.of(chosen.file)
+        delta = left.lifetime_delta if left else _DELTA
+        delta = delta if chosen.delta is None else chosen.delta
         return lambda costs: epsilon(costs, delta), delta
     limits = HospitalSettings.load(chosen.file).party.limits
     if chosen.delta is not None:
