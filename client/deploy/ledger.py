@@ -15,6 +15,7 @@ from typing import Any
 from client.deploy import accept
 from client.deploy.left import Left
 from client.deploy.settings import HospitalSettings
+from client.guard import Limits
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
@@ -144,12 +145,13 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 def _price(chosen: argparse.Namespace) -> tuple[Price, float]:
     """Return how epsilon is counted, and at which delta: for a folder by the limits that the hospital has or had."""
-    if not (chosen.file / "client.yaml").is_file():
-        left = Left.of(chosen.file)
-        delta = left.lifetime_delta if left else _DELTA
-        delta = delta if chosen.delta is None else chosen.delta
+    if left := Left.of(chosen.file):
+        limits = Limits(lifetime_delta=left.lifetime_delta)
+    elif (chosen.file / "client.yaml").is_file():
+        limits = HospitalSettings.load(chosen.file).party.limits
+    else:
+        delta = _DELTA if chosen.delta is None else chosen.delta
         return lambda costs: epsilon(costs, delta), delta
-    limits = HospitalSettings.load(chosen.file).party.limits
     if chosen.delta is not None:
         limits = replace(limits, lifetime_delta=chosen.delta)
     return limits.spent, limits.lifetime_delta

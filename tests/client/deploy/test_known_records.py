@@ -148,7 +148,7 @@ STATES = {
     "gone and accepted": ([answer, delete], GONE_TOO, [accept], ""),
     "accepted and gone": ([answer, leave], LEFT, [accept, delete], ""),
 }
-"""What happens to folder a before the `init` of b, what `init` says, what happens then, and what b says from then on."""
+"""What happens to folder a before the `init` of b, what `init` says, what happens then, and what b says after that."""
 
 
 @pytest.mark.parametrize("state", STATES)
