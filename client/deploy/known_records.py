@@ -139,7 +139,7 @@ def _left(folder: str) -> Left | None:
 
 def _advice(mine: _Noted, entries: Iterable[_Noted]) -> list[str]:
     unsettled = _unsettled(mine, entries)
-    left = {name: found for name in unsettled if (found := _left(name))}
+    left = {name: sealed for name in unsettled if (sealed := _left(name))}
     gone = " and ".join(name for name in unsettled if name not in left)
     accept = f"caucus-party ledger accept {mine.folder} --lost EPSILON"
     advice = []
@@ -148,10 +148,10 @@ def _advice(mine: _Noted, entries: Iterable[_Noted]) -> list[str]:
         advice.append(
             f"{gone} had the same records, and is gone with its ledger. Charge what it spent: {accept} {known}"
         )
-    for name, found in left.items():
-        had = f"{name} had the same records, and left on {found.date}"
+    for name, sealed in left.items():
+        had = f"{name} had the same records, and left on {sealed.date}"
         if missing(Path(mine.folder) / "private" / "ledger.db"):
-            kept = [str(Path(name) / file) for file in found.sha256 if Path(file).name in _COPIED]
+            kept = [str(Path(name) / file) for file in sealed.sha256 if Path(file).name in _COPIED]
             copy = shlex.join(["install", "-m", "600", *kept, f"{mine.folder}/private/"])
             advice.append(f"{had}. Copy its ledger before the first start: {copy}")
         else:

@@ -176,6 +176,7 @@ def test_no_state_of_the_other_folder_gives_its_budget_back(state, init, tmp_pat
     status = json.loads(capsys.readouterr().out)
     spent = {begin_again, accept, answer_too} & {*after}
     assert (status["charged"], status["epsilon"] > 0) == (len(spent), bool(spent))
+    assert status["requests"]["answered"] == (begin_again in after)
     if problem:
         assert problem in advice
         assert problem in status["ledger"]["problem"]
