@@ -62,7 +62,7 @@ def _quoted(label: str) -> str:
 
 
 def on_charges(settings: HospitalSettings) -> list[str]:
-    """Return advice if answers were charged that protect fewer of a user's records than the limits demand now.
+    """Return advice if answers were charged that protect, or may protect, fewer of a user's records than is demanded.
 
     Raises:
         DataError: A file of the hospital's runs is damaged.
@@ -76,9 +76,15 @@ def on_charges(settings: HospitalSettings) -> list[str]:
     approvals = [find(settings.private, run, digest) for run, digest in charged]
     plans = [approval.read_plan() if approval else None for approval in approvals]
     less, unknown = sum(plan is not None and not limits.protects(plan) for plan in plans), plans.count(None)
-    advice = (
-        "count on more epsilon for a user with several records than the ledger says: it has answers of plans that "
-        f"protect fewer records together than unit and min_unit_records demand now ({less}) or whose plan is not "
-        f"known here ({unknown})"
-    )
-    return [advice] if less or unknown else []
+    advice = []
+    if less:
+        advice.append(
+            "count on more epsilon for a user with several records than the ledger says: it has answers of plans that "
+            f"protect fewer records together than unit and min_unit_records demand now ({less})"
+        )
+    if unknown:
+        advice.append(
+            "whether all charged plans protect as many records together as unit and min_unit_records demand now is "
+            f"not known: the ledger has answers of plans that are not known here ({unknown})"
+        )
+    return advice

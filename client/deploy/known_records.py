@@ -3,10 +3,15 @@
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
 `init` adds the folder, the path of its file of records, and a keyed digest of the file's bytes. The key is in the note,
-and nowhere else. `init` reports a path or a digest that another folder already has. If that folder is gone, its ledger
-is too: `check` reports it until `ledger accept --lost` has charged what it spent. The note cannot detect a folder of
-another account or machine, or a copy with different bytes at another path. It is only an aid: problems with it are
-reported, and `init` continues.
+and nowhere else. `init` reports a path or a digest that another folder already has. A folder that is gone, or whose
+hospital left, is a former folder. Until its charges are in the ledger of a folder over the same records, `start`
+refuses that ledger, and `check` and `status` say why:
+
+    gone    its ledger is, too: `ledger accept --lost` charges what it spent
+    left    its ledger is sealed: a new folder copies it before its first start; else `ledger accept --lost`, too
+
+Then `settle` removes the former folder from the note. The note cannot detect a folder of another account or machine, or
+a copy with different bytes at another path. It is only an aid: problems with it are reported, and `init` continues.
 
 To remove a folder from the note, for example after it has moved, delete its object from `folders`.
 """
@@ -14,14 +19,21 @@ To remove a folder from the note, for example after it has moved, delete its obj
 import hmac
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from client.deploy.left import Left
+from client.noted_head import missing
+from common.errors import CaucusError, LedgerError
+from common.ledger.ledger import Ledger
 from common.rng import secure_bytes
 from common.system.files import SECRET, content_of, write_atomic
 
 _KEY_BYTES = 32
+_COPIED = ("ledger.db", "ledger.head", "audit.jsonl")
+"""What a new folder takes over from that of a hospital that left."""
 _UNKNOWN = "WARNING: whether another folder has the same records is not known"
 
 
@@ -29,13 +41,22 @@ _UNKNOWN = "WARNING: whether another folder has the same records is not known"
 class _Noted:
     """A folder, its file of records, and the keyed digest of that file's bytes in hexadecimal.
 
-    `former` names the folders over the same records that are gone, and whose charges this folder's ledger lacks.
+    `former` names what was at the same path before, over the same records, and is gone with its ledger.
     """
 
     folder: str
     records: str
     digest: str
     former: tuple[str, ...] = ()
+
+    @property
+    def is_former(self) -> bool:
+        """Whether the folder is gone, or its hospital left."""
+        return not (Path(self.folder) / "private").exists() or _left(self.folder) is not None
+
+    def shares_records(self, other: "_Noted") -> bool:
+        """Return whether both folders are noted with one path of records, or with the same bytes."""
+        return self.records == other.records or self.digest == other.digest
 
 
 def note(folder: Path, records: Path) -> Iterator[str]:
@@ -47,34 +68,31 @@ def note(folder: Path, records: Path) -> Iterator[str]:
             yield f"{_UNKNOWN}: {problem}"
         digest = hmac.digest(key, records.read_bytes(), "sha256").hex()
         new = _Noted(folder=str(folder.resolve()), records=str(records.resolve()), digest=digest)
-        same = [noted for noted in before if noted.records == new.records or noted.digest == new.digest]
-        there = [noted for noted in same if noted.folder != new.folder and (Path(noted.folder) / "private").exists()]
-        gone = [noted for noted in same if noted not in there]
-        former = dict.fromkeys(name for noted in gone for name in (*noted.former, noted.folder))
-        new = replace(new, former=tuple(former))
-        others = [noted for noted in before if noted not in gone and noted.folder != new.folder]
+        same = [noted for noted in before if noted.shares_records(new)]
+        former = [name for noted in same if noted.folder == new.folder for name in (*noted.former, noted.folder)]
+        new = replace(new, former=tuple(dict.fromkeys(former)))
+        there = ", ".join(noted.folder for noted in same if noted.folder != new.folder and not noted.is_former)
         if there:
-            named = ", ".join(noted.folder for noted in there)
-            warning = f"WARNING: {named} has the same records, and budgets of two folders over one file add up"
+            warning = f"WARNING: {there} has the same records, and budgets of two folders over one file add up"
             yield f"{warning}: use one folder, or caucus-party rotate"
-        if former:
-            yield f"WARNING: {_how_to_charge(new)}"
+        entries = [*(noted for noted in before if noted.folder != new.folder), new]
+        yield from (f"WARNING: {advice}" for advice in _advice(new, entries))
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(path, key, [*others, new])
+        _write(path, key, entries)
     except (OSError, RuntimeError) as error:  # RuntimeError: an account without a home
         yield f"{_UNKNOWN}, or not the next time: {error}"
 
 
 def former_folders(folder: Path) -> tuple[str, ...]:
-    """Return the folders over this folder's records that are gone, and whose charges this folder's ledger lacks."""
-    noted = _noted(folder)
-    return noted.former if noted else ()
+    """Return the former folders over this folder's records whose charges this folder's ledger lacks."""
+    noted, entries = _noted(folder)
+    return _unsettled(noted, entries) if noted else ()
 
 
 def advice_on_former(folder: Path) -> list[str]:
-    """Return advice if a former folder over the same records is gone; empty otherwise."""
-    noted = _noted(folder)
-    return [_how_to_charge(noted)] if noted and noted.former else []
+    """Return how to settle the former folders whose charges this folder's ledger lacks; empty if there are none."""
+    noted, entries = _noted(folder)
+    return _advice(noted, entries) if noted else []
 
 
 def settle(folder: Path) -> Iterator[str]:
@@ -82,26 +100,72 @@ def settle(folder: Path) -> Iterator[str]:
     try:
         path = note_path()
         key, entries, problem = _read(path)
-        settled = [replace(one, former=()) if one.folder == str(folder.resolve()) else one for one in entries]
-        if not problem and settled != entries:
+        mine = next((noted for noted in entries if noted.folder == str(folder.resolve())), None)
+        if problem or mine is None:
+            return
+        others = [noted for noted in entries if noted != mine and not (noted.shares_records(mine) and noted.is_former)]
+        settled = [*others, replace(mine, former=())]
+        if len(settled) < len(entries) or mine.former:
             _write(path, key, settled)
     except (OSError, RuntimeError) as error:
         yield f"WARNING: check will still report a former folder over the same records: {error}"
 
 
-def _how_to_charge(noted: _Noted) -> str:
-    former = " and ".join(noted.former)
-    return (
-        f"{former} had the same records, and is gone with its ledger. Charge what it spent: caucus-party ledger accept "
-        f"{noted.folder} --lost EPSILON (0 if it answered nothing, inf if nobody knows)"
-    )
+def _unsettled(mine: _Noted, entries: Iterable[_Noted]) -> tuple[str, ...]:
+    others = [noted for noted in entries if noted.folder != mine.folder and noted.shares_records(mine)]
+    former = [*mine.former, *(name for other in others if other.is_former for name in (*other.former, other.folder))]
+    ledger = Path(mine.folder) / "private" / "ledger.db"
+    return tuple(name for name in dict.fromkeys(former) if not ((left := _left(name)) and _has(ledger, left.head)))
 
 
-def _noted(folder: Path) -> _Noted | None:
+def _has(ledger: Path, head: str) -> bool:
+    """Return whether a ledger continues the one with this head; the empty head is that of no ledger."""
+    if not head:
+        return True
     try:
-        return next((noted for noted in _read(note_path())[1] if noted.folder == str(folder.resolve())), None)
-    except (OSError, RuntimeError):
+        Ledger(ledger, read_only=True, head=head)
+    except LedgerError:
+        return False
+    return True
+
+
+def _left(folder: str) -> Left | None:
+    """Return how the hospital of a folder left; None if it did not, or if this cannot be read."""
+    try:
+        return Left.of(Path(folder))
+    except (OSError, CaucusError):
         return None
+
+
+def _advice(mine: _Noted, entries: Iterable[_Noted]) -> list[str]:
+    unsettled = _unsettled(mine, entries)
+    left = {name: sealed for name in unsettled if (sealed := _left(name))}
+    gone = " and ".join(name for name in unsettled if name not in left)
+    accept = f"caucus-party ledger accept {mine.folder} --lost EPSILON"
+    advice = []
+    if gone:
+        known = "(0 if it answered nothing, inf if nobody knows)"
+        advice.append(
+            f"{gone} had the same records, and is gone with its ledger. Charge what it spent: {accept} {known}"
+        )
+    for name, sealed in left.items():
+        had = f"{name} had the same records, and left on {sealed.date}"
+        if missing(Path(mine.folder) / "private" / "ledger.db"):
+            kept = [str(Path(name) / file) for file in sealed.sha256 if Path(file).name in _COPIED]
+            copy = shlex.join(["install", "-m", "600", *kept, f"{mine.folder}/private/"])
+            advice.append(f"{had}. Copy its ledger before the first start: {copy}")
+        else:
+            advice.append(f"{had}. Charge what caucus-party ledger show {name} prints: {accept}")
+    return advice
+
+
+def _noted(folder: Path) -> tuple[_Noted | None, list[_Noted]]:
+    """Return what is noted of a folder, if anything is, and all entries of the note."""
+    try:
+        entries = _read(note_path())[1]
+        return next((noted for noted in entries if noted.folder == str(folder.resolve())), None), entries
+    except (OSError, RuntimeError):
+        return None, []
 
 
 def note_path() -> Path:

@@ -3,7 +3,7 @@
     FOLDER/private/ledger.db      kept: it shows what was spent, so that a new folder does not give the budget back
     FOLDER/private/ledger.head    kept: the ledger's head, with which `ledger verify` compares
     FOLDER/private/audit.jsonl    kept: it shows what was asked, answered and decided, and by whom
-    FOLDER/left.json              written: who left, when, the head, and the SHA-256 of each kept file; mode 0400, too
+    FOLDER/left.json              written: who left, when, the head, and the SHA-256 of each kept file (`left.py`)
 
 Keys, settings, plans, received texts, logs, sockets and a copy of a database's records are deleted, and nothing outside
 of the folder. `client.yaml` is deleted last, so that the command can be repeated after an interruption. A file that
@@ -12,7 +12,6 @@ Caucus did not make stays.
 
 import argparse
 import hashlib
-import json
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -20,18 +19,18 @@ from pathlib import Path
 from client import database
 from client.deploy.account import account
 from client.deploy.known_records import note_path
+from client.deploy.left import LEFT, Left
 from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import CaucusError, ConfigError
 from common.ledger.ledger import Ledger
 from common.models import catalogue
 from common.system import locks, processes
 from common.system.asking import is_agreed
-from common.system.commands import Commands, add_command, add_folder, as_json
+from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile
 from common.system.files import SECRET, content_of, write_atomic
 from common.system.log_lines import now, utc
 
-LEFT = "left.json"
 SEALED = 0o400
 """Mode of the files that are kept: only this account can read them, and only after a change can it write them."""
 OWN = ("node", "logs", "run", "roster.json", PartyFile.FILE)
@@ -55,8 +54,8 @@ def register(commands: Commands) -> None:
 
 def _leave(chosen: argparse.Namespace) -> Iterator[str]:
     folder = chosen.folder.resolve()
-    if (folder / LEFT).is_file() and not (folder / "client.yaml").exists():
-        yield f"this hospital left {utc(json.loads(content_of(folder / LEFT))['left'])} UTC; what it keeps is sealed"
+    if left := Left.of(folder):
+        yield f"this hospital left {utc(left.left)} UTC; what it keeps is sealed"
         return
     settings = HospitalSettings.load(chosen.folder)
     if settings.private.is_symlink():
@@ -76,12 +75,19 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
         for name in OWN:
             _delete(folder / name, *_own_records(settings))
         digests = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
-        facts = {"hospital": settings.name, "left": now(), "by": account(), "head": head, "sha256": digests}
-        write_atomic(folder / LEFT, as_json(facts).encode(), mode=SEALED)
+        Left(
+            hospital=settings.name,
+            left=now(),
+            by=account(),
+            head=head,
+            sha256=digests,
+            lifetime_delta=settings.party.limits.lifetime_delta,
+        ).write(folder, mode=SEALED)
         (folder / "client.yaml").unlink()
     yield from (f"kept, read-only: {folder / name}, SHA-256 {digest}" for name, digest in digests.items())
     yield f"the ledger's head is {head}; write it down elsewhere" if head else "this hospital never answered anything"
     yield from _untouched(settings, kept)
+    yield "not stopped: a page of this hospital (caucus-party page); it shows nothing any more: end it with Ctrl-C"
     yield f'tell the coordinator that {settings.name} leaves, for: caucus-coordinator remove FOLDER "{settings.name}"'
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from client.deploy import accept
+from client.deploy.left import Left
 from client.deploy.settings import HospitalSettings
+from client.guard import Limits
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
@@ -47,8 +49,8 @@ def register(commands: Commands) -> None:
     show.add_argument(
         "--delta",
         type=float,
-        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml; {_DELTA:g} "
-        "for a file",
+        help=f"delta at which epsilon is computed; by default lifetime_delta of the folder's client.yaml, also if "
+        f"the hospital left; {_DELTA:g} for a file",
     )
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(lines=_reading(_show))
@@ -142,11 +144,14 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _price(chosen: argparse.Namespace) -> tuple[Price, float]:
-    """Return how epsilon is counted, and at which delta: for a folder as in `status`, by the hospital's limits."""
-    if not (chosen.file / "client.yaml").is_file():
+    """Return how epsilon is counted, and at which delta: for a folder by the limits that the hospital has or had."""
+    if left := Left.of(chosen.file):
+        limits = Limits(lifetime_delta=left.lifetime_delta)
+    elif (chosen.file / "client.yaml").is_file():
+        limits = HospitalSettings.load(chosen.file).party.limits
+    else:
         delta = _DELTA if chosen.delta is None else chosen.delta
         return lambda costs: epsilon(costs, delta), delta
-    limits = HospitalSettings.load(chosen.file).party.limits
     if chosen.delta is not None:
         limits = replace(limits, lifetime_delta=chosen.delta)
     return limits.spent, limits.lifetime_delta

@@ -153,7 +153,7 @@ class PlanFacts:
         names, roster = settings.roster_file().names, settings.roster()
         number, declared = settings.number(roster), settings.declared()
         colluders = limits.helpers(plan)
-        ledger, problem = settings.noted_head.inspected(settings.ledger)
+        ledger, problem = settings.inspected_ledger()
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
         refused, fits = refusal(plan, limits, counted, number=number, roster=roster, declared=declared), None

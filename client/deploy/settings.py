@@ -20,12 +20,15 @@ from cryptography.x509 import Certificate
 
 from client import records
 from client.approvals import MODES
+from client.deploy import known_records
+from client.deploy.left import Left
 from client.flower.proxy import check_way
 from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.address import host_and_port
 from common.domain import PartyId, Record
 from common.errors import ConfigError
+from common.ledger.ledger import Ledger
 from common.models import catalogue
 from common.models.encoder import Encoder
 from common.models.windows import no_windows
@@ -58,6 +61,25 @@ SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay
 KEY_BYTES = 32
 """Length of the key for the digest of the file of records."""
 _HEX = re.compile("[0-9a-f]{64}")
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder is that of a hospital, which has not left.
+
+    Raises:
+        ConfigError: There is no `client.yaml`.
+    """
+    if (folder / "client.yaml").is_file():
+        return
+    if left := Left.of(folder):
+        raise ConfigError(
+            "party's folder",
+            expected="that of a hospital that takes part",
+            got=f"this hospital left on {left.date}; its ledger and audit log are sealed",
+            where=folder,
+            do="configs/deployment/LEAVING.md says how to come back",
+        )
+    raise ConfigError("party's folder", expected="client.yaml", got="none", where=folder, do="caucus-party init")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +131,11 @@ class HospitalSettings:
 
         Raises:
             ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or invalid
-                setting; or a limit has no value, or the last line no newline, as in a file that was cut off.
+                setting; or a limit has no value, or the last line no newline, as in a file that was cut off; or the
+                hospital left.
         """
+        check_folder(folder)
         path = folder / "client.yaml"
-        if not path.is_file():
-            raise ConfigError(
-                "party's folder", expected="client.yaml", got="none", where=folder, do="caucus-party init"
-            )
         check_secret(path)
         file = YamlFile.load(path)
         if not file.ends:
@@ -197,6 +217,14 @@ class HospitalSettings:
     def ledger(self) -> Path:
         """Path of the record of all answers."""
         return self.private / "ledger.db"
+
+    def inspected_ledger(self) -> tuple[Ledger | None, str]:
+        """Return the ledger to read, and why the service does not start with it; `NotedHead.inspected` has the errors.
+
+        The ledger may be whole and lack what a former folder over the same records spent.
+        """
+        ledger, problem = self.noted_head.inspected(self.ledger)
+        return ledger, problem or "; ".join(known_records.advice_on_former(self.folder))
 
     @property
     def audit_log(self) -> Path:

@@ -27,8 +27,9 @@ from collections.abc import Iterator, Sequence
 
 from client.approvals import awaiting
 from client.channel import READY, SOCKET, SOCKET_NAME
+from client.deploy import known_records
 from client.deploy.node_state import reason_in
-from client.deploy.settings import SIDES, HospitalSettings
+from client.deploy.settings import SIDES, HospitalSettings, check_folder
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
 from client.flower.noted_connection import NOTE, REACHED
@@ -84,6 +85,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
             check_records(settings.records)
             settings.number(settings.roster())
             _check_ledger(settings)
+            yield from known_records.settle(settings.folder)
         if "relay" in halves:
             if settings.relay_user is None and os.geteuid() == 0:
                 yield "started as root without relay_user: only the relay's own code keeps it from the records"
@@ -127,6 +129,10 @@ def _check_ledger(settings: HospitalSettings) -> None:
         settings.noted_head.opened_at_start(settings.ledger)
     except LedgerError as error:
         raise ConfigError(error.what, expected=error.expected, got=error.got, where=error.where, do=error.do) from error
+    if former := known_records.advice_on_former(settings.folder):
+        raise ConfigError(
+            "ledger", expected="all that was spent of these records", got="less", where=settings.ledger, do=former[0]
+        )
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
@@ -199,6 +205,5 @@ def _free_port() -> int:
 
 
 def _stop(chosen: argparse.Namespace) -> Iterator[str]:
-    if not (chosen.folder / "client.yaml").is_file():  # it need not be valid: what runs must end
-        raise ConfigError("party's folder", expected="client.yaml", got="none", where=chosen.folder)
+    check_folder(chosen.folder)  # client.yaml need not be valid: what runs must end
     yield "stopped" if processes.stop(chosen.folder.resolve(), SIDES["both"]) else "nothing was running"

@@ -8,13 +8,14 @@ The limits are those of `client.yaml`. The remaining epsilon is that of a record
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
+from client.deploy import known_records
 from client.deploy.answered import answered_questions, uncharged_questions
 from client.deploy.audit_totals import AuditReader, AuditTotals
 from client.deploy.node_state import NodeState, node_state
@@ -213,7 +214,10 @@ def _spending(settings: HospitalSettings) -> Spending:
     if not settings.private.is_dir():
         return Spending()  # a relay's container holds the other half of the folder
     versions = tuple(_version(file) for file in (path, settings.audit_log))
-    return _spending_of(path, settings.audit_log, versions, noted_head.path, noted_head.read(), settings.party.limits)
+    limits = settings.party.limits
+    spending = _spending_of(path, settings.audit_log, versions, noted_head.path, noted_head.read(), limits)
+    former = "; ".join(known_records.advice_on_former(settings.folder))
+    return replace(spending, problem=spending.problem or former)
 
 
 def _version(path: Path) -> tuple[int, int] | None:

@@ -90,7 +90,7 @@ def budget(settings: HospitalSettings) -> Budget:
         OSError: The audit log cannot be read.
     """
     limits = settings.party.limits
-    ledger, problem = settings.noted_head.inspected(settings.ledger)
+    ledger, problem = settings.inspected_ledger()
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
     spent = limits.spent(entry.cost for entry in entries)
     answered = answered_questions(settings.audit_log)

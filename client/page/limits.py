@@ -110,7 +110,7 @@ def in_force(settings: HospitalSettings) -> InForce:
     )
     last = tuple(islice(readable, LAST))
     limits = settings.party.limits
-    ledger, problem = settings.noted_head.inspected(settings.ledger)
+    ledger, problem = settings.inspected_ledger()
     declared = _declared(settings)
     asked = [
         Request(

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from client.deploy import known_records
 from server.tasks import demo_notes
 from simulations.laboratory.nodes import deployment
 from simulations.laboratory.nodes.deployment import completed
@@ -96,6 +97,11 @@ class Deployment(deployment.Deployment):
         self.halves, self.within, self.path = halves, within or {}, path or {}
         private = private or [demo_notes.private_notes(number, records, 0) for number in range(count)]
         self.make(private, relay_user=relay_user)
+
+    def close(self):
+        super().close()
+        # The next deployment has the same notes of the demo, and its hospitals had no folder before.
+        known_records.note_path().unlink(missing_ok=True)
 
     party = staticmethod(party)
 

@@ -406,9 +406,17 @@ def test_answers_of_plans_that_protect_less_than_the_limits_demand_now_are_count
     change(made, limits=limits)
     check = checked(capsys, made, "--offline")["limits"]
     assert check["result"] == "warning"
-    assert check["fix"].endswith("demand now (1) or whose plan is not known here (0)")
+    assert check["fix"].endswith("demand now (1)")
     spend(made, "of another folder")
-    assert checked(capsys, made, "--offline")["limits"]["fix"].endswith("(1) or whose plan is not known here (1)")
+    assert checked(capsys, made, "--offline")["limits"]["fix"].endswith("plans that are not known here (1)")
+
+
+def test_plans_of_a_sealed_folder_are_said_to_be_unknown_and_not_to_protect_less(made, capsys):
+    change(made, limits={"unit": "user"})
+    spend(made, "of a sealed folder")
+    fix = checked(capsys, made, "--offline")["limits"]["fix"]
+    assert fix.endswith("is not known: the ledger has answers of plans that are not known here (1)")
+    assert "count on more epsilon" not in fix
 
 
 def test_each_limit_that_is_looser_than_that_of_a_new_hospital_is_a_warning(made, capsys):

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import shlex
 import shutil
+import subprocess
 
 import pytest
 
@@ -12,6 +14,10 @@ from client.deploy.lost_charges import LOST
 from client.deploy.preflight import findings
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
+from common.system import processes
+from common.system.enrolment import PartyFile, RosterFile
+from tests.support.enrolment import PARTY
+from tests.support.hospital import note as note_request
 from tests.support.hospital import said, spend
 
 
@@ -87,6 +93,103 @@ def test_runs_of_this_folder_go_on_where_only_a_former_one_is_lost(init, tmp_pat
     assert main(["ledger", "accept", str(a), "--lost", "0"]) == 0
     assert not former_folders(a)
     spend(a, "r", 1)
+
+
+def begin_again(a, b):
+    """Copy the ledger by the command that `check` prints."""
+    command = found(b).partition("before the first start: ")[2].partition(";")[0]
+    subprocess.run(shlex.split(command), check=True)
+    assert (b / "private" / "audit.jsonl").exists() == (a / "private" / "audit.jsonl").exists()
+
+
+def leave(a, _):
+    assert main(["leave", str(a), "--yes"]) == 0
+
+
+def delete(a, _):
+    shutil.rmtree(a)
+
+
+def accept(_, b):
+    assert main(["ledger", "accept", str(b), "--lost", "2"]) == 0
+
+
+def answer(a, _):
+    spend(a, "r")
+    note_request(a, "Ask")
+
+
+def answer_too(_, b):
+    spend(b, "s")
+
+
+def started(_, b):
+    assert main(["start", str(b)]) == 0
+
+
+THERE, GONE_TOO = (
+    "and budgets of two folders over one file add up",
+    "and is gone with its ledger. Charge what it spent: ",
+)
+LEFT, LEFT_LATER = "Copy its ledger before the first start: install -m 600 ", "Charge what caucus-party ledger show "
+STATES = {
+    "there": ([answer], THERE, [], ""),
+    "left": ([answer, leave], LEFT, [], LEFT),
+    "left, and never answered": ([leave], "", [], ""),
+    "gone before init": ([answer, delete], GONE_TOO, [], GONE_TOO),
+    "gone after init": ([answer], THERE, [delete], GONE_TOO),
+    "left after init": ([answer], THERE, [leave], LEFT),
+    "left after init and answers": ([answer], THERE, [answer_too, leave], LEFT_LATER),
+    "left, and gone after init": ([answer, leave], LEFT, [delete], GONE_TOO),
+    "left and gone before init": ([answer, leave, delete], GONE_TOO, [], GONE_TOO),
+    "copied back": ([answer, leave], LEFT, [begin_again], ""),
+    "copied back, started and gone": ([answer, leave], LEFT, [begin_again, started, delete], ""),
+    "left and accepted": ([answer, leave], LEFT, [accept], ""),
+    "gone and accepted": ([answer, delete], GONE_TOO, [accept], ""),
+    "accepted and gone": ([answer, leave], LEFT, [accept, delete], ""),
+}
+"""What happens to folder a before the `init` of b, what `init` says, what happens then, and what b says after that."""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_state_of_the_other_folder_gives_its_budget_back(state, init, tmp_path, capsys, monkeypatch):
+    before, at_init, after, problem = STATES[state]
+    supervised = []
+    monkeypatch.setattr(processes, "supervise", lambda children, **_: supervised.append(children))
+    file, a, b = records(tmp_path / "one.csv"), tmp_path / "a", tmp_path / "b"
+    init("a", file)
+    for happens in before:
+        happens(a, b)
+    capsys.readouterr()
+    said_at_init = init("b", file)
+    assert at_init in said_at_init
+    assert bool(said_at_init) == bool(at_init)
+    party = PartyFile.load(b / "party.json")
+    (b / "roster.json").write_text(RosterFile(parties=(PartyFile(**PARTY | {"name": "other"}), party)).to_json())
+    for happens in after:
+        happens(a, b)
+    supervised.clear()
+    capsys.readouterr()
+
+    advice = found(b)
+    assert main(["status", str(b), "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    spent = {begin_again, accept, answer_too} & {*after}
+    assert (status["charged"], status["epsilon"] > 0) == (len(spent), bool(spent))
+    assert status["requests"]["answered"] == (begin_again in after)
+    if problem:
+        assert problem in advice
+        assert problem in status["ledger"]["problem"]
+        assert status["epsilon_left"] is None
+        assert problem in said(capsys, "start", b)
+        assert not supervised
+    else:
+        assert "the same records" not in advice
+        assert status["ledger"]["problem"] == ""
+        assert status["epsilon_left"] == pytest.approx(10 - status["epsilon"], abs=1e-3)
+        assert main(["start", str(b)]) == 0
+        assert len(supervised) == 1
+        assert "the same records" not in found(b)
 
 
 def found(folder):

@@ -10,6 +10,7 @@ import pytest
 from client.command import main
 from client.database import COPY
 from client.deploy import host, leave
+from client.deploy.left import Left
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.system import locks
@@ -50,11 +51,44 @@ def test_only_sealed_files_stay_and_the_ledger_verifies(hospital, capsys):
     assert (hospital / "private" / "ledger.head").read_text().startswith(head)
     assert main(["ledger", "verify", str(hospital), "--head", head]) == 0
     left = json.loads((hospital / "left.json").read_text())
-    assert (left["hospital"], left["head"]) == ("St. Mary #1", head)
+    assert (left["hospital"], left["head"], left["lifetime_delta"]) == ("St. Mary #1", head, 1e-4)
     assert left["sha256"].keys() == SEALED - {"left.json"}
     assert 'caucus-coordinator remove FOLDER "St. Mary #1"' in out
     assert CANARY not in out
     assert (hospital.parent / "notes.csv").is_file()
+
+
+def shown(folder, capsys, *more):
+    assert main(["ledger", "show", str(folder), "--json", *more]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_sealed_ledger_shows_the_figures_of_before(hospital, capsys):
+    change(hospital, limits={"lifetime_delta": 3e-5})
+    before = shown(hospital, capsys)
+    main(["leave", str(hospital), "--yes"])
+    assert "caucus-party page" in capsys.readouterr().out
+    after = shown(hospital, capsys)
+    assert after["delta"] == before["delta"] == 3e-5
+    assert after["all"] == before["all"] | {"closed": 1}
+    assert shown(hospital, capsys, "--delta", "1e-7")["delta"] == 1e-7
+
+
+@pytest.mark.parametrize("command", ["check", "start", "stop", "status", "approve", "page", "rotate", "ledger accept"])
+def test_each_command_says_that_this_hospital_left(command, hospital, capsys):
+    main(["leave", str(hospital), "--yes"])
+    date = Left.of(hospital).date
+    line = said(capsys, *command.split(), hospital)
+    assert f"this hospital left on {date}; its ledger and audit log are sealed" in line
+    assert "caucus-party init" not in line
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", "{}", '{"left": 5}'])
+def test_a_note_that_leave_did_not_write_is_named(content, hospital, capsys):
+    main(["leave", str(hospital), "--yes"])
+    (hospital / "left.json").chmod(0o600)
+    (hospital / "left.json").write_text(content)
+    assert "left.json; expected what leave writes" in said(capsys, "status", hospital)
 
 
 def test_answers_and_sample_keys_of_open_runs_are_erased_and_their_charge_stays(hospital):
@@ -186,4 +220,5 @@ def test_init_over_the_same_records_names_the_sealed_ledger(made, tmp_path, monk
     assert main(["leave", str(tmp_path / "first"), "--yes"]) == 0
     assert str(tmp_path / "state" / "caucus" / "records.json") in capsys.readouterr().out
     assert main(["init", str(tmp_path / "second"), *map(str, named)]) == 0
-    assert f"WARNING: {tmp_path / 'first'} has the same records" in " ".join(capsys.readouterr().out.split())
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"WARNING: {tmp_path / 'first'} had the same records, and left on {Left.of(tmp_path / 'first').date}" in out
