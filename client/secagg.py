@@ -45,7 +45,6 @@ from common.secagg.masks import Sign, add_masks
 from common.secagg.messages import AggregationSetup, KeyAdvert, UnmaskShares
 from common.secagg.once import Once, OnceEach
 from common.secagg.rules import (
-    PAIR_BYTES,
     Graph,
     about,
     advert_statement,
@@ -192,7 +191,7 @@ class Shared:
             pairs = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
             shamir.check_words(pairs, where=where)
             for place, index in enumerate(setup.rounds):
-                rounds[index].shares[sender] = pairs[place * PAIR_BYTES : (place + 1) * PAIR_BYTES]
+                rounds[index].shares[sender] = pairs[place * shamir.PAIR_BYTES : (place + 1) * shamir.PAIR_BYTES]
         return Ready(me, rounds)
 
 

@@ -29,7 +29,7 @@ from common.domain import PartyId
 from common.errors import ProtocolError
 from common.queries.closed_set import Query
 from common.secagg.messages import KEY_BYTES, KeyAdvert, UnmaskShares
-from common.secagg.rules import PAIR_BYTES
+from common.secagg.shamir import PAIR_BYTES
 
 LARGEST_RELEASE = 200_000_000
 """Maximum size of a release, in bytes."""

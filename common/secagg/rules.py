@@ -12,10 +12,7 @@ from common.secagg.identity import Roster, verify
 from common.secagg.keys import SEAL_OVERHEAD, check_public
 from common.secagg.masks import Sign
 from common.secagg.messages import PROTOCOL, AggregationSetup, KeyAdvert
-from common.secagg.shamir import SHARE_BYTES
-
-PAIR_BYTES = 2 * SHARE_BYTES
-"""Size, in bytes, of a share of the self-mask seed and a share of the mask key, for one round."""
+from common.secagg.shamir import PAIR_BYTES, SHARE_BYTES
 
 Graph = Mapping[PartyId, frozenset[PartyId]]
 """Neighbours of each party."""

@@ -26,6 +26,8 @@ from common.secagg.masks import keystream
 PRIME = 1048583
 SECRET_BYTES = 32
 SHARE_BYTES = 64
+PAIR_BYTES = 2 * SHARE_BYTES
+"""Size, in bytes, of a share of the self-mask seed and a share of the mask key, for one round."""
 
 _LIMBS = 16
 _LIMB_BITS = 20

@@ -12,7 +12,7 @@ from common import wire
 from common.errors import ProtocolError, TooLargeError
 from common.secagg.keys import SEAL_OVERHEAD
 from common.secagg.messages import KEY_BYTES, KeyAdvert
-from common.secagg.rules import PAIR_BYTES
+from common.secagg.shamir import PAIR_BYTES
 from common.wire import LARGEST_ROSTER
 from tests.support.federations import query, service
 from tests.support.party_requests import PLAIN, opened, send

@@ -30,7 +30,7 @@ from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries.closed_set import Query, digest
 from common.rng import secure_bytes
-from common.secagg import ring, rules
+from common.secagg import ring, rules, shamir
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
 from common.secagg.masks import add_masks
 from simulations.federation.shared import Shared
@@ -182,7 +182,7 @@ class Attack:
                 shown, sealed = self.shown[sender], self._sealed.get(sender, {}).get(party)
                 if sealed and (pairs := keys.opened(sender, party, sealed)):
                     place = list(shown.setup.rounds).index(shown.index)
-                    pair = pairs[place * rules.PAIR_BYTES : (place + 1) * rules.PAIR_BYTES]
+                    pair = pairs[place * shamir.PAIR_BYTES : (place + 1) * shamir.PAIR_BYTES]
                     self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
 
     def agree(self, survivors=None, *, otherwise=None):

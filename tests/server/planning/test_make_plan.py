@@ -13,7 +13,7 @@ from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
-from common.secagg.rules import PAIR_BYTES
+from common.secagg.shamir import PAIR_BYTES
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.spending import Price
