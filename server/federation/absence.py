@@ -19,8 +19,8 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         Reason.MALFORMED: "Install the same version of Caucus here and at {who}",
         Reason.OUT_OF_ORDER: "See that the service of {who} stays up",
         Reason.UNPLANNED: "Install the same version of Caucus here and at {who}, and begin a new run",
-        Reason.OVER_LIMIT: "Beyond a limit of {who}: ask {it}, or lower privacy.epsilon or privacy.delta in a new run, or "
-        "set privacy.unit=user privacy.max_records=N if files there name users; the page there shows what fits",
+        Reason.OVER_LIMIT: "Beyond a limit of {who}: ask {it}, or lower privacy.epsilon or privacy.delta in a new run, "
+        "or set privacy.unit=user privacy.max_records=N if files there name users; the page there shows what fits",
         Reason.TOO_FEW: "Bring the missing hospitals back, without which {who} may not answer",
         Reason.ENCODER: "Let {who} name the plan's encoder in client.yaml and restart the service",
         Reason.INTERNAL: "Ask {who}: the log there says what failed",
