@@ -34,7 +34,7 @@ def test_six_lines_say_cost_quality_places_and_the_next_command(tmp_path):
 
 
 def test_whether_votes_were_noise_is_said_by_the_figures_behind_the_verdict(tmp_path):
-    folder = write_run(tmp_path)
+    folder = write_run(tmp_path / "run")
     rounds = [json.loads(row) for row in (folder / "rounds.jsonl").read_text().splitlines()]
     for query in (query for entry in rounds for query in entry["queries"]):
         query["noise"] = 3.531
