@@ -36,6 +36,10 @@ UNNAMED = (
 """Kinds of queries that a file without a line `queries` accepts. The list is fixed: a hospital accepts a later kind,
 proven or not, only by writing it into its file, since nobody was asked about it when an older file was written."""
 
+_USER_LEVEL = (
+    "Ask for a plan with privacy.unit=user privacy.max_records=N, which protects a person with N records, or set "
+    "`unit: sample` in this party's limits"
+)
 _SMALLER_DELTA = "Ask for a plan with a smaller privacy.delta, or declare fewer: caucus-party rotate --max-records"
 
 
@@ -169,7 +173,7 @@ class Limits:
             records = query.spec.max_records
             yield from _below("min_unit_records", "records protected together", records, self.min_unit_records)
         if self.unit == "user" and plan.unit != "user":
-            yield "unit", _refusal("unit that is protected", "user", plan.unit)
+            yield "unit", _refusal("unit that is protected", "user", plan.unit, do=_USER_LEVEL)
         yield from _above("max_delta", "plan's delta", plan.delta, self.max_delta)
         if plan.delta * declared >= 1:
             yield (

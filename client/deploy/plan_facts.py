@@ -93,6 +93,7 @@ class PlanFacts:
         given: What this hospital has answered in the run, and what was charged for it.
         records: Counts of this hospital's records by the plan's labels.
         beyond: Why the plan is refused even if approved; empty if it is not refused.
+        advised: Whether `beyond` says what plan to ask for, so that nothing need be said of `fits` where it is 0.
         fits: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
             plan is within the limits, or if the value was not calculated.
         quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if there is no sign of this.
@@ -120,6 +121,7 @@ class PlanFacts:
     given: Given
     records: OwnRecords
     beyond: str
+    advised: bool
     fits: float | None
     quiet: str
     before: PlanApproval | None
@@ -158,7 +160,7 @@ class PlanFacts:
         budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
         refused, fits = refusal(plan, limits, counted, number=number, roster=roster, declared=declared), None
         if refused:
-            helps = refused.reason is Reason.OVER_LIMIT
+            helps = refused.reason is Reason.OVER_LIMIT and not refused.do
             fits = 0.0 if not helps else _fits(plan, limits, counted, declared) if alone else None
         elif refused := without_writer(plan, settings.party.kinds_of_writers):
             fits = 0.0
@@ -186,6 +188,7 @@ class PlanFacts:
             given=given(approval, settings, ledger),
             records=records,
             beyond=str(refused or ""),
+            advised=bool(refused and refused.do),
             fits=fits,
             quiet=quiet(approval),
             before=before,

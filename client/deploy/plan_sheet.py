@@ -213,7 +213,8 @@ def _here(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[Fac
     if facts.beyond:
         yield Fact(here.limits, (here.beyond_approved if approved else here.beyond).format(plain(facts.beyond)))
         fits = here.fits_none if facts.fits == 0 else here.fits_unknown
-        yield Fact("", here.fits.format(spelt(down(facts.fits), language)) if facts.fits else fits)
+        if facts.fits or not facts.advised:
+            yield Fact("", here.fits.format(spelt(down(facts.fits), language)) if facts.fits else fits)
     else:
         yield Fact(here.limits, here.within)
     yield Fact(here.decision, here.learns)

@@ -53,6 +53,7 @@ class Budget:
         spent: Epsilon of all answers so far, as the limit counts it.
         left: Remainder of the limit; None if there is no limit, or if the service does not start with this ledger.
         right_guesses: Percentage of right guesses whether a record took part, by somebody who sees all answers so far.
+        by_user: Whether only plans are accepted that protect all records of a person that count.
         apart: Whether the service counts only data sets that share a record with the current one, so that its figures
             may be lower than the figures here.
         runs: Spending by run.
@@ -70,6 +71,7 @@ class Budget:
     spent: float
     left: float | None
     right_guesses: float
+    by_user: bool
     apart: bool
     runs: tuple[RunSpending, ...]
     plot: StepPlot | None
@@ -102,6 +104,7 @@ def budget(settings: HospitalSettings) -> Budget:
         spent=spent,
         left=None if problem else limits.left(spent),
         right_guesses=limits.guesses(entry.cost for entry in entries).right,
+        by_user=limits.unit == "user",
         apart=limits.separate_data_sets,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),

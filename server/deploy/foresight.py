@@ -12,6 +12,7 @@ from common.queries.votes import VotesSpec
 from common.system.asking import is_agreed
 from server.deploy.plan_command import facts_of
 from server.deploy.plan_lines import foreseen_lines
+from server.planning.forecast import counted
 from server.planning.make_plan import EXPECTED_RECORDS
 from server.planning.signal import CLEAR, HOPELESS, signals
 from server.settings.automatic import expected_records
@@ -50,7 +51,8 @@ def foresee(settings: Settings, parts: Parts, most: int) -> Foresight:
         for signal in signals(plan, compared, records)
         if signal.kind == VotesSpec.kind and signal.ratio < needed
     ]
-    unknown = f"forecast for {records:,} records, the most that the hospitals declare; else: {EXPECTED_RECORDS}"
+    most_declared = f"forecast for {records:,} records, the most that the hospitals declare{counted(plan)}"
+    unknown = f"{most_declared}; else: {EXPECTED_RECORDS}"
     return Foresight(
         lines=(*([] if guess else [unknown]), *foreseen_lines(*facts)), noise=() if parts.earlier else tuple(noise)
     )

@@ -65,10 +65,11 @@ def _cost(privacy: Privacy) -> Iterator[str]:
     for case in dict.fromkeys((*more[:1], *more[-1:])):
         yield f"ε = {show_epsilon(case.epsilon)} against {_helpers(case.colluders)} the coordinator"
     if privacy.noisy:
+        whose = "a person" if privacy.by_user else "a record"
         guesses, condition = privacy.readers_guesses, f", {privacy.condition}" if privacy.condition else ""
         yield (
             f"{guesses.strength} protection: a reader of the texts guesses rightly in at most {guesses.right:g}% of "
-            f"cases whether a record took part{condition}; a coin toss is right in 50%"
+            f"cases whether {whose} took part{condition}; a coin toss is right in 50%"
         )
 
 

@@ -199,7 +199,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
                 return
             case Status.AWAITING:
                 approve = "They decide with caucus-party approve, which says if a limit is in the way"
-                do = f"{approve}: ask them. After that {resume}"
+                users = "Where files name users, a plan needs privacy.unit=user privacy.max_records=N"
+                do = f"{approve}: ask them. {users}. After that {resume}"
                 raise CaucusError(f"{current.name} is {current}", do=do)
             case Status.CANCELLED | Status.STOPPED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)

@@ -19,14 +19,14 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         Reason.MALFORMED: "Install the same version of Caucus here and at {who}",
         Reason.OUT_OF_ORDER: "See that the service of {who} stays up",
         Reason.UNPLANNED: "Install the same version of Caucus here and at {who}, and begin a new run",
-        Reason.OVER_LIMIT: "Beyond a limit of {who}: ask {it}, or lower privacy.epsilon or privacy.delta in a new run; "
-        "the page there shows what fits",
+        Reason.OVER_LIMIT: "Beyond a limit of {who}: ask {it}, or lower privacy.epsilon or privacy.delta in a new run, "
+        "or set privacy.unit=user privacy.max_records=N if files there name users; the page there shows what fits",
         Reason.TOO_FEW: "Bring the missing hospitals back, without which {who} may not answer",
         Reason.ENCODER: "Let {who} name the plan's encoder in client.yaml and restart the service",
         Reason.INTERNAL: "Ask {who}: the log there says what failed",
         Reason.IDENTITY: "Compare roster.json with {who} (caucus-party roster)",
         Reason.AWAITING: "Let {who} decide, on the page there (or by caucus-party approve), which says if a limit is "
-        "in the way",
+        "in the way; a file that names users needs privacy.unit=user privacy.max_records=N",
         Reason.DECLINED: "Ask {who} for the reason, and to reconsider, on the page there (or by caucus-party approve "
         "--refused)",
         Reason.ROSTER: "Compare roster.json with {who} (caucus-party roster), and let the service there be restarted",

@@ -120,7 +120,15 @@ def forecast_sentence(plan: Plan, compared: Mapping[str, int], records: int | No
         what = f"the answers to {series(weak, 'and')} will be weak"
     else:
         what = "the answers will be clear of their noise" if estimates else "the answers are not estimated"
-    return f"{what} if there are {records:,} records in all"
+    return f"{what} if {records:,} records take part{counted(plan)}"
+
+
+def counted(plan: Plan) -> str:
+    """Return a clause on which records take part, where a plan protects all records of a user; else an empty text."""
+    if plan.unit != "user":
+        return ""
+    most = max((planned.spec.max_records for planned in plan.queries), default=1)
+    return f", counting at most {most:,} of each person, and of a hospital whose file names nobody"
 
 
 def forecast(

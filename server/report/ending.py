@@ -4,19 +4,23 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from common.phrases import series
 from common.system.files import text_of
-from server.documents.files import split
+from server.documents.files import read_lines, split
 from server.documents.metrics import Gain, Metrics, Nearness
 from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
 from server.report.utility import ACCURACY, RELEASED, WITHOUT, Accuracies, accuracies, counted, unmeasured
 from server.report.verdict import points
+from server.report.vote_distributions import distributions
+from server.report.weaknesses import votes_above_forecast, votes_were_noise
 from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and a line on spans or sections if its texts have any.
+    """Yield six lines about a complete run folder, and further lines on spans, sections and noise if it has any.
 
     If the run's texts are refused, a line that says so precedes all other lines.
 
@@ -29,11 +33,14 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     if summary and summary.status == REFUSED:
         reason = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
         yield f"refused:  {reason} (refuse_disclosures); they may not be passed on"
-    yield f"privacy:  {cost(Privacy.read(run, []))}"
+    privacy = Privacy.read(run, [])
+    yield f"privacy:  {cost(privacy)}"
     near, measured, count = metrics.nearness, accuracies(metrics), len(split(text_of(run / TEXTS)))
     figures = _distance(near) if near else _accuracy(measured, counted(metrics).value)
     missing = unmeasured(metrics, complete=summary is None or summary.complete, texts=count)
     yield f"{'distance' if near else measured.measure}: {figures or f'not measured: {missing}'}"
+    if summary and privacy and (said := _votes(run, summary, privacy)):
+        yield f"votes:    {said}"
     if spans := _spans(metrics):
         yield f"spans:    {spans}"
     if sections := _sections(metrics):
@@ -73,6 +80,15 @@ def _distance(near: Nearness) -> str:
     shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
     fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
     return f"{fids} (FID from real texts)" if fids else ""
+
+
+def _votes(run: Path, summary: RunSummary, privacy: Privacy) -> str:
+    """Return whether the votes were noise, measured as for the report's verdict; empty if that is no surprise."""
+    votes = tuple(distributions(run, privacy, read_lines(run / RoundReport.FILE, RoundReport.from_json, [])))
+    if votes_were_noise(votes):
+        return "all were noise, so that a gain may be the models' own"
+    names = series(votes_above_forecast(summary, votes), "and")
+    return f"{names} rose above their noise, although noise was forecast" if names else ""
 
 
 def _spans(metrics: Metrics) -> str:

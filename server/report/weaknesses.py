@@ -213,6 +213,15 @@ def votes_were_noise(votes: Sequence[Votes]) -> bool:
     return bool(spreads) and all(spread.is_noise for spread in spreads.values())
 
 
+def votes_above_forecast(run: RunSummary, votes: Sequence[Votes]) -> list[str]:
+    """Return names of the queries whose votes rose above their noise although the run's warnings forecast noise.
+
+    The forecast is for a candidate with the average number of votes; records may agree on a few candidates.
+    """
+    warnings = run.warnings or {}
+    return [name for name, spread in _spreads(votes).items() if name in warnings and not spread.is_noise]
+
+
 def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
     """Return the spread of the noised votes of each query over all rounds."""
     answers: dict[str, list[tuple[int, float, float]]] = {}

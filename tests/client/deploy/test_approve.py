@@ -170,10 +170,16 @@ def test_what_cannot_be_approved_is_said(agreed, line, made, capsys, monkeypatch
 def test_a_delta_that_is_too_large_for_the_declared_records_is_beyond_whatever_the_limit_says(made, capsys):
     change(made, limits=TRUSTING | {"max_delta": 0.01})
     opened(made, plan(2, delta=1e-3))
-    line, fits, *_ = facts(capsys, made)["limits"]
+    (line,) = facts(capsys, made)["limits"]
     refused = "plan's delta; expected below 1/1000, one over the number of records that this party declares; got 0.001"
     assert line.startswith(f"BEYOND this hospital's limits, it cannot be approved: {refused}. Ask for a plan with")
-    assert fits == "no smaller epsilon would make it fit"
+
+
+def test_where_files_name_users_a_plan_for_single_records_is_told_the_settings_it_needs(made, capsys):
+    change(made, limits=TRUSTING | {"unit": "user"})
+    opened(made, plan(2))
+    (line,) = facts(capsys, made)["limits"]
+    assert "privacy.unit=user privacy.max_records=N" in line
 
 
 def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_before(made, capsys, monkeypatch):

@@ -49,6 +49,13 @@ def test_spending_is_that_of_the_limits_by_run(folder):
     assert "2 · second" in text
 
 
+def test_under_a_limit_that_protects_persons_the_figures_are_of_persons(folder):
+    change(folder, limits={"unit": "user"})
+    text = page_of(folder).get("budget").text
+    assert "whether a person took part" in text
+    assert "a record took part" not in text
+
+
 def test_a_step_for_each_stretch_and_never_too_many(folder, monkeypatch):
     monkeypatch.setattr("client.page.budget.MOST_STEPS", 2)
     for number in range(3):

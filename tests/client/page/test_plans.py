@@ -164,9 +164,21 @@ def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser)
     records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
     assert PAGES.say.plans.persons_of.format(1, 2) in html.unescape(browser.get().text)
     assert "For 2 records of one person together" in browser.get().text
+    person = f"for a person with 2 records. {PAGES.say.plans.guess_texts[:20]}"
+    assert person in browser.get().text
     records.write_text("text,label,user\nx,a,ann\n")
     assert PAGES.say.plans.persons_of.format(1, 1) in html.unescape(browser.get().text)
     assert "of one person together" not in browser.get().text
+
+
+def test_a_plan_that_protects_persons_is_said_to_in_all_its_figures(browser):
+    opened(browser.folder, plan(2, unit="user"), RUN)
+    text = html.unescape(browser.get().text)
+    main_points = text[: text.index(PAGES.say.plans.budget)]
+    assert PAGES.say.plans.guess_user in main_points
+    assert "a person took part" in main_points
+    assert "that a person took part becomes" in main_points
+    assert "a record took part" not in main_points
 
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):

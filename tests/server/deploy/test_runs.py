@@ -155,7 +155,8 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
     error = capsys.readouterr().err
     assert error == (
         "caucus-coordinator: first is awaiting approval of St. Mary and St. Luke. They decide with caucus-party "
-        f"approve, which says if a limit is in the way: ask them. "
+        "approve, which says if a limit is in the way: ask them. "
+        "Where files name users, a plan needs privacy.unit=user privacy.max_records=N. "
         f"After that caucus-coordinator resume {flower.folder} first goes on\n"
     )
     line, run = status(flower, capsys)

@@ -30,8 +30,8 @@ def test_each_reason_has_advice_that_names_the_hospital_and_says_whether_to_resu
 def test_beyond_a_limit_nobody_is_told_to_resume_or_to_allow_for_dropouts():
     over = refusal(Reason.OVER_LIMIT)
     sentence = (
-        "Beyond a limit of St. Mary: ask it, or lower privacy.epsilon or privacy.delta in a new run; "
-        "the page there shows what fits"
+        "Beyond a limit of St. Mary: ask it, or lower privacy.epsilon or privacy.delta in a new run, "
+        "or set privacy.unit=user privacy.max_records=N if files there name users; the page there shows what fits"
     )
     assert advised(over) == sentence
     assert advised(over, over).startswith("Beyond a limit of St. Mary and St. Luke: ask them, or")

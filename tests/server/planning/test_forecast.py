@@ -63,4 +63,6 @@ def test_the_sentence_for_hospitals_says_what_the_weakest_signal_is(method, reco
     assert ("will be noise" in sentence) == (least < HOPELESS)
     assert ("will be weak" in sentence) == (HOPELESS <= least < CLEAR)
     assert ("will be clear" in sentence) == (least >= CLEAR)
-    assert sentence.endswith(f" if there are {records:,} records in all")
+    by_user = parts.plan.unit == "user"
+    assert f" if {records:,} records take part" in sentence
+    assert ("of each person, and of a hospital whose file names nobody" in sentence) == by_user

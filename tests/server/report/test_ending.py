@@ -1,9 +1,10 @@
 import json
 
+import numpy as np
 import pytest
 
 from server.report.ending import ending
-from tests.support.documents import privacy_json
+from tests.support.documents import privacy_json, write_run
 
 FIRST = {"run": "first", "plan_digest": "ab", "encoder": "cd"}
 SPENT = {"epsilon": 3.2104, "queries_asked": 3, "queries_planned": 4}
@@ -30,6 +31,19 @@ def test_six_lines_say_cost_quality_places_and_the_next_command(tmp_path):
         f"as JSON:  {tmp_path}/report.json",
         "next:     what comes next",
     ]
+
+
+def test_whether_votes_were_noise_is_said_by_the_figures_behind_the_verdict(tmp_path):
+    folder = write_run(tmp_path / "run")
+    rounds = [json.loads(row) for row in (folder / "rounds.jsonl").read_text().splitlines()]
+    for query in (query for entry in rounds for query in entry["queries"]):
+        query["noise"] = 3.531
+    (folder / "rounds.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in rounds))
+    (folder / "state").mkdir()
+    for answer in (0, 1):
+        values = np.round(np.random.default_rng(answer).normal(0, 3.531 * 128, 2 * 26))
+        np.save(folder / "state" / f"answer-{answer:03}.npy", values)
+    assert "votes:    all were noise, so that a gain may be the models' own" in list(ending(folder))
 
 
 def test_the_accuracy_of_the_same_models_without_the_hospitals_is_in_the_six_lines(tmp_path):

@@ -11,7 +11,7 @@ from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
-from server.report.weaknesses import read_weaknesses, votes_were_noise, weaknesses
+from server.report.weaknesses import read_weaknesses, votes_above_forecast, votes_were_noise, weaknesses
 from server.report.write import write_report
 from tests.support.documents import privacy, privacy_json, report_of, summary, write_run
 from tests.support.pages import Page
@@ -202,6 +202,9 @@ def test_votes_below_noise_are_said_once_by_what_was_measured():
 
 def test_votes_above_noise_take_back_the_warning():
     assert weaknesses_of(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
+    run = summary(warnings={"votes": WARNING})
+    assert votes_above_forecast(run, [vote(3.5), vote(9.0, query="others")]) == ["votes"]
+    assert votes_above_forecast(run, [vote(3.1)]) == []
     assert weaknesses_of(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
 
 
