@@ -9,6 +9,7 @@ from client.deploy.answered import Questions, answered_questions, uncharged_ques
 from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
+from client.page.audit_lines import LogLine, accepted
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
 from common.ledger.ledger import Head
@@ -62,6 +63,7 @@ class Budget:
         noted: The head that is noted outside the ledger; None if there is no note.
         place: Where it is noted, and whether a restore may bring an older note back, in the words of `check`.
         problem: Why the service does not start with this ledger; empty if it starts.
+        accepted: Lines of the audit log about ledgers that a person accepted, oldest first.
         events: The last events, newest first.
     """
 
@@ -78,6 +80,7 @@ class Budget:
     noted: str | None
     place: str
     problem: str
+    accepted: tuple[LogLine, ...]
     events: tuple[Event, ...]
 
 
@@ -110,6 +113,7 @@ def budget(settings: HospitalSettings) -> Budget:
         noted=settings.noted_head.read(),
         place=place_of_note(settings).detail,
         problem=problem,
+        accepted=accepted(settings.private),
         events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
     )
 
