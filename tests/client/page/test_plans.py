@@ -4,16 +4,18 @@ import html
 import json
 import re
 import shutil
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import Approvals, approvals, decide
+from client.approvals import Approvals, approvals, decide, end_all
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.audit_lines import accepted
+from client.page.plans import plans
 from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
@@ -415,3 +417,32 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
     (line,) = accepted(private)
     assert PAGES.say.budget.accepted.format(utc(line.when)) in html.unescape(browser.get("budget").text)
     assert all(line.detail in html.unescape(browser.get(path).text) for path in ("budget", "now"))
+
+
+@pytest.mark.parametrize("before", ["awaiting", "approved", "refused", "refused by the limits"])
+def test_a_run_that_ended_for_good_is_ended_wherever_it_is_told(before, browser, capsys):
+    folder, private = browser.folder, browser.folder / "private"
+    opened(folder, plan(2), RUN, beyond=before == "refused by the limits")
+    (entry,) = approvals(private)
+    if before in {"approved", "refused"}:
+        decide(private, entry, approve=before == "approved", by="anna")
+    Approvals(private, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
+    end_all(private)
+    (entry,) = approvals(private)
+    assert (entry.state, bool(entry.ended)) == ("ended", True)
+    shown = plans(HospitalSettings.load(folder))
+    everywhere = {field.name: len(getattr(shown, field.name)) for field in fields(shown)}
+    assert {name for name, number in everywhere.items() if number} == {"ended"}
+    assert main(["approve", str(folder), "--refused", "--list"]) == 0
+    assert main(["approve", str(folder), "--list"]) == 0
+    assert RUN not in capsys.readouterr().out
+    assert main(["approve", str(folder), "--run", RUN]) == 0  # nothing is asked
+    ended = capsys.readouterr().out.splitlines()[0]
+    assert "ended by this hospital for good" in ended
+    assert main(["approve", str(folder), "--run", RUN, "--yes"]) != 0
+    assert "one that ended for good" in capsys.readouterr().err
+    for text in (browser.get().text, browser.get(f"plan?run={RUN}&digest={entry.plan_digest}").text):
+        assert PAGES.say.plans.ended_before.format(utc(entry.ended)) in html.unescape(text)
+        assert ended in html.unescape(text)
+    assert main(["status", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["awaiting"] == 0
