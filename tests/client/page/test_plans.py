@@ -15,6 +15,7 @@ from client.command import main
 from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.audit_lines import accepted
+from client.page.budget import budget
 from client.page.plans import plans
 from client.page.render import PAGES
 from common.domain import UNLABELLED
@@ -111,7 +112,8 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     text = followed(browser, send(browser, path=page, decision="refuse"))
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
-    assert PAGES.say.plans.given.format(1, 2, up(spent), 0.0001) in status
+    assert PAGES.say.plans.given.format(1, 2) in status
+    assert PAGES.say.plans.given_cost.format(up(spent), 0.0001) in status
     assert PAGES.say.plans.given_on in status
     assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
 
@@ -388,7 +390,17 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     assert CANARY not in text
 
 
-def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
+def _warned(capsys, folder):
+    """Return whether `ledger show`, with and without JSON, and `ledger verify` say that charges may be lost."""
+    said = []
+    for command in (["show", str(folder)], ["show", "--json", str(folder)], ["verify", str(folder)]):
+        capsys.readouterr()
+        assert main(["ledger", *command]) == 0
+        said.append("head" in capsys.readouterr().out.replace("events, head", "").replace('"problem": ""', ""))
+    return said
+
+
+def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, capsys):
     private = browser.folder / "private"
     opened(browser.folder, plan(2), "before")  # the service has started, and notes the head
     shutil.copy(private / "ledger.db", browser.folder / "copy.db")
@@ -398,15 +410,21 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
     page = f"plan?run={RUN}&digest={entry.plan_digest}"
     answered(browser)
     shutil.copy(browser.folder / "copy.db", private / "ledger.db")
-    given = PAGES.say.plans.given.format(1, 0, "0.000", 0.0001)
+    given = PAGES.say.plans.given.format(1, 0)
     for path in (page, ""):
         text = html.unescape(browser.get(path).text)
         assert given in text
+        assert PAGES.say.plans.given_cost.partition("{}")[0] not in text
         assert PAGES.say.plans.given_lost.format(1) in text
     assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
     assert PAGES.say.budget.left_unknown in browser.get("budget").text
     assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
+    before = [budget(HospitalSettings.load(browser.folder)).lost, _warned(capsys, browser.folder)]
     assert main(["ledger", "accept", str(browser.folder)]) == 0
+    assert [*before, _warned(capsys, browser.folder)] == [(RUN,), [True] * 3, [False] * 3]
+    (line, *_) = [json.loads(line) for line in (private / "audit.jsonl").read_text().splitlines() if '"Ask"' in line]
+    (spent,) = budget(HospitalSettings.load(browser.folder)).runs
+    assert (spent.answers, spent.first, spent.last) == (2, line["when"], line["when"])  # not those of `accept`
     text = html.unescape(browser.get(page).text)
     assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
     assert PAGES.say.plans.given_none not in text
