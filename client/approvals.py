@@ -107,6 +107,11 @@ class PlanApproval:
         """Time at which the run ended, for good or by the coordinator's announcement; empty if it did not."""
         return self.closed or self.ended
 
+    @property
+    def state(self) -> str:
+        """The decision, one of `DECISIONS`; or "ended", once this hospital has ended the run for good."""
+        return "ended" if self.closed else self.decision
+
     def check_plan(self) -> Plan:
         """Return the plan.
 
@@ -263,7 +268,7 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 def awaiting(folder: Path) -> list[PlanApproval]:
     """Return the entries that wait for a person's decision, except those of runs that have ended."""
-    return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.over]
+    return [entry for entry in approvals(folder) if entry.state == "awaiting" and not entry.over]
 
 
 def end_all(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
     request    when, run, plan, request, query, decision ("answered" or "refused"), reason, detail
     decision   when, run, plan, by, from, to, reason: a person, or the limits, changed whether the run is approved
+    accepted   when, by, from, to, charged, lost: a person accepted the ledger (`caucus-party ledger accept`)
 
 A coordinator can send any number of requests, so the log is bounded. No line is ever removed: once the log is full, the
 hospital refuses every request, and its service log says so, until a person has moved the file away. To do so, rename
@@ -61,9 +62,11 @@ class AuditLog:
             RefusalError: The log is full.
             OSError: The log cannot be written; no part of the line was written.
         """
+        self.ready()
         decision = "refused" if reason else "answered"
         line = {"request": request, "query": index, "decision": decision, "reason": reason}
-        self._append(now(), run, plan_digest.hex(), {**line, "detail": detail[:LONGEST_DETAIL]})
+        about = {"when": now(), "run": run, "plan": plan_digest.hex()}
+        self._append({**about, **line, "detail": detail[:LONGEST_DETAIL]})
 
     def note_decision(
         self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
@@ -83,12 +86,27 @@ class AuditLog:
             RefusalError: The log is full.
             OSError: The log cannot be written; no part of the line was written.
         """
-        line = {"by": by, "from": before, "to": after, "reason": reason}
-        self._append(when or now(), run, plan_digest, line)
-
-    def _append(self, when: str, run: str, plan_digest: str, facts: Mapping[str, object]) -> None:
         self.ready()
-        line = {"when": when, "run": run, "plan": plan_digest, **facts}
+        about = {"when": when or now(), "run": run, "plan": plan_digest}
+        self._append({**about, "by": by, "from": before, "to": after, "reason": reason})
+
+    def note_accepted(self, before: str, after: str, *, by: str, charged: Mapping[str, int], lost: float) -> None:
+        """Append the line of an accepted ledger and flush it to disk, even to a full log, which must stay in its place.
+
+        Args:
+            before: Head of the ledger before, hex.
+            after: Its head with the charges and the ends of runs, hex.
+            by: The account that accepted it.
+            charged: Number of answers that were charged by their plan, keyed by run.
+            lost: Epsilon that was charged by a person's number; may be infinite.
+
+        Raises:
+            OSError: The log cannot be written; no part of the line was written.
+        """
+        line = {"when": now(), "by": by, "from": before, "to": after, "charged": dict(charged), "lost": f"{lost:g}"}
+        self._append(line)
+
+    def _append(self, line: Mapping[str, object]) -> None:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, SECRET)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # the service and a person's command both write; closing releases it

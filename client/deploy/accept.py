@@ -5,6 +5,7 @@
 3. In one transaction: charge all of this, close every answer and end every run that this hospital was asked about.
    Nobody knows which answers another ledger gave in these runs, or which sums it opened, and two sums of one question
    could be subtracted. The ledger stores that the runs ended, so that nobody reopens one.
+   Before this is committed, the audit log gets a line.
 4. Note the head. Until then the service refuses the ledger, so that an interrupted command can be repeated. If
    `ledger show` already has the charge of `--lost`, repeat it with 0: typed again, the number is charged again.
 
@@ -18,11 +19,14 @@ make its plan refused, if it is one that withstands a malicious coordinator.
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from client.approvals import end_all
+from client.audit_log import AuditLog
 from client.deploy import known_records
+from client.deploy.account import account
 from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
 from client.deploy.plan_sheet import plain
 from client.deploy.settings import HospitalSettings
@@ -106,10 +110,11 @@ def _go_on(settings: HospitalSettings, epsilon: float | None, former: Sequence[s
     if damage:
         yield f"{damage}: set aside as {_set_aside(path)}"
     ledger = ledger or Ledger(path)
-    ledger.accept([*lost.entries, *_of_number(epsilon, ledger)], lost.runs)
+    charged, number = Counter(entry.run for entry in lost.entries), _of_number(epsilon, ledger)
+    ledger.accept([*lost.entries, *number], lost.runs, note=_noting(settings, charged, epsilon if number else None))
     end_all(settings.private)
     settings.noted_head.write(ledger)
-    for run, charges in Counter(entry.run for entry in lost.entries).items():
+    for run, charges in charged.items():
         yield f"charged by its plan: {charges} answer{'s' * (charges != 1)} of run {plain(run)}"
     yield "no run that began before is answered again: ask the coordinator to begin new ones"
     if not lost.certain:
@@ -121,9 +126,14 @@ def _charge_former(settings: HospitalSettings, epsilon: float | None, former: Se
     if epsilon is None:
         raise _number_wanted(f"in {' and '.join(former) or 'a former folder'} over the same records")
     ledger = Ledger(settings.ledger)
-    ledger.accept(_of_number(epsilon, ledger), going_on=True)
+    ledger.accept(_of_number(epsilon, ledger), going_on=True, note=_noting(settings, {}, epsilon))
     settings.noted_head.write(ledger)
     yield "the runs of this folder go on"
+
+
+def _noting(settings: HospitalSettings, charged: Mapping[str, int], lost: float | None) -> Callable[[str, str], None]:
+    """Return the function that puts what is accepted on record, given the heads before and after."""
+    return partial(AuditLog(settings.private).note_accepted, by=account(), charged=charged, lost=lost or 0)
 
 
 def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:

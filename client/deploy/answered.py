@@ -6,13 +6,14 @@ The current `audit.jsonl` alone is read. Once it has been moved away, earlier an
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from pathlib import Path
 
 from common.ledger.ledger import Ledger
 
-Questions = Mapping[tuple[str, str], frozenset[int]]
-"""Indices of answers, keyed by run and hex digest of its plan."""
+Questions = Mapping[tuple[str, str], Mapping[int, str]]
+"""Time of the first answer, ISO 8601 in UTC, keyed by index; all keyed by run and hex digest of its plan."""
 
 
 def answered_questions(audit_log: Path) -> Questions:
@@ -27,19 +28,19 @@ def answered_questions(audit_log: Path) -> Questions:
     return _read(audit_log, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
-def uncharged_questions(answered: Questions, ledger: Ledger | None) -> Questions:
-    """Return the answered questions that this ledger has not charged: another ledger did, and was lost."""
+def uncharged_questions(answered: Questions, ledger: Ledger | None) -> Mapping[tuple[str, str], AbstractSet[int]]:
+    """Return the indices of answers that this ledger has not charged: another ledger did, and was lost."""
     charged = defaultdict(set)
     for entry in ledger.entries() if ledger else ():
         charged[entry.run, entry.plan_digest.hex()].add(entry.index)
-    lacking = {place: indices - charged[place] for place, indices in answered.items()}
+    lacking = {place: indices.keys() - charged[place] for place, indices in answered.items()}
     return {place: indices for place, indices in lacking.items() if indices}
 
 
 @lru_cache(maxsize=1)
 def _read(audit_log: Path, _version: tuple[int, int, int]) -> Questions:
     """Return the questions, cached until the file changes, since a page shows them several times."""
-    questions = defaultdict(set)
+    questions: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     with audit_log.open("rb") as lines:
         for line in lines:
             if b'"Ask"' not in line:  # most lines need not be parsed
@@ -47,7 +48,8 @@ def _read(audit_log: Path, _version: tuple[int, int, int]) -> Questions:
             try:
                 entry = json.loads(line)
                 if (entry.get("request"), entry.get("decision")) == ("Ask", "answered"):
-                    questions[str(entry["run"]), str(entry["plan"])].add(int(entry["query"]))
+                    times = questions[str(entry["run"]), str(entry["plan"])]
+                    times.setdefault(int(entry["query"]), str(entry["when"]))
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
-    return {place: frozenset(indices) for place, indices in questions.items()}
+    return dict(questions)

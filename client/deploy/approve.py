@@ -71,7 +71,8 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     not_allowed: list[str] = []
     for card in cards:
         yield from lines(card)
-        if isinstance(card, Card) and not chosen.list:
+        ended = card.approval.state == "ended" and not chosen.yes  # to approve it is an error, which `decide` raises
+        if isinstance(card, Card) and not chosen.list and not ended:
             try:
                 yield _decided(chosen, settings, card)
             except RefusalError as error:
@@ -81,7 +82,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _refused(known: list[PlanApproval]) -> Iterator[str]:
-    refused = [approval for approval in known if approval.decision == "refused"]
+    refused = [approval for approval in known if approval.state == "refused"]
     yield from map(decision, refused)
     if refused:
         yield "refused plans are shown in full, and can be approved, with --refused"
@@ -121,7 +122,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
     """
     if chosen.run is None:
         wanted = "refused" if chosen.refused else "awaiting"
-        return [approval for approval in known if approval.decision == wanted]
+        return [approval for approval in known if approval.state == wanted]
     of_run = [approval for approval in known if approval.run == chosen.run]
     if not of_run:
         raise ConfigError(

@@ -122,16 +122,7 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
-    path = settings.private / "records.key"
-    if not path.exists():
-        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
-    approvals = Approvals(
-        settings.private,
-        records=settings.records,
-        key=settings.records_key(),
-        labelled=settings.labelled,
-        headings=settings.headings,
-    )
+    approvals = _approvals(settings)
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     declared = roster_file.parties[number].max_records
@@ -155,6 +146,15 @@ def service(settings: HospitalSettings) -> PartyService:
     )
 
 
+def _approvals(settings: HospitalSettings) -> Approvals:
+    """Return the hospital's decisions; make the key for the digest of the records at the first start."""
+    check_records(settings.records)
+    path = settings.private / "records.key"
+    if not path.exists():
+        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
+    return settings.approvals()
+
+
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
@@ -166,7 +166,7 @@ def main() -> int:
         server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
         if settings.relay_user is not None and os.geteuid() == 0:
             os.chown("run/party.sock", -1, pwd.getpwnam(settings.relay_user).pw_gid, follow_symlinks=False)
-        roster = settings.roster_file()
+        roster, digest = settings.roster_file(), _approvals(settings).digest()
         starting.built.set_result(service(settings))
     except (CaucusError, OSError) as error:
         log.error("%s", error)  # noqa: TRY400 the line is for an operator
@@ -175,7 +175,7 @@ def main() -> int:
         starting.built.cancel()  # a message that waits for a party that could not be built must not keep the process
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
-    write_atomic(Path(READY), roster.fingerprint.encode())
+    write_atomic(Path(READY), f"{roster.fingerprint}\n{digest}".encode())
     log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
     starting.built.result().stop()  # else the process lasts as long as a reply waits for its time

@@ -104,6 +104,7 @@ def _reading(
 def _verify(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
     head = ledger.verify(chosen.head)
     yield f"{head.events} events, head {head.chain}"
+    yield from _warnings(_problem(chosen))
 
 
 def _backup(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
@@ -137,10 +138,28 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
         runs.setdefault(entry.run, []).append(entry)
     rows = [{"run": run, **_facts(charged, price)} for run, charged in runs.items()]
     total = _facts(entries, price)
+    problem = _problem(chosen)
     if chosen.json:
-        yield as_json({"delta": delta, "runs": rows, "all": total})
+        yield as_json({"delta": delta, "runs": rows, "all": total, "problem": problem})
     else:
         yield from _table([*rows, {"run": "all", **total}], delta)
+        yield from _warnings(problem)
+
+
+def _problem(chosen: argparse.Namespace) -> str:
+    """Return why a hospital's party service does not start with its ledger; empty if it does, and for a file."""
+    if not (chosen.file / "client.yaml").is_file():
+        return ""
+    settings = HospitalSettings.load(chosen.file)
+    try:
+        return settings.noted_head.inspected(settings.ledger)[1]
+    except ConfigError as error:  # as if the note's disk is not mounted
+        return str(error)
+
+
+def _warnings(problem: str) -> Iterator[str]:
+    if problem:
+        yield f"WARNING: more may have been spent, as the party service does not start with this ledger: {problem}"
 
 
 def _price(chosen: argparse.Namespace) -> tuple[Price, float]:

@@ -25,7 +25,8 @@ from common.system.log_lines import now
 LOST = "lost with another ledger"
 """Beginning of the name of a charge of which epsilon alone is known; epsilon and the date follow."""
 _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
-_UNKNOWN = bytes(32)
+UNKNOWN = bytes(32)
+"""Digest of the question of an answer that is charged by its plan, or by a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +85,8 @@ def charge_of(epsilon: float, *, run: str = "") -> Entry:
     return Entry(
         run=run or f"{LOST}, epsilon {epsilon!r}, {now()}",
         index=0,
-        plan_digest=_UNKNOWN,
-        query_digest=_UNKNOWN,
+        plan_digest=UNKNOWN,
+        query_digest=UNKNOWN,
         release=Release(mechanism="pure", sensitivity=_ONE, scale=1 / epsilon),
         charged=now(),
     )
@@ -94,7 +95,7 @@ def charge_of(epsilon: float, *, run: str = "") -> Entry:
 def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Ledger | None) -> list[Entry] | None:
     """Return what a run's plan costs beyond what this ledger has of it; None if that is not known here."""
     has = ledger.entries(run) if ledger else ()
-    if digests == {_UNKNOWN.hex()}:  # no plan's digest: a charge that `charge_of` made
+    if digests == {UNKNOWN.hex()}:  # no plan's digest: a charge that `charge_of` made
         epsilon = _epsilon_in(run)
         return None if epsilon is None else [] if has else [charge_of(epsilon, run=run)]
     digests = digests | {entry.plan_digest.hex() for entry in has}
@@ -109,7 +110,7 @@ def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Le
             run=run,
             index=index,
             plan_digest=plan.digest(),
-            query_digest=_UNKNOWN,
+            query_digest=UNKNOWN,
             release=plan.answer_release(index, shares),
             charged=now(),
         )

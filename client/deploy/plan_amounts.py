@@ -106,11 +106,11 @@ def given(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | N
     limits = settings.party.limits
     entries = ledger.entries(approval.run) if ledger else ()
     costs = {entry.index: entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest}
-    answered = answered_questions(settings.audit_log).get((approval.run, approval.plan_digest), frozenset())
+    answered = answered_questions(settings.audit_log).get((approval.run, approval.plan_digest), {})
     return Given(
         answered=len(answered),
         charged=len(costs),
-        uncharged=len(answered - set(costs)),
+        uncharged=len(answered.keys() - set(costs)),
         epsilon=limits.spent(costs.values()),
         delta=limits.lifetime_delta,
     )

@@ -45,7 +45,7 @@ class Card:
         Raises:
             RefusalError: The plan is beyond the limits; the message says which, and what would fit.
         """
-        if not self.facts.beyond:
+        if not self.facts.beyond or self.approval.state == "ended":  # `decide` refuses a run that has ended
             return
         fits = f", or tell the coordinator that epsilon {down(self.facts.fits)} would fit" if self.facts.fits else ""
         raise RefusalError(

@@ -75,7 +75,8 @@ def decision(approval: PlanApproval) -> str:
     by = f" by {approval.by}" if approval.by else ""
     when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
-    return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
+    ended = f"ended by this hospital for good, {utc(approval.closed)} UTC; before: " if approval.closed else ""
+    return f"run {plain(approval.run)}: {ended}{approval.decision}{by}{when}{why}"
 
 
 def plain(word: str) -> str:

@@ -19,7 +19,7 @@ from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.relay_account import try_relay_account
-from client.deploy.roster import RESTART, running_roster
+from client.deploy.roster import RESTART, running_records, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
 from client.deploy.shown_labels import shown_labels
 from client.releases import releases
@@ -185,6 +185,9 @@ class _Preflight:
         if declared > 100 * max(len(self._records), MOST_BY_DEFAULT):
             needless = "Replies take as long as for that number of records: caucus-party rotate --max-records declares"
             advice.append(f"{needless} fewer")
+        running = running_records(self._settings)
+        if running and running != self._settings.approvals().digest():
+            advice.append(f"The running service has read another file, and refuses each request. {RESTART}")
         return _advised(detail, [*advice, *known_records.advice_on_former(self._settings.folder)])
 
     def labels(self) -> Outcome:

@@ -16,7 +16,9 @@ def quiet(approval: PlanApproval) -> str:
     """Return why the run of a plan may be over; empty if the plan was requested recently, or is approved."""
     no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
     if approval.closed:
-        return f"this hospital ended this run for good, {utc(approval.closed)} UTC, and answers nothing more in it"
+        before = f"; the coordinator had ended it, {utc(approval.ended)} UTC" if approval.ended else ""
+        after = f"no further question is answered{before}"
+        return f"this hospital ended this run for good, {utc(approval.closed)} UTC: {after}"
     if approval.decision == "approved":
         return ""
     if approval.ended:

@@ -73,8 +73,18 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
 
 def running_roster(settings: HospitalSettings) -> str | None:
     """Return the fingerprint of the roster with which the running party service started; None if none runs."""
+    return next(iter(_ready(settings)), None)
+
+
+def running_records(settings: HospitalSettings) -> str | None:
+    """Return the keyed digest of the records that the running party service has read; None if none runs."""
+    return next(iter(_ready(settings)[1:]), None)
+
+
+def _ready(settings: HospitalSettings) -> list[str]:
+    """Return what the running party service wrote when it was ready; empty if none runs."""
     service = processes.children(settings.folder, SIDES["service"]).get("service", {})
-    return text_of(settings.folder / READY) or None if service.get("process") else None
+    return text_of(settings.folder / READY).splitlines() if service.get("process") else []
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:

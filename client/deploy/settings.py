@@ -19,7 +19,7 @@ from typing import Self, get_type_hints
 from cryptography.x509 import Certificate
 
 from client import records
-from client.approvals import MODES
+from client.approvals import MODES, Approvals
 from client.deploy import known_records
 from client.deploy.left import Left
 from client.flower.proxy import check_way
@@ -239,6 +239,16 @@ class HospitalSettings:
         """
         check_secret(self.private / "identity.key")
         return Identity((self.private / "identity.key").read_bytes())
+
+    def approvals(self) -> Approvals:
+        """Return the hospital's decisions, bound to the file of records in its current state."""
+        return Approvals(
+            self.private,
+            records=self.records,
+            key=self.records_key(),
+            labelled=self.labelled,
+            headings=self.headings,
+        )
 
     def records_key(self) -> bytes:
         """Return the key for the digest of the file of records.

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from client.deploy.answered import Questions, answered_questions, uncharged_questions
+from client.deploy.lost_charges import UNKNOWN
 from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
+from client.page.audit_lines import LogLine, accepted
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
 from common.ledger.ledger import Head
@@ -29,8 +31,8 @@ class RunSpending:
         run: The run's name.
         answered: Number of questions that were answered, by the audit log.
         answers: Number of answers that were charged.
-        first: Time of the first charge.
-        last: Time of the last charge.
+        first: Time of the first answer, or of the charges if `ledger accept` made them all and no answer is known.
+        last: Time of the last one.
         epsilon: Epsilon of this run alone, at the page's delta.
     """
 
@@ -63,6 +65,7 @@ class Budget:
         noted: The head that is noted outside the ledger; None if there is no note.
         place: Where it is noted, and whether a restore may bring an older note back, in the words of `check`.
         problem: Why the service does not start with this ledger; empty if it starts.
+        accepted: Lines of the audit log about ledgers that a person accepted, oldest first.
         events: The last events, newest first.
     """
 
@@ -80,6 +83,7 @@ class Budget:
     noted: str | None
     place: str
     problem: str
+    accepted: tuple[LogLine, ...]
     events: tuple[Event, ...]
 
 
@@ -113,6 +117,7 @@ def budget(settings: HospitalSettings) -> Budget:
         noted=settings.noted_head.read(),
         place=place_of_note(settings).detail,
         problem=problem,
+        accepted=accepted(settings.private),
         events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
     )
 
@@ -125,15 +130,22 @@ def _runs(entries: Sequence[Entry], limits: Limits, answered: Questions) -> Iter
     for entry in entries:
         of_run.setdefault(entry.run, []).append(entry)
     for number, (run, charged) in enumerate(of_run.items(), 1):
+        times = [when for entry in charged if (when := _answered(entry, answered))] or [charged[0].charged]
         yield RunSpending(
             number=number,
             run=run,
             answered=questions[run],
             answers=len(charged),
-            first=charged[0].charged,
-            last=charged[-1].charged,
+            first=min(times),
+            last=max(times),
             epsilon=limits.spent(entry.cost for entry in charged),
         )
+
+
+def _answered(entry: Entry, answered: Questions) -> str:
+    """Return when a charged question was answered; empty if that is not known, as of one that `accept` charged."""
+    when = answered.get((entry.run, entry.plan_digest.hex()), {}).get(entry.index, "")
+    return when or ("" if entry.query_digest == UNKNOWN else entry.charged)
 
 
 def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) -> Iterator[tuple[str, int, float]]:

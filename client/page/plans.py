@@ -55,6 +55,7 @@ class Plans:
         refused: Plans that a person refused, newest first.
         by_limits: Plans that the limits refused where they decide, newest first.
         approved: Plans that were approved, newest first.
+        ended: Plans whose runs this hospital has ended for good, whatever was decided before, newest first.
         unasked: The last refusal of each run that the hospital's own settings refused, newest first.
     """
 
@@ -65,16 +66,17 @@ class Plans:
     refused: tuple[Decided, ...]
     by_limits: tuple[Decided, ...]
     approved: tuple[Decided, ...]
+    ended: tuple[Decided, ...]
     unasked: tuple[LogLine, ...]
 
 
 def plans(settings: HospitalSettings, language: str = ENGLISH) -> Plans:
     """Return all plans, with sheets in the reader's language; `card` documents the errors."""
     known = approvals(settings.private)
-    shown = plan_cards(settings, [entry for entry in known if entry.decision == "awaiting"], known, language)
+    shown = plan_cards(settings, [entry for entry in known if entry.state == "awaiting"], known, language)
     cards = [card for card in shown if isinstance(card, Card)]
     within = [card for card in cards if not card.facts.beyond]
-    refused = [entry for entry in reversed(known) if entry.decision == "refused"]
+    refused = [entry for entry in reversed(known) if entry.state == "refused"]
     return Plans(
         waiting=tuple(card for card in within if not card.facts.quiet),
         quiet=tuple(card for card in within if card.facts.quiet),
@@ -82,7 +84,8 @@ def plans(settings: HospitalSettings, language: str = ENGLISH) -> Plans:
         unreadable=tuple(card for card in shown if isinstance(card, Unreadable)),
         refused=_decided(settings, [entry for entry in refused if entry.by != LIMITS]),
         by_limits=_decided(settings, [entry for entry in refused if entry.by == LIMITS]),
-        approved=_decided(settings, [entry for entry in reversed(known) if entry.decision == "approved"]),
+        approved=_decided(settings, [entry for entry in reversed(known) if entry.state == "approved"]),
+        ended=_decided(settings, [entry for entry in reversed(known) if entry.state == "ended"]),
         unasked=_unasked(settings, known),
     )
 

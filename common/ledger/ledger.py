@@ -251,7 +251,14 @@ class Ledger:
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
 
-    def accept(self, lost: Iterable[Entry], runs: Iterable[str] = (), *, going_on: bool = False) -> None:
+    def accept(
+        self,
+        lost: Iterable[Entry],
+        runs: Iterable[str] = (),
+        *,
+        going_on: bool = False,
+        note: Callable[[str, str], None] = lambda *_: None,
+    ) -> None:
         """Charge what another ledger charged, and end every run, all in one transaction.
 
         Nobody knows which answers the other ledger gave since, and which sums it opened. So no answer is ever given
@@ -262,14 +269,18 @@ class Ledger:
             runs: Names of runs that may have been answered, in addition to those that this ledger has.
             going_on: Whether the present runs go on, since the other ledger answered in none of them; only the charges
                 in `lost` are closed then.
+            note: Function that puts this on record elsewhere, given the hex digests of the heads before and after. It
+                is called before the ledger has any of this, and nothing is accepted if it raises an error.
         """
         with self._open(write=True) as (log, database):
+            head = log.head.hex()
             before = frozenset(log.runs) if going_on else frozenset()
             for entry in lost:
                 log.charge(database, entry)
             when = now()
             for run in sorted({*log.runs, *runs} - before):
                 log.end(database, run, when)
+            note(head, log.head.hex())
 
     def ended(self, run: str) -> str:
         """Return when a run ended for good, ISO 8601 in UTC; empty if it did not."""

@@ -10,7 +10,9 @@ import pytest
 from client.approvals import approvals, decide, find
 from client.audit_log import AuditLog
 from client.command import main
+from client.deploy.account import account
 from client.deploy.settings import HospitalSettings
+from client.page.audit_lines import accepted, last_of_audit
 from common.ledger.ledger import ChargedRun, Ledger
 from common.privacy.accountant import epsilon
 from tests.support.federations import plan
@@ -165,3 +167,29 @@ def test_an_accept_that_is_repeated_after_an_interruption_charges_no_less(number
     spent = epsilon(ledger(lost).releases(), 1e-5)
     assert main(["ledger", "accept", str(lost), "--lost", number]) == 0
     assert epsilon(ledger(lost).releases(), 1e-5) >= spent
+
+
+@pytest.mark.parametrize("step", ["end_all", "known_records.settle"])
+def test_who_accepted_a_ledger_is_on_record_before_the_ledger_has_it(step, lost, monkeypatch, capsys):
+    head, private = ledger(lost).head().chain, HospitalSettings.load(lost).private
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(f"client.deploy.accept.{step}", Mock(side_effect=KeyboardInterrupt))
+        with suppress(KeyboardInterrupt):
+            main(["ledger", "accept", str(lost), "--lost", "inf"])
+    line = json.loads((private / "audit.jsonl").read_text().splitlines()[-1])
+    assert line | {"when": ""} == {
+        "when": "",
+        "by": account(),
+        "from": head,
+        "to": ledger(lost).head().chain,
+        "charged": {LATER: 3},
+        "lost": "inf",
+    }
+    assert [shown.detail for shown in accepted(private)] == [last_of_audit(private)[0].detail]
+
+
+def test_without_a_line_on_record_nothing_is_accepted(lost, monkeypatch):
+    before = ledger(lost).head()
+    monkeypatch.setattr(AuditLog, "note_accepted", Mock(side_effect=OSError))
+    assert main(["ledger", "accept", str(lost)]) == 1
+    assert ledger(lost).head() == before

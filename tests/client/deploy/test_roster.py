@@ -8,6 +8,7 @@ import pytest
 
 from client.channel import READY
 from client.command import main
+from client.deploy import host
 from client.deploy.preflight import findings
 from client.deploy.roster import RESTART
 from client.deploy.settings import HospitalSettings
@@ -84,6 +85,19 @@ def test_a_running_service_has_the_roster_from_before_until_it_is_restarted(made
     (made / READY).write_text(HospitalSettings.load(made).roster_file().fingerprint)
     (finding,) = findings(HospitalSettings.load(made), only=["roster"])
     assert finding.result == "passed"
+
+
+def test_a_running_service_has_read_the_records_from_before_until_it_is_restarted(made, kept, monkeypatch):
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": {"service": {"process": 7}}})
+    settings = HospitalSettings.load(made)
+    read = host._approvals(settings).digest()
+    for change, warned in (("", False), ("another,record\n", True)):
+        with settings.records.open("a") as file:
+            file.write(change)
+        for text in (kept.fingerprint, f"{kept.fingerprint}\n{read}"):  # the first is that of an earlier version
+            (made / READY).write_text(text)
+            (finding,) = findings(settings, only=["records"])
+            assert (RESTART in finding.fix) is (warned and read in text)
 
 
 def new_key(party):

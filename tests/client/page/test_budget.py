@@ -1,5 +1,6 @@
 """The budget on the page: spent by run and over time, as the limits count it; the ledger checked, and exported."""
 
+import html
 import json
 import math
 
@@ -7,6 +8,7 @@ import pytest
 
 from client.deploy.settings import HospitalSettings
 from client.page.budget import MOST_STEPS, budget
+from client.page.render import PAGES
 from client.page.steps import BOTTOM, LEFT, RIGHT, TOP, step_plot
 from common.ledger.ledger import Ledger
 from tests.support.browsing import Browser
@@ -84,7 +86,9 @@ def test_the_ledger_is_checked_and_its_head_compared(folder):
     assert "an answer is charged" in text
     Ledger(folder / "private" / "ledger.db").reserve(**reservation(run="behind the note"))
     assert grouped in page_of(folder).get("budget").text  # now it is the note's
+    assert PAGES.say.budget.guess_unknown.partition("{}")[0] not in html.unescape(page_of(folder).get("budget").text)
     (folder / "private" / "ledger.head").unlink()
+    assert PAGES.say.budget.guess_unknown.partition("{}")[0] in html.unescape(page_of(folder).get("budget").text)
     text = page_of(folder).get("budget").text
     assert "none is noted" in text
     assert "The party service does not start with this ledger: no head of this ledger was noted" in text

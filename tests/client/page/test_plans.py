@@ -4,15 +4,19 @@ import html
 import json
 import re
 import shutil
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import Approvals, approvals, decide
+from client.approvals import Approvals, approvals, decide, end_all
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
+from client.page.audit_lines import accepted
+from client.page.budget import budget
+from client.page.plans import plans
 from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
@@ -108,7 +112,8 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     text = followed(browser, send(browser, path=page, decision="refuse"))
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
-    assert PAGES.say.plans.given.format(1, 2, up(spent), 0.0001) in status
+    assert PAGES.say.plans.given.format(1, 2) in status
+    assert PAGES.say.plans.given_cost.format(up(spent), 0.0001) in status
     assert PAGES.say.plans.given_on in status
     assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
 
@@ -397,7 +402,17 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     assert CANARY not in text
 
 
-def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
+def _warned(capsys, folder):
+    """Return whether `ledger show`, with and without JSON, and `ledger verify` say that charges may be lost."""
+    said = []
+    for command in (["show", str(folder)], ["show", "--json", str(folder)], ["verify", str(folder)]):
+        capsys.readouterr()
+        assert main(["ledger", *command]) == 0
+        said.append("head" in capsys.readouterr().out.replace("events, head", "").replace('"problem": ""', ""))
+    return said
+
+
+def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, capsys):
     private = browser.folder / "private"
     opened(browser.folder, plan(2), "before")  # the service has started, and notes the head
     shutil.copy(private / "ledger.db", browser.folder / "copy.db")
@@ -407,15 +422,21 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
     page = f"plan?run={RUN}&digest={entry.plan_digest}"
     answered(browser)
     shutil.copy(browser.folder / "copy.db", private / "ledger.db")
-    given = PAGES.say.plans.given.format(1, 0, "0.000", 0.0001)
+    given = PAGES.say.plans.given.format(1, 0)
     for path in (page, ""):
         text = html.unescape(browser.get(path).text)
         assert given in text
+        assert PAGES.say.plans.given_cost.partition("{}")[0] not in text
         assert PAGES.say.plans.given_lost.format(1) in text
     assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
     assert PAGES.say.budget.left_unknown in browser.get("budget").text
     assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
+    before = [budget(HospitalSettings.load(browser.folder)).lost, _warned(capsys, browser.folder)]
     assert main(["ledger", "accept", str(browser.folder)]) == 0
+    assert [*before, _warned(capsys, browser.folder)] == [(RUN,), [True] * 3, [False] * 3]
+    (line, *_) = [json.loads(line) for line in (private / "audit.jsonl").read_text().splitlines() if '"Ask"' in line]
+    (spent,) = budget(HospitalSettings.load(browser.folder)).runs
+    assert (spent.answers, spent.first, spent.last) == (2, line["when"], line["when"])  # not those of `accept`
     text = html.unescape(browser.get(page).text)
     assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
     assert PAGES.say.plans.given_none not in text
@@ -423,3 +444,35 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser):
     (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
     assert PAGES.say.plans.closed.format(utc(entry.closed)) in text
     assert PAGES.say.budget.lost.format(RUN) not in html.unescape(browser.get("budget").text)
+    (line,) = accepted(private)
+    assert PAGES.say.budget.accepted.format(utc(line.when)) in html.unescape(browser.get("budget").text)
+    assert all(line.detail in html.unescape(browser.get(path).text) for path in ("budget", "now"))
+
+
+@pytest.mark.parametrize("before", ["awaiting", "approved", "refused", "refused by the limits"])
+def test_a_run_that_ended_for_good_is_ended_wherever_it_is_told(before, browser, capsys):
+    folder, private = browser.folder, browser.folder / "private"
+    opened(folder, plan(2), RUN, beyond=before == "refused by the limits")
+    (entry,) = approvals(private)
+    if before in {"approved", "refused"}:
+        decide(private, entry, approve=before == "approved", by="anna")
+    Approvals(private, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
+    end_all(private)
+    (entry,) = approvals(private)
+    assert (entry.state, bool(entry.ended)) == ("ended", True)
+    shown = plans(HospitalSettings.load(folder))
+    everywhere = {field.name: len(getattr(shown, field.name)) for field in fields(shown)}
+    assert {name for name, number in everywhere.items() if number} == {"ended"}
+    assert main(["approve", str(folder), "--refused", "--list"]) == 0
+    assert main(["approve", str(folder), "--list"]) == 0
+    assert RUN not in capsys.readouterr().out
+    assert main(["approve", str(folder), "--run", RUN]) == 0  # nothing is asked
+    ended = capsys.readouterr().out.splitlines()[0]
+    assert "ended by this hospital for good" in ended
+    assert main(["approve", str(folder), "--run", RUN, "--yes"]) != 0
+    assert "one that ended for good" in capsys.readouterr().err
+    for text in (browser.get().text, browser.get(f"plan?run={RUN}&digest={entry.plan_digest}").text):
+        assert PAGES.say.plans.ended_before.format(utc(entry.ended)) in html.unescape(text)
+        assert ended in html.unescape(text)
+    assert main(["status", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["awaiting"] == 0
