@@ -353,8 +353,8 @@ MUTATIONS = (
     mutation(
         "what a restored ledger lacks is not charged",
         "client/deploy/accept.py",
-        "[*lost.entries, *_of_number(epsilon, ledger)]",
-        "[*_of_number(epsilon, ledger)]",
+        "[*lost.entries, *number]",
+        "[*number]",
         "tests/client/deploy/test_lost_charges.py",
     ),
     mutation(

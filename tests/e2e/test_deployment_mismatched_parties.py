@@ -95,8 +95,7 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
         deployed.set(number, malicious_coordinator="true")
     path.write_text(honest)
     output = deployed.resume("roster", code=1).splitlines()[-1]
-    assert "Hospital 2 refused: SETTINGS" in output
-    assert "(SETTINGS): settings changed: restart; " in log_of(deployed, 2)
+    assert "Hospital 2 refused: ROSTER" in output  # its service still has the roster of before
     mended(deployed, "roster", undisturbed)
 
 
