@@ -1,43 +1,75 @@
 """Removal of what models write around a text or in place of it. Each rule is separate and counts its changes.
 
-Rules change only the form of a text. If nothing remains of a text, it counts as lost and is requested again. For a
-structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if these
-rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no structure:
-REASON". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of its marks
-counts as "no spans: REASON".
+Rules change only the form of a text, or drop it. If nothing remains of a text, it counts as lost and is requested
+again. A rule that the public texts break is off, since what they look like is right for the task. The phrases of models
+are in `clean_patterns.py`.
+
+For a structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if
+these rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no
+structure: REASON". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of
+its marks counts as "no spans: REASON".
 """
 
+import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
 from common.structure import Structure
+from server.domain import Task
 from server.llm.base import Request
+from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
 from server.llm.marks import RunMarks
 from server.llm.render import normal, render
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags
 
+log = logging.getLogger("caucus.llm")
+
+DROPPING = (
+    "shells",
+    "names",
+    "refusals",
+    "placeholders",
+    "echoes",
+    "copies",
+    "duplicates",
+    "languages",
+    "foreign",
+)
+"""The rules that drop a text; all others repair it."""
+
 _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
-_HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})\n+", re.MULTILINE)
+_HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})(?:\n+|\Z)", re.MULTILINE)
 _PREFACE = re.compile(
     r"^\s*(?:(?:sure|certainly|of course|absolutely)\b[^\n]{0,80}?[,.!:]\s*)?"
     r"(?:here(?:'s|’s| is| are)|below is|this is)\b[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"^\s*(?:(?:text|example|note|version|sample)\s+)?#?\d{1,3}[.):]\s+(?=\S)|^\s*[-*•]\s+", re.IGNORECASE
+    r"^\s*(?P<noun>(?:(?:\w+\s+){0,2}(?:text|example|note|version|sample|message)\s+)?)#?(?P<number>\d{1,3})[.):](?:\s+|$)"
+    r"|^\s*(?P<bullet>[-*•])\s+",
+    re.IGNORECASE,
 )
+_LATER_ITEM = re.compile(r"\n[ \t]*(\d{1,3})[.)]\s")
+_NUMBER_OF_NEW = re.compile(r"(?:^|\n|(?<=[.!?]))\s{0,9}\d{1,3} new \w+[.!]?\s*$", re.IGNORECASE)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
-_ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
+_KEPT_CHARACTERS = "\n\t\u200c\u200d"  # the last two join letters, for example in Persian, and emoji
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_ECHOED_WORDS, _ECHOED_SENTENCE = 4, 6  # a text or sentence of fewer words may occur in a prompt by chance
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n")
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
 """Minimum number of repetitions in a loop, minimum number of words in all of them, maximum number of words in one."""
+_MASKED = re.compile(r"[x\W_]*")  # a redacted word, as "XXXX", or punctuation
 _PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
-_FOREIGN_SHARE = 0.3
-_FEW_LETTERS = 8
+_WORD = re.compile(r"[^\W\d_]+")
+_SINGLE_LETTER_WORDS = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA")  # a single Greek letter is a symbol
+_MOST_BROKEN = 0.005
+_MOST_CHECKED = 1_000  # public texts
 
 
 class Cleaner:
@@ -45,15 +77,22 @@ class Cleaner:
 
     Args:
         rules: Switches of the rules.
-        public: Texts in the run's language, such as public texts and the task's descriptions; if empty, no text counts
-            as foreign.
+        public: Public texts in the form of the run's texts; a rule that they break is off.
         marks: Receives the spans of the texts that remain.
+        task: The task of the texts; its descriptions and the public texts show which scripts are usual. If there are
+            neither, no text counts as foreign.
     """
 
-    def __init__(self, rules: Rules, public: Iterable[str] = (), marks: RunMarks | None = None) -> None:
-        self._rules = rules
+    def __init__(
+        self, rules: Rules, public: Iterable[str] = (), marks: RunMarks | None = None, *, task: Task | None = None
+    ) -> None:
+        public = list(public)
         self.marks = marks or RunMarks()
-        self._scripts = _usual_scripts(public)
+        self._language = task.language if task else "english"
+        described = [task.kind, *task.labels, *task.labels.values()] if task else []
+        self._scripts = _usual_scripts([*described, *public])
+        self._rules = rules
+        self._rules = self._unbroken(public, task)
 
     def clean(
         self, texts: Sequence[str], request: Request, *, run_texts: Container[str]
@@ -64,24 +103,30 @@ class Cleaner:
 
         Args:
             texts: Texts of one reply.
-            request: Request that they answer; phrases pass unchanged.
+            request: Request that they answer; phrases pass unchanged, but for invisible characters.
             run_texts: Texts that the run already has.
         """
         changed: Counter[str] = Counter()
         # A model may write half of a surrogate pair, which cannot be encoded in a file.
         stripped = [text.encode(errors="replace").decode().strip() for text in texts]
+        if self._rules.characters:
+            stripped = [_take("characters", text, _visible(text), changed) for text in stripped]
         if request.phrases:
             return [text for text in stripped if text], changed
         shown = {_form(text, request) for text in request.shown} if self._rules.copies else set()
         texts_left: list[str] = []
         for text in stripped:
-            bare = _structured(text, request.structure, changed) if request.structure else self._bare(text, changed)
+            bare = (
+                _structured(text, request.structure, changed)
+                if request.structure
+                else self._bare(text, request, changed)
+            )
             marked = request.marks.read(bare) if request.marks else Marked(bare)
             if isinstance(marked, str):
                 changed[f"no spans: {marked}"] += 1
                 continue
             bare = marked.text
-            rule = self._violation(bare, request, shown)
+            rule = self._violation(bare, request, shown) if bare else None
             if rule is None and self._rules.duplicates and (bare in run_texts or bare in texts_left):
                 rule = "duplicates"
             if rule is not None:
@@ -93,40 +138,75 @@ class Cleaner:
                     self.marks.add(marked)
         return texts_left, +changed
 
-    def _bare(self, text: str, changed: Counter[str]) -> str:
+    def _unbroken(self, public: list[str], task: Task | None) -> Rules:
+        """Return the rules without those that would change or drop too many of the public texts."""
+        labels = tuple(task.labels.items()) if task else (("text", "text"),)
+        request = Request(
+            task_kind=task.kind if task else "text", labels=labels, structure=task.structure if task else None
+        )
+        checked = public[:: len(public) // _MOST_CHECKED + 1]
+        broken: Counter[str] = Counter()
+        for text in checked:
+            changed: Counter[str] = Counter()
+            bare = text.strip() if request.structure else self._bare(text.strip(), request, changed)
+            rule = self._violation(bare, request, set()) if bare else None
+            broken.update({*changed, *([rule] if rule else [])})
+        off = {rule: count for rule, count in broken.items() if count > max(1, _MOST_BROKEN * len(checked))}
+        for rule, count in sorted(off.items()):
+            log.info("llm.clean.%s is off, since it would apply to %d of %d public texts", rule, count, len(checked))
+        return replace(self._rules, **dict.fromkeys(off, False))
+
+    def _steps(self, request: Request) -> Iterator[tuple[str, Callable[[str], str]]]:
+        """Yield each rule that repairs a text, with its function; a rule may have several."""
+        patterns = language_patterns(self._language)
+        yield "fences", partial(_FENCE.sub, "")
+        yield "prefaces", partial(_PREFACE.sub, "", count=1)
+        yield "headings", partial(_HEADING.sub, "", count=1)
+        if headings := _prompt_headings(request):
+            yield "headings", partial(headings.sub, "", count=1)
+        yield "numbering", _without_number
+        yield "quotes", _unquoted
+        if not LETTER_KINDS.search(request.task_kind):
+            yield "salutations", partial(patterns.salutation.sub, "")
+            yield "salutations", partial(patterns.closing.sub, "")
+        yield "loops", _without_loop
+
+    def _bare(self, text: str, request: Request, changed: Counter[str]) -> str:
         """Return the text without the model's additions around it. The rules are repeated until nothing changes."""
-        steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
+        steps = [(rule, step) for rule, step in self._steps(request) if getattr(self._rules, rule)]
         before = None
         while before != text:
             before = text
-            for rule, pattern in steps:
-                if getattr(self._rules, rule):
-                    text = _take(rule, text, pattern.sub("", text, count=0 if rule == "fences" else 1), changed)
-            if self._rules.quotes:
-                text = _take("quotes", text, _unquoted(text), changed)
-            if self._rules.loops:
-                text = _take("loops", text, _without_loop(text), changed)
+            for rule, step in steps:
+                text = _take(rule, text, step(text), changed)
         return text
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
-        """Return the name of the rule that drops this text, if any."""
+        """Return the name of the first rule that drops this text, if any."""
         form = _form(text, request)
-        if self._rules.copies and form in shown:
-            return "copies"
-        if self._rules.echoes and len(form.split()) >= _ECHOED_WORDS and form in _prompt(request):
-            return "echoes"
-        if self._rules.foreign and self._is_foreign(text):
-            return "foreign"
-        return None
+        read = (request.structure.reading(text) if request.structure else text).replace("’", "'")
+        patterns = language_patterns(self._language)
+        checks: dict[str, Callable[[], object]] = {
+            "shells": lambda: patterns.greeting.match(read) or not all(step(read) for _, step in self._steps(request)),
+            "names": lambda: form in {normal(name.replace("_", " ")) for label in request.labels for name in label},
+            "refusals": lambda: patterns.refusal.search(read),
+            "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),
+            "copies": lambda: form in shown,
+            "echoes": lambda: _is_echo(form, read, request),
+            "languages": lambda: looks_like_another_language(read, self._language),
+            "foreign": lambda: self._is_foreign(read),
+        }
+        return next((rule for rule, breaks in checks.items() if getattr(self._rules, rule) and breaks()), None)
 
     def _is_foreign(self, text: str) -> bool:
-        if not self._scripts:
+        """Return whether a word of the text has two letters, or one East Asian character, of an unusual script."""
+        if not self._scripts or text.isascii():
             return False
-        scripts = _scripts(text)
-        letters = scripts.total()
-        if letters < _FEW_LETTERS:
-            return False
-        return sum(count for script, count in scripts.items() if script not in self._scripts) > _FOREIGN_SHARE * letters
+        for word in _WORD.findall(text):
+            foreign = [script for letter in word if (script := _script(letter)) not in self._scripts]
+            if len(foreign) > 1 or any(script in _SINGLE_LETTER_WORDS for script in foreign):
+                return True
+        return False
 
 
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
@@ -161,8 +241,33 @@ def _unquoted(text: str) -> str:
     return text if text[0] in inner or closing in inner else inner
 
 
+def _visible(text: str) -> str:
+    """Return the text without control, format and replacement characters; a NUL byte is one of them."""
+    text = _LINE_END.sub("\n", text)
+    return "".join(c for c in text if c in _KEPT_CHARACTERS or (c != "\ufffd" and unicodedata.category(c)[0] != "C"))
+
+
+def _without_number(text: str) -> str:
+    """Return the text without its number, unless it is the first of a list, and without what belongs to other texts."""
+    text = _NUMBER_OF_NEW.sub("", text)
+    found = _NUMBER.match(text)
+    if found:
+        rest = text[found.end() :]
+        item = r"[-*•]" if found["bullet"] else rf"{int(found['number']) + 1}[.):]"
+        if found["noun"] or not re.search(rf"\s{item}\s", rest):
+            return rest
+        return text
+    later = _LATER_ITEM.search(text)
+    if later and int(later[1]) > 1 and not re.search(rf"(?:^|\s){int(later[1]) - 1}[.):]\s", text[: later.start()]):
+        return text[: later.start()]
+    return text
+
+
 def _without_loop(text: str) -> str:
-    """Return the text up to the end of the first immediately repeated word sequence; all of it if there is none."""
+    """Return the text up to the end of the first immediately repeated word sequence; all of it if there is none.
+
+    Redacted words, as "XXXX", and punctuation do not count towards a loop's minimum number of words.
+    """
     words = list(re.finditer(r"\S+", text))
     said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
     for start in range(len(said)):
@@ -171,19 +276,45 @@ def _without_loop(text: str) -> str:
             while said[start : start + period] == said[start + repeats * period : start + (repeats + 1) * period]:
                 repeats += 1
             if repeats >= _LOOPS and repeats * period >= _LOOP_WORDS:
-                return text[: words[start + period - 1].end()]
+                counted = sum(not _MASKED.fullmatch(word) for word in said[start : start + period])
+                if repeats * counted >= _LOOP_WORDS:
+                    return text[: words[start + period - 1].end()]
     return text
+
+
+def _is_echo(form: str, text: str, request: Request) -> bool:
+    """Return whether the prompt has the whole text in it, or one sentence of the text."""
+    sentences = (normal(sentence) for sentence in _SENTENCE_END.split(text))
+    parts = [(form, _ECHOED_WORDS), *((sentence, _ECHOED_SENTENCE) for sentence in sentences)]
+    return any(len(part.split()) >= fewest and part in _prompt_words(request) for part, fewest in parts)
 
 
 @lru_cache(maxsize=64)
 def _prompt(request: Request) -> str:
-    """Return the words of a prompt without the texts that it shows, which the rule `copies` covers."""
+    """Return a prompt without the texts that it shows, which the rule `copies` covers."""
     prompt = "\n".join(render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")
-    if request.marks:
-        prompt = without_tags(prompt)
-    return " ".join(normal(prompt).split())
+    return without_tags(prompt) if request.marks else prompt
+
+
+@lru_cache(maxsize=64)
+def _prompt_words(request: Request) -> str:
+    return " ".join(normal(_prompt(request)).split())
+
+
+@lru_cache(maxsize=64)
+def _prompt_headings(request: Request) -> re.Pattern[str] | None:
+    """Return a pattern of the prompt's headings, such as "Good note 3:", and of what follows them inside a text.
+
+    A heading is a line of two to six words that ends in a colon. Its number may be any other.
+    """
+    lines = re.findall(r"^\W*((?:[^\s:]+ ){1,5}[^\s:]+):\s*$", _prompt(request), re.MULTILINE)
+    if not lines:
+        return None
+    headings = "|".join(sorted({re.sub(r"\d+", r"\\d{1,3}", re.escape(line)) for line in lines}))
+    start = rf"^\W{{0,3}}(?:{headings})\s*(?::[\s*_]*|$)"
+    return re.compile(rf"{start}|(?:\n\W{{0,3}}|(?<=[.!?\"])\s{{1,9}})(?:{headings})\s*:[\s\S]*$", re.IGNORECASE)
 
 
 def _usual_scripts(public: Iterable[str]) -> frozenset[str]:

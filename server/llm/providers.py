@@ -97,8 +97,8 @@ def cleaner(
 
     Args:
         rules: The rules to apply; None for no rules.
-        task: The task; its descriptions indicate which scripts are usual.
-        public_texts: Reads the public texts, which also indicate the usual scripts.
+        task: The task; its language decides which phrases the rules know.
+        public_texts: Reads the public texts; a rule that they break is off.
         public_spans: Reads public texts; one of those with spans serves as the example of marks. There may be none.
     """
     marks = RunMarks(public_spans())
@@ -108,4 +108,4 @@ def cleaner(
         texts = public_texts()
     except ConfigError:  # remote models need none
         texts = []
-    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts], marks)
+    return Cleaner(rules, texts, marks, task=task)

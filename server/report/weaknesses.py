@@ -38,6 +38,7 @@ from server.documents.run import RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
+from server.llm.clean import DROPPING
 from server.planning.signal import HOPELESS
 from server.report import weak_labels
 from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
@@ -54,8 +55,6 @@ GAP = 0.03
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 
-_DROPPED = ("echoes", "copies", "duplicates")
-"""Rules of `server/llm/clean.py` that drop a text."""
 _FEWEST = 20
 """Smallest number of texts of which duplicates are a weakness."""
 
@@ -265,7 +264,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         for counts in report.losses.values():
             kinds.update(counts)
         for counts in report.cleaned.values():
-            dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
+            dropped = (kind for kind in counts if kind in DROPPING or kind.startswith("no structure"))
             kinds.update({kind: counts[kind] for kind in dropped})
     reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(MOST_NAMED))})" if kinds else ""
     yield Weakness(

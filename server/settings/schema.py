@@ -200,30 +200,49 @@ class Secagg:
 class Rules:
     """Rules for repairing or dropping the models' texts; `rounds.jsonl` counts how often each is applied.
 
+    A rule that would change or drop more than 0.5% of the public texts is off in that run.
+
     Attributes:
+        characters: Remove control characters and other invisible or damaged characters.
         fences: Remove Markdown fences.
         prefaces: Remove "Here is a note:" and similar prefaces.
-        headings: Remove Markdown headings before the text.
-        numbering: Remove a number or bullet before the text.
+        headings: Remove Markdown headings, and the prompt's own headings such as "Good note 3:", before the text. A
+            heading of the prompt inside the text ends it.
+        numbering: Remove a number or bullet before the text, and "1 new version." after it. The second item of a list
+            ends a text without a first one. A list that begins with its first item remains.
         quotes: Remove quotation marks around the whole text.
+        salutations: Remove "Dear Support," or "Hi [Name]," before the text, and "Best regards, Ann" after it, unless
+            the task's kind is a letter, e-mail or complaint. "Hi," without an addressee remains.
         loops: If a text has the same words three times or more in a row, cut it after their first occurrence.
-        echoes: Drop a text that is part of the prompt.
+        shells: Drop a text of which these repairs would leave nothing, and a text that only greets.
+        names: Drop a text that is only a label's name or description.
+        refusals: Drop a refusal, and a text in which an assistant speaks about itself.
+        placeholders: Drop a text with words in brackets, such as "[Your Name]", "{date}" or "<amount>".
+        echoes: Drop a text that is part of the prompt, or that has a sentence of it.
         copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of an earlier text of the run.
-        foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
-            are counted even if the rule is off.
+        languages: Drop a text in another language than the task's, as its most frequent words show.
+        foreign: Drop a text with a word in a script that the public texts do not use; such texts are counted even if
+            the rule is off.
     """
 
+    characters: bool = True
     fences: bool = True
     prefaces: bool = True
     headings: bool = True
     numbering: bool = True
     quotes: bool = True
+    salutations: bool = True
     loops: bool = True
+    shells: bool = True
+    names: bool = True
+    refusals: bool = True
+    placeholders: bool = True
     echoes: bool = True
     copies: bool = True
     duplicates: bool = True
-    foreign: bool = False
+    languages: bool = True
+    foreign: bool = True
 
     @classmethod
     def none(cls) -> "Rules":

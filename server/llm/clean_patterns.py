@@ -1,0 +1,168 @@
+"""What chat models write around a text or in its place, in one table by language, and the patterns made from it.
+
+The patterns of a language contain its own phrases and those of English, in which models also answer other tasks.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from re import Pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrases:
+    """Phrases in one language, as regular expressions without groups.
+
+    Attributes:
+        dear: Words that begin a letter, whoever is addressed.
+        hello: Greetings. They belong to a letter only if they address someone.
+        addressee: Nouns for the addressee; words in capitals and placeholders are recognised without them.
+        regards: Closings of a letter.
+        thanks: Thanks. They belong to a letter only if a signature follows.
+        inability: What a refusal begins with, after any apology.
+        help: What the model is unable to do, according to a refusal.
+        assistant: What only an assistant says about itself, anywhere in a text.
+        common: Frequent words of the language.
+    """
+
+    dear: str = r"(?!)"
+    hello: str = r"(?!)"
+    addressee: str = r"(?!)"
+    regards: str = r"(?!)"
+    thanks: str = r"(?!)"
+    inability: str = r"(?!)"
+    help: str = r"(?!)"
+    assistant: str = r"(?!)"
+    common: str = ""
+
+
+TABLE = {
+    "english": Phrases(
+        dear=r"dear(?! me\b)|to whom it may concern",
+        hello=r"hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)",
+        addressee=r"(?:customer |technical |tech |bank )?(?:support|services?|care)|team|sir|madam|ma'am|customer|bank"
+        r"|doctor|doc|dear|valued|and|or|the|our|my|department|agent|representative|staff|manager|user",
+        regards=r"(?:(?:best|kind|kindest|warm|warmest|with) )?regards|best wishes|(?:yours )?(?:sincerely|faithfully)"
+        r"|sincerely yours|yours truly|respectfully(?: yours)?|(?:all the )?best|cheers",
+        thanks=r"(?:many )?thanks|thank you",
+        inability=r"(?:i|we)(?: am|'m| are|'re)? (?:can't|cannot|can not|won't|will not|unable to|not able to"
+        r"|not allowed to|must decline to)",
+        help=r"(?:assist|help)(?: (?:you|with|in|further|on)\b|[.!,]|$)|(?:fulfil?l?|comply|engage|participate)\b"
+        r"|(?:provide|generate|create|write|produce|continue|complete|discuss|answer)"
+        r" (?:that|this|such|your|these|those|the (?:requested|content|text))\b",
+        assistant=r"\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b"
+        r"|\bi(?: am|'m) (?:just |only )?an? (?:ai|artificial intelligence|(?:large )?language model)\b"
+        r"|\bi(?: am|'m) (?:qwen|chatgpt|claude|gemini)\b|\b(?:created|developed|trained) by (?:openai|alibaba)\b",
+        common="the and to of is my for with that have this it not are was you from can i in on no do if or what",
+    ),
+    "german": Phrases(
+        dear=r"sehr geehrte[rs]?|liebe[rs]?",
+        hello=r"hallo|guten (?:tag|morgen|abend)|grüß gott",
+        addressee=r"herr|frau|damen|herren|kundenservice|support|team|doktor|und",
+        regards=r"(?:mit )?(?:freundliche|beste|viele|liebe|herzliche)[nm]? gr(?:ü|ue)(?:ß|ss)en?|mfg",
+        thanks=r"(?:vielen )?dank|danke",
+        inability=r"(?:(?:aber|leider) )?(?:ich kann|kann ich)(?: ihnen| dir)?(?: leider)?",
+        help=r"(?:dabei |damit |das |diese anfrage )?nicht (?:weiter)?(?:helfen|erfüllen|beantworten|schreiben)",
+        assistant=r"\bals (?:ki|ki-\w+|sprachmodell|künstliche intelligenz)\b",
+        common="der die das und ich ist nicht ein eine mit mein meine zu auf für wie kann es wo den",
+    ),
+    "french": Phrases(
+        dear=r"ch(?:er|ère)s?|à qui de droit",
+        hello=r"bonjour|bonsoir|salut",
+        addressee=r"madame|monsieur|service|client|support|équipe|docteur|le|la|et",
+        regards=r"(?:bien )?cordialement|bien à vous|sincères salutations|salutations(?: distinguées)?",
+        thanks=r"merci(?: beaucoup)?",
+        inability=r"(?:mais )?je (?:ne peux pas|ne suis pas en mesure de|ne puis)",
+        help=r"(?:vous aider|répondre|aider|fournir|générer|écrire)\b",
+        assistant=r"\ben tant qu(?:e |')(?:ia|intelligence artificielle|modèle de langage)\b",
+        common="le la les et je est pas une un mon ma pour avec que de des dans mais vous j'ai",
+    ),
+    "spanish": Phrases(common="el la los y es no una un mi para con que de se por como puedo las del tarjeta"),
+    "italian": Phrases(common="il la gli e non una un mio mia per con che di è sono come posso della ho carta"),
+    "portuguese": Phrases(common="o os e não uma um meu minha para com que de é como posso do da cartão"),
+    "vietnamese": Phrases(common="là và của có không tôi được cho thẻ bạn đã với làm thể những một"),
+}
+
+
+_APOLOGY = (
+    r"(?:[^\w\n]*(?:(?:i'm|i am|we're|we are|my) )?(?:(?:so|very|really) )?"
+    r"(?:sorry|(?:i )?apologi[sz]e|apologies|unfortunately|(?:es )?tut mir leid|leider|(?:je suis )?désolée?)"
+    r"[^\w\n]*(?:(?:but|aber|mais|that) )?)?"
+)
+_END_MARKS = r"[,:;!.—–-]"
+_INSIDE = r"(?=[^\]}>\n]*[^\W\d_]{2})[\w$€£#][\w ,.:$€£'’/&#-]{0,58}"
+_PLACEHOLDER = (
+    rf"(?:\[\[?{_INSIDE}\]\]?(?!\()|\{{\{{?{_INSIDE}\}}\}}?|(?<!\w)<<?(?=[^\W\d_]){_INSIDE}>>?"
+    r"|\((?:insert|enter|your name)\b[^)\n]{0,58}\))"
+)
+_NO_PLACEHOLDER = r"(?![\[{<]+\W*(?:br|hr|li|ul|ol|em|strong|div|span|sic|x+)\b)"
+_NAME = rf"(?:(?-i:[A-Z][\w.'’-]*[a-z.])|{_PLACEHOLDER})"
+_SIGNATURE = rf"{_NAME}(?:[\s,]+{_NAME}){{0,5}}"
+
+PLACEHOLDERS = re.compile(_NO_PLACEHOLDER + _PLACEHOLDER, re.IGNORECASE)
+"""Words in brackets, such as "[Your Name]", "{date}" or "<amount>"; not "{$12.00}", "[12]" or "[ a / b ]"."""
+
+LETTER_KINDS = re.compile(
+    r"\b(?:e-?)?mails?\b|letter|complaint|correspondence|brief\b|schreiben\b|lettre|courrier|plainte|carta\b|lettera\b",
+    re.IGNORECASE,
+)
+"""Kinds of text to which a salutation belongs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguagePatterns:
+    """Patterns for texts in one language.
+
+    Attributes:
+        salutation: Salutation at the beginning of a text, with a line for the subject.
+        closing: Closing at the end of a text, with its signature.
+        greeting: A text that only greets.
+        refusal: Beginning of a refusal, or what an assistant says about itself.
+    """
+
+    salutation: Pattern[str]
+    closing: Pattern[str]
+    greeting: Pattern[str]
+    refusal: Pattern[str]
+
+
+@cache
+def language_patterns(language: str) -> LanguagePatterns:
+    """Return the patterns for a language; without its own phrases, those for English."""
+    used = [TABLE["english"], *([TABLE[language]] if language in TABLE and language != "english" else [])]
+
+    def any_of(field: str) -> str:
+        return f"(?:{'|'.join(getattr(phrases, field) for phrases in used)})"
+
+    word = rf"(?:{any_of('addressee')}\b|{_NAME})"
+    addressee = rf"(?!(?-i:I)\b){word}(?:[\s/&]+{word}){{0,5}}"
+    subject = r"(?:\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*\n\s*)?"
+    dear_someone = rf"{any_of('dear')}\b(?:\s+[^\s,:;!?]+){{0,6}}?"
+    to_someone = rf"{any_of('hello')}(?:\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
+    letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)[^.!?]{{0,80}}[.!?]?"
+    signed_thanks = rf"{any_of('thanks')}[^.!?\n,]{{0,30}}[,!.]?\s+{_SIGNATURE}\.?"
+    patterns = (
+        rf"^{subject}\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
+        rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s*{_PLACEHOLDER}\W*$",
+        rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$",
+        rf"^\W*{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}",
+    )
+    salutation, closing, greeting, refusal = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    return LanguagePatterns(salutation=salutation, closing=closing, greeting=greeting, refusal=refusal)
+
+
+_COMMON = {language: frozenset(phrases.common.split()) for language, phrases in TABLE.items()}
+_FEWEST_WORDS, _FEWEST_COMMON, _COMMON_SHARE = 5, 2, 0.2
+
+
+def looks_like_another_language(text: str, language: str) -> bool:
+    """Return whether frequent words of another language outnumber those of the text's own by two to one.
+
+    Only texts with at least five words count, of which two, and one in five, are frequent words of the other language.
+    """
+    words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text.casefold())
+    if len(words) < _FEWEST_WORDS or language not in _COMMON:
+        return False
+    found = {name: sum(word in common for word in words) for name, common in _COMMON.items()}
+    most = max(count for name, count in found.items() if name != language)
+    return most >= max(_FEWEST_COMMON, _COMMON_SHARE * len(words)) and most > 2 * found[language]
