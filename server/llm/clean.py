@@ -63,7 +63,7 @@ _ECHOED_WORDS, _ECHOED_SENTENCE = 4, 6  # a text or sentence of fewer words may 
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n")
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
 """Minimum number of repetitions in a loop, minimum number of words in all of them, maximum number of words in one."""
-_MASKED = re.compile(r"[x\W_]*")  # a redacted word, as "XXXX", or punctuation
+_REDACTED = re.compile(r"(?=.*xx)[x\W\d_]+|[\W_]{2,}")  # such as "XXXX" or "XX/XX/2019", or a ruled line, as "--"
 _PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _WORD = re.compile(r"[^\W\d_]+")
@@ -107,10 +107,7 @@ class Cleaner:
             run_texts: Texts that the run already has.
         """
         changed: Counter[str] = Counter()
-        # A model may write half of a surrogate pair, which cannot be encoded in a file.
-        stripped = [text.encode(errors="replace").decode().strip() for text in texts]
-        if self._rules.characters:
-            stripped = [_take("characters", text, _visible(text), changed) for text in stripped]
+        stripped = [self._readable(text, changed) for text in texts]
         if request.phrases:
             return [text for text in stripped if text], changed
         shown = {_form(text, request) for text in request.shown} if self._rules.copies else set()
@@ -148,13 +145,20 @@ class Cleaner:
         broken: Counter[str] = Counter()
         for text in checked:
             changed: Counter[str] = Counter()
-            bare = text.strip() if request.structure else self._bare(text.strip(), request, changed)
+            bare = self._readable(text, changed)
+            if not request.structure:
+                bare = self._bare(bare, request, changed)
             rule = self._violation(bare, request, set()) if bare else None
             broken.update({*changed, *([rule] if rule else [])})
         off = {rule: count for rule, count in broken.items() if count > max(1, _MOST_BROKEN * len(checked))}
         for rule, count in sorted(off.items()):
             log.info("llm.clean.%s is off, since it would apply to %d of %d public texts", rule, count, len(checked))
         return replace(self._rules, **dict.fromkeys(off, False))
+
+    def _readable(self, text: str, changed: Counter[str]) -> str:
+        # A model may write half of a surrogate pair, which cannot be encoded in a file.
+        text = text.encode(errors="replace").decode().strip()
+        return _take("characters", text, _visible(text), changed) if self._rules.characters else text
 
     def _steps(self, request: Request) -> Iterator[tuple[str, Callable[[str], str]]]:
         """Yield each rule that repairs a text, with its function; a rule may have several."""
@@ -188,7 +192,9 @@ class Cleaner:
         patterns = language_patterns(self._language)
         checks: dict[str, Callable[[], object]] = {
             "shells": lambda: patterns.greeting.match(read) or not all(step(read) for _, step in self._steps(request)),
-            "names": lambda: form in {normal(name.replace("_", " ")) for label in request.labels for name in label},
+            "names": lambda: (
+                form.replace("_", " ") in {normal(name.replace("_", " ")) for label in request.labels for name in label}
+            ),
             "refusals": lambda: patterns.refusal.search(read),
             "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),
             "copies": lambda: form in shown,
@@ -202,7 +208,8 @@ class Cleaner:
         """Return whether a word of the text has two letters, or one East Asian character, of an unusual script."""
         if not self._scripts or text.isascii():
             return False
-        for word in _WORD.findall(text):
+        letters_joined = "".join(letter for letter in text if unicodedata.category(letter)[0] != "M")
+        for word in _WORD.findall(letters_joined):
             foreign = [script for letter in word if (script := _script(letter)) not in self._scripts]
             if len(foreign) > 1 or any(script in _SINGLE_LETTER_WORDS for script in foreign):
                 return True
@@ -266,19 +273,18 @@ def _without_number(text: str) -> str:
 def _without_loop(text: str) -> str:
     """Return the text up to the end of the first immediately repeated word sequence; all of it if there is none.
 
-    Redacted words, as "XXXX", and punctuation do not count towards a loop's minimum number of words.
+    A redacted word, or a piece of a ruled line, equals no other one.
     """
     words = list(re.finditer(r"\S+", text))
     said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
+    said = [f"{word} {place}" if _REDACTED.fullmatch(word) else word for place, word in enumerate(said)]
     for start in range(len(said)):
         for period in range(1, min(_LONGEST_LOOP, (len(said) - start) // _LOOPS) + 1):
             repeats = 1
             while said[start : start + period] == said[start + repeats * period : start + (repeats + 1) * period]:
                 repeats += 1
             if repeats >= _LOOPS and repeats * period >= _LOOP_WORDS:
-                counted = sum(not _MASKED.fullmatch(word) for word in said[start : start + period])
-                if repeats * counted >= _LOOP_WORDS:
-                    return text[: words[start + period - 1].end()]
+                return text[: words[start + period - 1].end()]
     return text
 
 

@@ -73,7 +73,7 @@ TABLE = {
         regards=r"(?:bien )?cordialement|bien à vous|sincères salutations|salutations(?: distinguées)?",
         thanks=r"merci(?: beaucoup)?",
         inability=r"(?:mais )?je (?:ne peux pas|ne suis pas en mesure de|ne puis)",
-        help=r"(?:vous aider|répondre|aider|fournir|générer|écrire)\b",
+        help=r"(?:vous aider|vous répondre|répondre à (?:cette|votre))\b",
         assistant=r"\ben tant qu(?:e |')(?:ia|intelligence artificielle|modèle de langage)\b",
         common="le la les et je est pas une un mon ma pour avec que de des dans mais vous j'ai",
     ),
@@ -85,9 +85,9 @@ TABLE = {
 
 
 _APOLOGY = (
-    r"(?:[^\w\n]*(?:(?:i'm|i am|we're|we are|my) )?(?:(?:so|very|really) )?"
+    r"(?:(?:(?:i'm|i am|we're|we are|my) )?(?:(?:so|very|really) )?"
     r"(?:sorry|(?:i )?apologi[sz]e|apologies|unfortunately|(?:es )?tut mir leid|leider|(?:je suis )?désolée?)"
-    r"[^\w\n]*(?:(?:but|aber|mais|that) )?)?"
+    r"[^\w\n]{0,9}(?:(?:but|aber|mais|that) )?)?"
 )
 _END_MARKS = r"[,:;!.—–-]"
 _INSIDE = r"(?=[^\]}>\n]*[^\W\d_]{2})[\w$€£#][\w ,.:$€£'’/&#-]{0,58}"
@@ -139,13 +139,13 @@ def language_patterns(language: str) -> LanguagePatterns:
     subject = r"(?:\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*\n\s*)?"
     dear_someone = rf"{any_of('dear')}\b(?:\s+[^\s,:;!?]+){{0,6}}?"
     to_someone = rf"{any_of('hello')}(?:\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
-    letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)[^.!?]{{0,80}}[.!?]?"
+    letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)\s*(?:{_SIGNATURE}\.?|[^.!?]{{0,80}}[.!?]?)"
     signed_thanks = rf"{any_of('thanks')}[^.!?\n,]{{0,30}}[,!.]?\s+{_SIGNATURE}\.?"
     patterns = (
         rf"^{subject}\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
-        rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s*{_PLACEHOLDER}\W*$",
+        rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s{{0,9}}{_PLACEHOLDER}\W*$",
         rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$",
-        rf"^\W*{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}",
+        rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}",
     )
     salutation, closing, greeting, refusal = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
     return LanguagePatterns(salutation=salutation, closing=closing, greeting=greeting, refusal=refusal)
