@@ -23,23 +23,14 @@ from server.domain import Task
 from server.llm.base import Request
 from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
 from server.llm.marks import RunMarks
-from server.llm.render import normal, render
+from server.llm.prompt_echoes import is_echo, prompt_headings
+from server.llm.render import normal
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags
 
 log = logging.getLogger("caucus.llm")
 
-DROPPING = (
-    "shells",
-    "names",
-    "refusals",
-    "placeholders",
-    "echoes",
-    "copies",
-    "duplicates",
-    "languages",
-    "foreign",
-)
+DROPPING = ("shells", "names", "refusals", "placeholders", "echoes", "copies", "duplicates", "languages", "foreign")
 """The rules that drop a text; all others repair it."""
 
 _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
@@ -59,8 +50,6 @@ _NUMBER_OF_NEW = re.compile(r"(?:^|\n|(?<=[.!?]))\s{0,9}\d{1,3} new \w+[.!]?\s*$
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _KEPT_CHARACTERS = "\n\t\u200c\u200d"  # the last two join letters, for example in Persian, and emoji
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_ECHOED_WORDS, _ECHOED_SENTENCE = 4, 6  # a text or sentence of fewer words may occur in a prompt by chance
-_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n")
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
 """Minimum number of repetitions in a loop, minimum number of words in all of them, maximum number of words in one."""
 _REDACTED = re.compile(r"(?=.*xx)[x\W\d_]+|[\W_]{2,}")  # such as "XXXX" or "XX/XX/2019", or a ruled line, as "--"
@@ -166,7 +155,7 @@ class Cleaner:
         yield "fences", partial(_FENCE.sub, "")
         yield "prefaces", partial(_PREFACE.sub, "", count=1)
         yield "headings", partial(_HEADING.sub, "", count=1)
-        if headings := _prompt_headings(request):
+        if headings := prompt_headings(request):
             yield "headings", partial(headings.sub, "", count=1)
         yield "numbering", _without_number
         yield "quotes", _unquoted
@@ -191,14 +180,16 @@ class Cleaner:
         read = (request.structure.reading(text) if request.structure else text).replace("’", "'")
         patterns = language_patterns(self._language)
         checks: dict[str, Callable[[], object]] = {
-            "shells": lambda: patterns.greeting.match(read) or not all(step(read) for _, step in self._steps(request)),
+            "shells": lambda: (
+                patterns.greeting.match(read) or not all(step(read).strip() for _, step in self._steps(request))
+            ),
             "names": lambda: (
                 form.replace("_", " ") in {normal(name.replace("_", " ")) for label in request.labels for name in label}
             ),
             "refusals": lambda: patterns.refusal.search(read),
             "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),
             "copies": lambda: form in shown,
-            "echoes": lambda: _is_echo(form, read, request),
+            "echoes": lambda: is_echo(form, read, request),
             "languages": lambda: looks_like_another_language(read, self._language),
             "foreign": lambda: self._is_foreign(read),
         }
@@ -257,11 +248,11 @@ def _visible(text: str) -> str:
 def _without_number(text: str) -> str:
     """Return the text without its number, unless it is the first of a list, and without what belongs to other texts."""
     text = _NUMBER_OF_NEW.sub("", text)
-    found = _NUMBER.match(text)
-    if found:
-        rest = text[found.end() :]
-        item = r"[-*•]" if found["bullet"] else rf"{int(found['number']) + 1}[.):]"
-        if found["noun"] or not re.search(rf"\s{item}\s", rest):
+    number = _NUMBER.match(text)
+    if number:
+        rest = text[number.end() :]
+        item = r"[-*•]" if number["bullet"] else rf"{int(number['number']) + 1}[.):]"
+        if number["noun"] or not re.search(rf"\s{item}\s", rest):
             return rest
         return text
     later = _LATER_ITEM.search(text)
@@ -286,41 +277,6 @@ def _without_loop(text: str) -> str:
             if repeats >= _LOOPS and repeats * period >= _LOOP_WORDS:
                 return text[: words[start + period - 1].end()]
     return text
-
-
-def _is_echo(form: str, text: str, request: Request) -> bool:
-    """Return whether the prompt has the whole text in it, or one sentence of the text."""
-    sentences = (normal(sentence) for sentence in _SENTENCE_END.split(text))
-    parts = [(form, _ECHOED_WORDS), *((sentence, _ECHOED_SENTENCE) for sentence in sentences)]
-    return any(len(part.split()) >= fewest and part in _prompt_words(request) for part, fewest in parts)
-
-
-@lru_cache(maxsize=64)
-def _prompt(request: Request) -> str:
-    """Return a prompt without the texts that it shows, which the rule `copies` covers."""
-    prompt = "\n".join(render(request))
-    for text in request.shown:
-        prompt = prompt.replace(text, "\n")
-    return without_tags(prompt) if request.marks else prompt
-
-
-@lru_cache(maxsize=64)
-def _prompt_words(request: Request) -> str:
-    return " ".join(normal(_prompt(request)).split())
-
-
-@lru_cache(maxsize=64)
-def _prompt_headings(request: Request) -> re.Pattern[str] | None:
-    """Return a pattern of the prompt's headings, such as "Good note 3:", and of what follows them inside a text.
-
-    A heading is a line of two to six words that ends in a colon. Its number may be any other.
-    """
-    lines = re.findall(r"^\W*((?:[^\s:]+ ){1,5}[^\s:]+):\s*$", _prompt(request), re.MULTILINE)
-    if not lines:
-        return None
-    headings = "|".join(sorted({re.sub(r"\d+", r"\\d{1,3}", re.escape(line)) for line in lines}))
-    start = rf"^\W{{0,3}}(?:{headings})\s*(?::[\s*_]*|$)"
-    return re.compile(rf"{start}|(?:\n\W{{0,3}}|(?<=[.!?\"])\s{{1,9}})(?:{headings})\s*:[\s\S]*$", re.IGNORECASE)
 
 
 def _usual_scripts(public: Iterable[str]) -> frozenset[str]:

@@ -163,6 +163,6 @@ def looks_like_another_language(text: str, language: str) -> bool:
     words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", text.casefold())
     if len(words) < _FEWEST_WORDS or language not in _COMMON:
         return False
-    found = {name: sum(word in common for word in words) for name, common in _COMMON.items()}
-    most = max(count for name, count in found.items() if name != language)
-    return most >= max(_FEWEST_COMMON, _COMMON_SHARE * len(words)) and most > 2 * found[language]
+    hits = {name: sum(word in common for word in words) for name, common in _COMMON.items()}
+    most = max(count for name, count in hits.items() if name != language)
+    return most >= max(_FEWEST_COMMON, _COMMON_SHARE * len(words)) and most > 2 * hits[language]
