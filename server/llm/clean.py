@@ -40,9 +40,10 @@ _PREFACE = re.compile(
     r"(?:here(?:'s|’s| is| are)|below is|this is)\b[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
     re.IGNORECASE,
 )
+_NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
 _NUMBER = re.compile(
-    r"^\s*(?P<noun>(?:(?:\w+\s+){0,2}(?:text|example|note|version|sample|message)\s+)?)#?(?P<number>\d{1,3})[.):](?:\s+|$)"
-    r"|^\s*(?P<bullet>[-*•])\s+",
+    rf"^\s*(?:(?P<noun>(?:\w+\s+){{0,2}}{_NUMBERED}\s+#?\d{{1,3}}(?:[.):](?:\s+|$)|$))"
+    r"|#?(?P<number>\d{1,3})[.):](?:\s+|$)|(?P<bullet>[-*•])\s+)",
     re.IGNORECASE,
 )
 _LATER_ITEM = re.compile(r"\n[ \t]*(\d{1,3})[.)]\s")
@@ -250,11 +251,9 @@ def _without_number(text: str) -> str:
     text = _NUMBER_OF_NEW.sub("", text)
     number = _NUMBER.match(text)
     if number:
+        following = rf"{int(number['number']) + 1}[.):]" if number["number"] else r"[-*•]"
         rest = text[number.end() :]
-        item = r"[-*•]" if number["bullet"] else rf"{int(number['number']) + 1}[.):]"
-        if number["noun"] or not re.search(rf"\s{item}\s", rest):
-            return rest
-        return text
+        return rest if number["noun"] or not re.search(rf"\s{following}\s", rest) else text
     later = _LATER_ITEM.search(text)
     if later and int(later[1]) > 1 and not re.search(rf"(?:^|\s){int(later[1]) - 1}[.):]\s", text[: later.start()]):
         return text[: later.start()]
