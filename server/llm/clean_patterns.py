@@ -99,8 +99,9 @@ _NO_PLACEHOLDER = r"(?![\[{<]+\W*(?:br|hr|li|ul|ol|em|strong|div|span|sic|x+)\b)
 _NAME = rf"(?:(?-i:[A-Z][\w.'’-]*[a-z.])|{_PLACEHOLDER})"
 _SIGNATURE = rf"{_NAME}(?:[\s,]+{_NAME}){{0,5}}"
 
-PLACEHOLDERS = re.compile(_NO_PLACEHOLDER + _PLACEHOLDER, re.IGNORECASE)
-"""Words in brackets, such as "[Your Name]", "{date}" or "<amount>"; not "{$12.00}", "[12]" or "[ a / b ]"."""
+_UNKNOWN = r"(?-i:\b[XYZ]) (?:amount|number|date|dollars|euros|pounds|days|hours)\b"
+PLACEHOLDERS = re.compile(rf"{_NO_PLACEHOLDER}{_PLACEHOLDER}|{_UNKNOWN}", re.IGNORECASE)
+"""Words in brackets, such as "[Your Name]", "{date}" or "<amount>", and "X amount"; not "{$12.00}" or "[ a / b ]"."""
 
 LETTER_KINDS = re.compile(
     r"\b(?:e-?)?mails?\b|letter|complaint|correspondence|brief\b|schreiben\b|lettre|courrier|plainte|carta\b|lettera\b",

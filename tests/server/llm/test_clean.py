@@ -51,6 +51,7 @@ CASES = [
     ("names", "late_card", None),
     ("refusals", "I'm sorry, but I can't assist with that.", None),
     ("placeholders", "My name is [Customer Name].", None),
+    ("placeholders", "I paid in an X amount.", None),
     ("languages", "Wo ist meine neue Karte und wie lange dauert es", None),
 ]
 

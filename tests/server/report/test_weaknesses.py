@@ -9,6 +9,7 @@ import pytest
 from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
 from server.domain import Candidate
+from server.llm.clean import DROPPING
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
 from server.report.weaknesses import read_weaknesses, votes_above_forecast, votes_were_noise, weaknesses
@@ -328,6 +329,12 @@ def test_requested_texts_that_were_lost():
     )
     assert weaknesses_of(rounds=[line(0, lost={"m": 10})]) == []
     assert weaknesses_of(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
+
+
+@pytest.mark.parametrize("rule", DROPPING)
+def test_each_rule_that_drops_texts_is_among_the_reasons(rule):
+    (weakness,) = weaknesses_of(rounds=[line(0, lost={"m": 12}, cleaned={"m": {rule: 9}})])
+    assert f"({rule}: 9)" in weakness
 
 
 @pytest.mark.parametrize(("different", "number", "weak"), [(9, 20, True), (10, 20, False), (1, 19, False)])
