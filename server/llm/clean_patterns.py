@@ -137,13 +137,14 @@ def language_patterns(language: str) -> LanguagePatterns:
 
     word = rf"(?:{any_of('addressee')}\b|{_NAME})"
     addressee = rf"(?!(?-i:I)\b){word}(?:[\s/&]+{word}){{0,5}}"
-    subject = r"(?:\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*\n\s*)?"
+    subject = r"\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*\n[\s,]*"
+    own_line = rf"\W{{0,3}}{any_of('hello')}(?: there)?[,!.]?[ \t]*\n\s*"
     dear_someone = rf"{any_of('dear')}\b(?:\s+[^\s,:;!?]+){{0,6}}?"
     to_someone = rf"{any_of('hello')}(?:\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
     letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)\s*(?:{_SIGNATURE}\.?|[^.!?]{{0,80}}[.!?]?)"
     signed_thanks = rf"{any_of('thanks')}[^.!?\n,]{{0,30}}[,!.]?\s+{_SIGNATURE}\.?"
     patterns = (
-        rf"^{subject}\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
+        rf"^(?:{subject}|{own_line})|^\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
         rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s{{0,9}}{_PLACEHOLDER}\W*$",
         rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$",
         rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}",

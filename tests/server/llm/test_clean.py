@@ -45,6 +45,8 @@ CASES = [
     ("characters", "My card\x00 is late.", "My card is late."),
     ("numbering", "My card is late.\n\n1 new version.", "My card is late."),
     ("numbering", "My card is late.\n2. Where is it?", "My card is late."),
+    ("salutations", "Subject: My card\n\nMy card is late.", "My card is late."),
+    ("salutations", "Hello,\n\nMy card is late.", "My card is late."),
     ("salutations", "Dear Support,\nMy card is late.", "My card is late."),
     ("salutations", "My card is late.\n\nBest regards,\nAnn Lee", "My card is late."),
     ("shells", "Hello!", None),
