@@ -2,7 +2,7 @@
 
 A request is structured: the fields that are set determine its mode, and every provider reads the same fields. The hash
 of its canonical form is the cache key of the reply. A request never contains private text: it shows synthetic texts,
-selected by votes that are noised before anyone sees them, or released texts (`server/llm/prompts.py`).
+selected by votes that are noised before anyone sees them, or released texts (`server/llm/requests.py`).
 """
 
 import hashlib
@@ -28,6 +28,21 @@ In contrast mode the prompt shows good and bad exemplars; in keyphrases mode eac
 `must`. A source text is paraphrased in rewriting mode, combined with a second source text in crossing mode, and changed
 in some of its words in blanks mode. Abstracts mode requests abstracts, or texts written from abstracts; subtopics mode
 requests phrases."""
+
+PROMPTS = (
+    "subtopics",
+    "from_abstract",
+    "abstracts",
+    "crossing",
+    "blanks",
+    "paraphrase",
+    "section",
+    "contrast",
+    "keyphrases",
+    "examples",
+    "zero_shot",
+)
+"""Kinds of prompts, each with a file in `server/llm/prompts`. A request gets the first one that its fields ask for."""
 
 SIMPLIFIED = "contrast"
 """The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
@@ -132,6 +147,8 @@ class Request:
         if self.good_must and (len(self.good_must) != len(self.good) or self.bad or not self.must):
             expected = "keyphrases for each good exemplar and for the new text, and no bad exemplars"
             raise ConfigError("good_must", expected=expected, got=f"{len(self.good_must)} for {len(self.good)}")
+        if self.before is not None and (self.source or self.bad or self.abstract or self.phrases):
+            raise ConfigError("before", expected="no texts but good exemplars in a section's request", got="others")
         if self.phrases and (self.source or self.good or self.must or self.words is not None):
             raise ConfigError("phrases", expected="no texts, keyphrases or length in the same request", got="some")
 
@@ -159,6 +176,24 @@ class Request:
             "subtopics": self.phrases,
         }
         return frozenset(mode for mode in MODES if used[mode])
+
+    @property
+    def prompt(self) -> str:
+        """The kind of prompt that the request gets, one of `PROMPTS`."""
+        used = {
+            "subtopics": self.phrases,
+            "from_abstract": self.abstract and bool(self.source),
+            "abstracts": self.abstract,
+            "crossing": len(self.source) == _PARENTS,
+            "blanks": self.blanks > 0,
+            "paraphrase": bool(self.source),
+            "section": self.before is not None,
+            "contrast": bool(self.bad),
+            "keyphrases": bool(self.must),
+            "examples": bool(self.good),
+            "zero_shot": True,
+        }
+        return next(kind for kind in PROMPTS if used[kind])
 
     @property
     def zero_shot(self) -> bool:

@@ -16,7 +16,8 @@ from functools import lru_cache
 from common.structure import Structure
 from server.llm.base import Request
 from server.llm.marks import RunMarks
-from server.llm.render import normal, render
+from server.llm.parse import normal
+from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags
 
@@ -48,10 +49,18 @@ class Cleaner:
         public: Texts in the run's language, such as public texts and the task's descriptions; if empty, no text counts
             as foreign.
         marks: Receives the spans of the texts that remain.
+        prompts: Wordings of the prompts, whose echoes are dropped; None for our own.
     """
 
-    def __init__(self, rules: Rules, public: Iterable[str] = (), marks: RunMarks | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        public: Iterable[str] = (),
+        marks: RunMarks | None = None,
+        prompts: Prompts | None = None,
+    ) -> None:
         self._rules = rules
+        self._prompts = prompts or our_prompts()
         self.marks = marks or RunMarks()
         self._scripts = _usual_scripts(public)
 
@@ -113,7 +122,7 @@ class Cleaner:
         form = _form(text, request)
         if self._rules.copies and form in shown:
             return "copies"
-        if self._rules.echoes and len(form.split()) >= _ECHOED_WORDS and form in _prompt(request):
+        if self._rules.echoes and len(form.split()) >= _ECHOED_WORDS and form in _prompt(request, self._prompts):
             return "echoes"
         if self._rules.foreign and self._is_foreign(text):
             return "foreign"
@@ -176,9 +185,9 @@ def _without_loop(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _prompt(request: Request) -> str:
+def _prompt(request: Request, prompts: Prompts) -> str:
     """Return the words of a prompt without the texts that it shows, which the rule `copies` covers."""
-    prompt = "\n".join(render(request))
+    prompt = "\n".join(prompts.render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")
     if request.marks:

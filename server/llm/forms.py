@@ -15,8 +15,9 @@ import re
 from dataclasses import dataclass
 
 from common.phrases import capital
-from server.domain import Task
+from server.domain import Wording
 from server.llm.base import Request
+from server.llm.parse import normal
 
 _HEAD_ENDS = re.compile(
     r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
@@ -80,10 +81,21 @@ def plural_of(request: Request) -> str:
     return request.wording.plural or plural(request.task_kind)
 
 
-def kinds_of(task: Task) -> str:
-    """Return the plural of a task's kind of text, for use within a sentence."""
-    words = task.wording.plural or plural(task.kind)
-    return words[:1].lower() + words[1:] if task.kind[:1].islower() else words
+def kinds_of(kind: str, wording: Wording) -> str:
+    """Return the plural of a kind of text, for use within a sentence."""
+    words = wording.plural or plural(kind)
+    return words[:1].lower() + words[1:] if kind[:1].islower() else words
+
+
+def label_in_words(label: str, description: str) -> str:
+    """Return the description of a label or, if it only repeats the name, the name with spaces for underscores."""
+    return label.replace("_", " ") if normal(label.replace("_", " ")) == normal(description) else description
+
+
+def says_nothing(label: str, description: str) -> bool:
+    """Return whether a label's description only repeats its name, or is a number."""
+    words = normal(description)
+    return words == normal(label.replace("_", " ")) or not any(map(str.isalpha, words))
 
 
 def plural(kind: str) -> str:

@@ -12,6 +12,7 @@ from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.marks import RunMarks
+from server.llm.render import Prompts
 from server.llm.spending import Spending
 from server.settings.reading import within
 from server.settings.schema import Rules
@@ -32,12 +33,13 @@ def providers(
     spending: Spending,
     folder: Path | None,
     cache: Path | None = None,
+    prompts: Prompts | None = None,
 ) -> dict[str, Provider]:
     """Build the language models of a run, and return them keyed by name.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
     `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model requires it),
-    `encoder`, `experiment_seed`, `spending` and `folder`.
+    `encoder`, `experiment_seed`, `spending`, `folder` and `prompts`.
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
@@ -52,6 +54,7 @@ def providers(
         spending: Account of the run.
         folder: Folder of the reply cache and of other files that must survive a crash; None stores nothing.
         cache: File of a reply cache that several runs may share, used instead of one in the folder.
+        prompts: Wordings of chat prompts; None for our own.
 
     Raises:
         ConfigError: There are no models, or there are no public texts for a model that needs them.
@@ -65,6 +68,7 @@ def providers(
         "experiment_seed": experiment_seed,
         "spending": spending,
         "folder": folder,
+        "prompts": prompts,
     }
     path = (folder and folder / "replies.db") if cache is None else cache
     for name in names:
@@ -92,6 +96,7 @@ def cleaner(
     task: Task,
     public_texts: Callable[[], list[str]],
     public_spans: Callable[[], list[Example]] = list,
+    prompts: Prompts | None = None,
 ) -> Cleaner:
     """Build the cleaner of the models' texts.
 
@@ -100,6 +105,7 @@ def cleaner(
         task: The task; its descriptions indicate which scripts are usual.
         public_texts: Reads the public texts, which also indicate the usual scripts.
         public_spans: Reads public texts; one of those with spans serves as the example of marks. There may be none.
+        prompts: Wordings of the prompts; None for our own.
     """
     marks = RunMarks(public_spans())
     if rules is None:
@@ -108,4 +114,4 @@ def cleaner(
         texts = public_texts()
     except ConfigError:  # remote models need none
         texts = []
-    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts], marks)
+    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts], marks, prompts)

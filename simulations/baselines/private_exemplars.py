@@ -20,11 +20,12 @@ from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
 from server.evaluation import nearness, of_texts, small_model
-from server.llm import prompts, providers
+from server.llm import providers
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
+from server.llm.requests import by_example
 from server.llm.spending import Spending
 from server.method import NoMemory, State
 from server.operators import selection
@@ -153,7 +154,7 @@ def _generated(
 
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
         good, _ = selection.exemplars(shown[order.label], (), method.exemplars, generator)
-        return prompts.by_example(
+        return by_example(
             task,
             order.label,
             texts=texts,

@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import ConfigError
-from server.domain import Example, Task, Wording
+from server.domain import Example, Wording
 from server.llm.completion import Completion, opening_words
 from server.llm.forms import FORMS, kinds_of, plural, plural_of
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
@@ -79,7 +79,7 @@ def test_the_plural_of_a_kind_is_that_of_its_noun(kind, kinds):
     ],
 )
 def test_the_plural_of_a_task_stands_in_a_sentence(kind, plural, kinds):
-    assert kinds_of(Task(name="t", kind=kind, labels={}, wording=Wording(plural=plural))) == kinds
+    assert kinds_of(kind, Wording(plural=plural)) == kinds
 
 
 def test_the_plural_is_a_setting_for_other_nouns():
