@@ -84,6 +84,8 @@ class Request:
         more: Labels that each new text has in addition to `label`.
         marks: Types of the spans that are marked in each requested text, and in the texts shown; None requests no
             marks.
+        showable: Whether its maker states that all texts and keyphrases in the request are synthetic, public, or drawn
+            from noised answers; see `may_be_shown`.
         before: The text written so far, if its next section is requested; empty for the first section. None requests
             whole texts.
     """
@@ -109,6 +111,7 @@ class Request:
     more: tuple[str, ...] = ()
     marks: Marks | None = None
     before: str | None = None
+    showable: bool = False
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` for an ambiguous combination of fields."""
@@ -205,9 +208,15 @@ class Request:
         """All texts that a prompt shows; a reply must not contain any of them."""
         return self.good + self.bad + self.source + ((self.before,) if self.before else ())
 
+    @property
+    def may_be_shown(self) -> bool:
+        """Whether a run folder may keep the prompt and its reply: not if any text in it may be private."""
+        return self.showable or not (self.shown or self.must)
+
     def canonical(self) -> str:
         """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
+        del fields["showable"]  # no part of the prompt
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
         if not self.more:
@@ -259,6 +268,8 @@ class Reply:
         cached_tokens: Tokens read from the provider's prompt cache, which cost less.
         loss: Reason why texts are missing, one of `LOSSES`; None if there is no such reason. A truncated reply keeps
             its complete texts.
+        prompt: The prompt as the model got it; empty if the reply comes from a cache, or the model gets no prompt.
+        raw: The model's whole output, before parsing; empty if there is no prompt.
     """
 
     texts: tuple[str, ...]
@@ -266,6 +277,8 @@ class Reply:
     output_tokens: int
     cached_tokens: int = 0
     loss: str | None = None
+    prompt: str = ""
+    raw: str = ""
 
 
 Arrived = Callable[[int, Reply], None]

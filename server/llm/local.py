@@ -30,7 +30,7 @@ from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
 from server.llm.parse import parse
-from server.llm.render import Prompts, our_prompts
+from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
@@ -191,12 +191,7 @@ class Local:
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Estimate input tokens from the first prompt's characters per token, and output tokens as 1.4 per word."""
-        prompt = (
-            self._prompts.render(request)
-            if self._completion is None
-            else [self._completion.beginning(plain(request), self._public).prompt]
-        )
-        size = sum(map(len, prompt))
+        size = len(self._prompt(request))
         # Its own tokenizer says how many; a rehearsal has too many prompts, of made-up texts, to ask it about each.
         self._characters = self._characters or size / len(self._job(request).ids)
         read = size / self._characters
@@ -205,6 +200,12 @@ class Local:
         words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
         written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
+
+    def _prompt(self, request: Request) -> str:
+        """Return the words of the prompt, without those that a chat template adds."""
+        if self._completion is None:
+            return whole(self._prompts.render(request))
+        return self._completion.beginning(plain(request), self._public).prompt
 
     @property
     def _engine(self) -> Engine:
@@ -257,7 +258,14 @@ class Local:
             ]
             texts = structured([text for text in read if text is not None], request, self.name)
         loss = "truncated" if any(cut) and len(texts) < request.n else None if texts else "empty"
-        return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
+        return Reply(
+            texts=texts,
+            input_tokens=len(job.ids),
+            output_tokens=sum(len(ids) for ids in written),
+            loss=loss,
+            prompt=self._prompt(request),
+            raw=outputs[0],
+        )
 
     def _begun(self, request: Request) -> str:
         """Return the answer's beginning, which the prompt contains if a causal model has no template; else empty."""
@@ -269,8 +277,8 @@ class Local:
         system, user = self._prompts.render(request)
         if not self._tokenizer.chat_template:
             begun = self._begun(request)
-            whole = "\n\n".join(part for part in (system, user, begun) if part)
-            ids = list(self._tokenizer(whole, verbose=False)["input_ids"])
+            text = "\n\n".join(part for part in (system, user, begun) if part)
+            ids = list(self._tokenizer(text, verbose=False)["input_ids"])
             # Some tokenizers end every text; an answer must go on.
             return ids[:-1] if begun and ids[-1] == self._tokenizer.eos_token_id else ids
         prompt_text = chat.prompt(self._tokenizer, system, user)

@@ -176,6 +176,11 @@ def render(request: Request) -> tuple[str, str]:
     return our_prompts().render(request)
 
 
+def whole(prompt: tuple[str, str]) -> str:
+    """Return the (system, user) prompts as one text."""
+    return "\n\n".join(filter(None, prompt))
+
+
 def _replacements(folder: Path, *, known: Iterable[str]) -> dict[str, Path]:
     """Return the files of a folder of wordings, keyed by name.
 

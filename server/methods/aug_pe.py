@@ -189,6 +189,7 @@ class AugPe(AugPeSettings):
                 rng=generator,
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         return write

@@ -157,6 +157,7 @@ class DpKps(DpKpsSettings):
                 temperature=self.temperature,
                 words=self.words,
                 rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
+                showable=True,
             )
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)

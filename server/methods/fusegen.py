@@ -112,6 +112,7 @@ class FuseGen(FuseGenSettings):
                 good=[state.candidates[i].text for i in shown],
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         return write

@@ -165,6 +165,7 @@ class PreText(PreTextSettings):
                 good=selection.drawn(label_seeds, self.shots, generator),
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         orders = even_orders(samples, tools.task, tools.models)

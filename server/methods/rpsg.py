@@ -276,6 +276,7 @@ class Rpsg(RpsgSettings):
                     temperature=self.temperature,
                     rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
                     words=self.words if prompt is from_abstract else None,
+                    showable=self.candidates != "seed_unproven",
                 ),
             )
             for at, source in enumerate(sources)

@@ -165,6 +165,7 @@ class Wasp(WaspSettings):
                 temperature=self.temperature,
                 words=self.words,
                 more=order.more or (),
+                showable=True,
             )
 
         return write

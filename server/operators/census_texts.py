@@ -119,6 +119,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
             temperature=settings.temperature,
             words=length(aimed, generator) if aimed and settings.words is None else settings.words,
             more=order.more or (),
+            showable=True,
         )
 
     return write

@@ -73,6 +73,7 @@ class Births:
                 attribute=self.genes.draw_keyword(first.label, generator),
                 temperature=self.temperature,
                 words=round((_words(first) + _words(second)) / 2),
+                showable=True,
             )
             yield self._child(first), request
 
@@ -89,6 +90,7 @@ class Births:
                 rng=self._generator(operator, place),
                 temperature=self.temperature,
                 words=_words(parent),
+                showable=True,
             )
             yield self._child(parent), request
 

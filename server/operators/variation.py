@@ -94,8 +94,11 @@ def _request(
             rng=generator,
             temperature=temperature,
             words=words,
+            showable=True,
         )
-    return paraphrase(tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words)
+    return paraphrase(
+        tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words, showable=True
+    )
 
 
 def _length(variation: Variation, text: str, generator: np.random.Generator) -> int | None:

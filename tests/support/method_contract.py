@@ -282,7 +282,7 @@ class MethodContract:
         for request in spanned.requests:
             texts = not request.phrases and not (request.abstract and not request.source)
             assert bool(request.marks) == texts
-            assert ("<drug> (name of a medicine)" in render(request)[0]) == texts
+            assert ("<drug> (name of a medicine)" in render(request)[1]) == texts
 
     def test_without_labels_it_asks_about_one_population_or_is_refused_when_it_is_planned(self, method):
         if self.needs_labels:

@@ -150,10 +150,11 @@ class MessageBatches:
             if request is None:
                 self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
                 continue
+            prompt = self._render(request)
             if completion.text:
-                completion = counted(completion, self._render(request), request, self._max_tokens)
+                completion = counted(completion, prompt, request, self._max_tokens)
             self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
-            deliver(key, read(completion, request))
+            deliver(key, read(completion, prompt, request))
         self._notes.drop(batch)
 
     async def _results(self, client: Any, batch: str) -> list[Any]:

@@ -114,7 +114,7 @@ class Remote:
                 used = completion.usage if completion else None
                 self._spending.settle(self.name, most, used, self._price)
             if completion is not None:
-                job.deliver(place, read(completion, job.requests[place]))
+                job.deliver(place, read(completion, prompt, job.requests[place]))
 
     async def _ask(
         self,

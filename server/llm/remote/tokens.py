@@ -5,6 +5,7 @@ from dataclasses import replace
 from server.llm.base import Reply, Request
 from server.llm.parse import parse
 from server.llm.remote.chat import Completion
+from server.llm.render import whole
 from server.llm.spending import Usage
 
 _CHARACTERS_PER_TOKEN = 4.0
@@ -13,8 +14,8 @@ _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
-def read(completion: Completion, request: Request) -> Reply:
-    """Return the reply to a request, with the texts parsed from the completion."""
+def read(completion: Completion, prompt: tuple[str, str], request: Request) -> Reply:
+    """Return the reply to a request with this prompt; the texts are parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
     objects = request.structure is not None
     texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects)
@@ -25,6 +26,8 @@ def read(completion: Completion, request: Request) -> Reply:
         output_tokens=use.output,
         cached_tokens=use.cached,
         loss=completion.loss or (None if texts else "empty"),
+        prompt=whole(prompt),
+        raw=completion.text,
     )
 
 
