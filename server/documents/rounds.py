@@ -84,12 +84,12 @@ class Exchange(Document):
     """A prompt and its reply, as an example for readers; never one that may hold private text.
 
     Attributes:
-        model: Name of the model.
+        written_by: Name of the model.
         prompt: The prompt as the model got it.
         reply: The model's whole output, before parsing.
     """
 
-    model: str
+    written_by: str
     prompt: str
     reply: str
 

@@ -55,7 +55,7 @@ class Use:
         """Add one reply of this model to the totals."""
         kept = request.may_be_shown and reply.prompt
         raw = reply.raw.encode(errors="replace").decode()  # half of a surrogate pair cannot be written to a file
-        exchange = Exchange(model=model, prompt=reply.prompt, reply=raw)
+        exchange = Exchange(written_by=model, prompt=reply.prompt, reply=raw)
         self.merge(
             Use(
                 calls=1,
