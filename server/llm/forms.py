@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from common.phrases import capital
-from server.domain import Wording
+from server.domain import Task, Wording
 from server.llm.base import Request
 from server.llm.parse import normal
 
@@ -23,6 +23,7 @@ _HEAD_ENDS = re.compile(
     r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
 )
 _SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_NAMED = 5
 _VOWEL_Y = re.compile(r"[aeiou]y$")
 
 
@@ -92,10 +93,21 @@ def label_in_words(label: str, description: str) -> str:
     return label.replace("_", " ") if normal(label.replace("_", " ")) == normal(description) else description
 
 
-def says_nothing(label: str, description: str) -> bool:
-    """Return whether a label's description only repeats its name, or is a number."""
-    words = normal(description)
-    return words == normal(label.replace("_", " ")) or not any(map(str.isalpha, words))
+def undescribed(task: Task) -> str:
+    """Return advice on labels whose descriptions only repeat their names, or are numbers; empty if there are none."""
+    names = [
+        label
+        for label, words in task.labels.items()
+        if normal(words) == normal(label.replace("_", " ")) or not any(map(str.isalpha, words))
+    ]
+    if not names or not task.labelled:
+        return ""
+    where = "task.sections" if task.sectioned else "task.labels"
+    return (
+        f"prompts say no more about {len(names)} of {len(task.labels)} labels than a name or a number: "
+        f"{', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}; "
+        f"describe them: {where}={{{names[0]}: what such texts are about, …}}"
+    )
 
 
 def plural(kind: str) -> str:

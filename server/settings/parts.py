@@ -40,6 +40,7 @@ class Parts:
         roster: The parties' identities, if the plan contains their digest.
         encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
+        chat: Whether any of the models gets chat prompts.
         cleaner: Rules that clean the models' texts.
         prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
@@ -53,6 +54,7 @@ class Parts:
     roster: Roster | None = None
     encoder: Encoder
     providers: Mapping[str, Provider]
+    chat: bool = False
     cleaner: Cleaner = PLAIN
     prompts: Prompts = field(default_factory=our_prompts)
     spending: Spending = field(default_factory=Spending)
@@ -94,8 +96,9 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         max_cost=llm.max_cost,
         max_tokens=llm.max_tokens,
     )
+    constructors = {name: build(model, partial=True) for name, model in llm.models.items()}
     models = providers.providers(
-        {name: build(model, partial=True) for name, model in llm.models.items()},
+        constructors,
         use=llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,
@@ -120,6 +123,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         encoder=encoder,
         cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans, prompts),
         prompts=prompts,
+        chat=any(providers.takes_chats(constructors[name], model) for name, model in models.items()),
         providers=models,
         spending=spending,
         evaluation=evaluation,

@@ -25,6 +25,7 @@ from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
+from server.llm.render import Prompts
 from server.llm.requests import by_example
 from server.llm.spending import Spending
 from server.method import NoMemory, State
@@ -105,6 +106,7 @@ def _written(
     """Write the texts; return them as a state of the run, and figures on them; texts and figures are unprotected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
+    prompts = Prompts(settings.llm.prompts, name_other_labels=settings.llm.name_other_labels)
     models: dict[str, Provider] = providers.providers(
         {name: build(model, partial=True) for name, model in settings.llm.models.items()},
         use=settings.llm.use,
@@ -114,6 +116,7 @@ def _written(
         experiment_seed=settings.experiment_seed,
         spending=Spending(),
         folder=folder / "state",
+        prompts=prompts,
     )
     remote = [name for name, model in models.items() if model.remote]
     # Whatever its model is, some of its figures are by an encoder, and these texts are as private as the records.
@@ -125,7 +128,7 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
-    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts)
+    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts, prompts=prompts)
     harvest = _generated(settings, models, source, shown, cleaner)
     report = make_report(
         0,
