@@ -1,7 +1,7 @@
 import pytest
 
 from common.errors import ConfigError
-from server.domain import Task, Wording
+from server.domain import Example, Task, Wording
 from server.llm.completion import Completion, opening_words
 from server.llm.forms import FORMS, kinds_of, plural, plural_of, undescribed
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
