@@ -28,7 +28,7 @@ from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.llm.base import forms_of
-from server.llm.forms import kinds_of
+from server.llm.forms import kinds_of, undescribed
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
@@ -120,6 +120,8 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         log.info("no accuracy and no FID: task.test is not set")
     if unmarked := unmarked_types(source):
         log.warning("%s", unmarked)
+    if parts.chat and (unspoken := undescribed(task)):
+        log.warning("%s", unspoken)
     records = expected_records(settings)
     estimates = with_weakest_parts(plan, method.compared(task), records)
     run_folder = RunFolder(
@@ -131,7 +133,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             method=method.name,
             task=task.name,
             parties=plan.parties,
-            kind=kinds_of(task),
+            kind=kinds_of(task.kind, task.wording),
             labels=task.labels,
             spans=task.spans or None,
             seconds=0.0,
@@ -140,6 +142,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             started=started(folder),
             models=tuple(parts.providers),
             forms=forms_of(parts.providers),
+            prompts=parts.prompts.digest,
             encoder=settings.embedding.model or "hashed n-grams",
             purpose=plan.purpose,
             recipient=plan.recipient,

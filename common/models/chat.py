@@ -8,8 +8,8 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
 
     Args:
         tokenizer: A tokenizer with a chat template.
-        system: Instructions for each prompt; in templates without a system turn they are placed before the user's
-            message.
+        system: Instructions for each prompt, which may be empty; in templates without a system turn they are placed
+            before the user's message.
         user: The user's message.
 
     Returns:
@@ -17,10 +17,9 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
     """
     from jinja2 import TemplateError
 
-    chats = [
-        [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        [{"role": "user", "content": f"{system}\n\n{user}"}],
-    ]
+    chats = [[{"role": "user", "content": f"{system}\n\n{user}" if system else user}]]
+    if system:
+        chats.insert(0, [{"role": "system", "content": system}, {"role": "user", "content": user}])
     for turns in chats:
         try:
             return str(tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))

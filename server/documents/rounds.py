@@ -80,6 +80,21 @@ class AskedQuery(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange(Document):
+    """A prompt and its reply, as an example for readers; never one that may hold private text.
+
+    Attributes:
+        written_by: Name of the model.
+        prompt: The prompt as the model got it.
+        reply: The model's whole output, before parsing.
+    """
+
+    written_by: str
+    prompt: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport(Document):
     """Report on a round. The method creates it; `server/run.py` adds `queries`, and the measurements from `fid` on.
 
@@ -102,6 +117,8 @@ class RoundReport(Document):
         seconds: Seconds, keyed by kind of work; None until the run has measured the round.
         paid: Payments for the round, keyed by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.
+        prompts: The first prompt of each kind in the round that may be shown, with its reply, keyed by kind
+            (`server.llm.base.PROMPTS`). Prompts whose replies come from a cache are left out.
     """
 
     FILE: ClassVar[str] = "rounds.jsonl"
@@ -123,6 +140,7 @@ class RoundReport(Document):
     seconds: Mapping[str, float] | None = None
     paid: Mapping[str, Payment] = field(default_factory=dict)
     epsilon: float | None = field(default=None, metadata=ABSENT)
+    prompts: Mapping[str, Exchange] = field(default_factory=dict, metadata={"absent": {}})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as strict JSON. Measurements are omitted until the run has made them."""

@@ -50,6 +50,7 @@ class RunSummary(Document):
         models: Names of the language models.
         forms: Form of the prompts for each language model that completes a list, keyed by model; missing if no model
             does.
+        prompts: SHA-256 of the wordings of prompts in use, in hexadecimal digits.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
         recipient: Recipient of the texts, as the coordinator states it.
@@ -73,6 +74,7 @@ class RunSummary(Document):
     started: str | None = field(default=None, metadata=ABSENT)
     models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
     forms: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
+    prompts: str | None = field(default=None, metadata=ABSENT)
     encoder: str | None = field(default=None, metadata=ABSENT)
     purpose: str | None = field(default=None, metadata=ABSENT)
     recipient: str | None = field(default=None, metadata=ABSENT)

@@ -2,7 +2,7 @@
 
 A request is structured: the fields that are set determine its mode, and every provider reads the same fields. The hash
 of its canonical form is the cache key of the reply. A request never contains private text: it shows synthetic texts,
-selected by votes that are noised before anyone sees them, or released texts (`server/llm/prompts.py`).
+selected by votes that are noised before anyone sees them, or released texts (`server/llm/requests.py`).
 """
 
 import hashlib
@@ -28,6 +28,21 @@ In contrast mode the prompt shows good and bad exemplars; in keyphrases mode eac
 `must`. A source text is paraphrased in rewriting mode, combined with a second source text in crossing mode, and changed
 in some of its words in blanks mode. Abstracts mode requests abstracts, or texts written from abstracts; subtopics mode
 requests phrases."""
+
+PROMPTS = (
+    "subtopics",
+    "from_abstract",
+    "abstracts",
+    "crossing",
+    "blanks",
+    "paraphrase",
+    "section",
+    "contrast",
+    "keyphrases",
+    "examples",
+    "zero_shot",
+)
+"""Kinds of prompts, each with a file in `server/llm/prompts`. A request gets the first one that its fields ask for."""
 
 SIMPLIFIED = "contrast"
 """The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
@@ -69,6 +84,8 @@ class Request:
         more: Labels that each new text has in addition to `label`.
         marks: Types of the spans that are marked in each requested text, and in the texts shown; None requests no
             marks.
+        showable: Whether its maker states that all texts and keyphrases in the request are synthetic, public, or drawn
+            from noised answers; see `may_be_shown`.
         before: The text written so far, if its next section is requested; empty for the first section. None requests
             whole texts.
     """
@@ -94,6 +111,7 @@ class Request:
     more: tuple[str, ...] = ()
     marks: Marks | None = None
     before: str | None = None
+    showable: bool = False
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` for an ambiguous combination of fields."""
@@ -132,6 +150,8 @@ class Request:
         if self.good_must and (len(self.good_must) != len(self.good) or self.bad or not self.must):
             expected = "keyphrases for each good exemplar and for the new text, and no bad exemplars"
             raise ConfigError("good_must", expected=expected, got=f"{len(self.good_must)} for {len(self.good)}")
+        if self.before is not None and (self.source or self.bad or self.abstract or self.phrases):
+            raise ConfigError("before", expected="no texts but good exemplars in a section's request", got="others")
         if self.phrases and (self.source or self.good or self.must or self.words is not None):
             raise ConfigError("phrases", expected="no texts, keyphrases or length in the same request", got="some")
 
@@ -161,6 +181,24 @@ class Request:
         return frozenset(mode for mode in MODES if used[mode])
 
     @property
+    def prompt(self) -> str:
+        """The kind of prompt that the request gets, one of `PROMPTS`."""
+        used = {
+            "subtopics": self.phrases,
+            "from_abstract": self.abstract and bool(self.source),
+            "abstracts": self.abstract,
+            "crossing": len(self.source) == _PARENTS,
+            "blanks": self.blanks > 0,
+            "paraphrase": bool(self.source),
+            "section": self.before is not None,
+            "contrast": bool(self.bad),
+            "keyphrases": bool(self.must),
+            "examples": bool(self.good),
+            "zero_shot": True,
+        }
+        return next(kind for kind in PROMPTS if used[kind])
+
+    @property
     def zero_shot(self) -> bool:
         """Whether the request shows no texts and prescribes no words, so that a model has only the task to go by."""
         return not (self.good or self.source or self.abstract or self.must or self.phrases)
@@ -170,9 +208,15 @@ class Request:
         """All texts that a prompt shows; a reply must not contain any of them."""
         return self.good + self.bad + self.source + ((self.before,) if self.before else ())
 
+    @property
+    def may_be_shown(self) -> bool:
+        """Whether a run folder may keep the prompt and its reply: not if any text in it may be private."""
+        return self.showable or not (self.shown or self.must)
+
     def canonical(self) -> str:
         """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
+        del fields["showable"]  # no part of the prompt
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
         if not self.more:
@@ -224,6 +268,8 @@ class Reply:
         cached_tokens: Tokens read from the provider's prompt cache, which cost less.
         loss: Reason why texts are missing, one of `LOSSES`; None if there is no such reason. A truncated reply keeps
             its complete texts.
+        prompt: The prompt as the model got it; empty if the reply comes from a cache, or the model gets no prompt.
+        raw: The model's whole output, before parsing; empty if there is no prompt.
     """
 
     texts: tuple[str, ...]
@@ -231,6 +277,8 @@ class Reply:
     output_tokens: int
     cached_tokens: int = 0
     loss: str | None = None
+    prompt: str = ""
+    raw: str = ""
 
 
 Arrived = Callable[[int, Reply], None]

@@ -23,8 +23,9 @@ from server.domain import Task
 from server.llm.base import Request
 from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
 from server.llm.marks import RunMarks
+from server.llm.parse import normal
 from server.llm.prompt_echoes import is_echo, prompt_headings
-from server.llm.render import normal
+from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags
 
@@ -71,12 +72,20 @@ class Cleaner:
         marks: Receives the spans of the texts that remain.
         task: The task of the texts; its descriptions and the public texts show which scripts are usual. If there are
             neither, no text counts as foreign.
+        prompts: Wordings of the prompts, whose echoes are dropped; None for our own.
     """
 
     def __init__(
-        self, rules: Rules, public: Iterable[str] = (), marks: RunMarks | None = None, *, task: Task | None = None
+        self,
+        rules: Rules,
+        public: Iterable[str] = (),
+        marks: RunMarks | None = None,
+        *,
+        task: Task | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         public = list(public)
+        self._prompts = prompts or our_prompts()
         self.marks = marks or RunMarks()
         self._language = task.language if task else "english"
         described = [task.kind, *task.labels, *task.labels.values()] if task else []
@@ -156,7 +165,7 @@ class Cleaner:
         yield "fences", partial(_FENCE.sub, "")
         yield "prefaces", partial(_PREFACE.sub, "", count=1)
         yield "headings", partial(_HEADING.sub, "", count=1)
-        if headings := prompt_headings(request):
+        if headings := prompt_headings(request, self._prompts):
             yield "headings", partial(headings.sub, "", count=1)
         yield "numbering", _without_number
         yield "quotes", _unquoted
@@ -190,7 +199,7 @@ class Cleaner:
             "refusals": lambda: patterns.refusal.search(read),
             "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),
             "copies": lambda: form in shown,
-            "echoes": lambda: is_echo(form, read, request),
+            "echoes": lambda: is_echo(form, read, request, self._prompts),
             "languages": lambda: looks_like_another_language(read, self._language),
             "foreign": lambda: self._is_foreign(read),
         }

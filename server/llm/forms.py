@@ -15,13 +15,15 @@ import re
 from dataclasses import dataclass
 
 from common.phrases import capital
-from server.domain import Task
+from server.domain import Task, Wording
 from server.llm.base import Request
+from server.llm.parse import normal
 
 _HEAD_ENDS = re.compile(
     r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
 )
 _SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_NAMED = 5
 _VOWEL_Y = re.compile(r"[aeiou]y$")
 
 
@@ -80,10 +82,32 @@ def plural_of(request: Request) -> str:
     return request.wording.plural or plural(request.task_kind)
 
 
-def kinds_of(task: Task) -> str:
-    """Return the plural of a task's kind of text, for use within a sentence."""
-    words = task.wording.plural or plural(task.kind)
-    return words[:1].lower() + words[1:] if task.kind[:1].islower() else words
+def kinds_of(kind: str, wording: Wording) -> str:
+    """Return the plural of a kind of text, for use within a sentence."""
+    words = wording.plural or plural(kind)
+    return words[:1].lower() + words[1:] if kind[:1].islower() else words
+
+
+def label_in_words(label: str, description: str) -> str:
+    """Return the description of a label or, if it only repeats the name, the name with spaces for underscores."""
+    return label.replace("_", " ") if normal(label.replace("_", " ")) == normal(description) else description
+
+
+def undescribed(task: Task) -> str:
+    """Return advice on labels whose descriptions only repeat their names, or are numbers; empty if there are none."""
+    names = [
+        label
+        for label, words in task.labels.items()
+        if normal(words) == normal(label.replace("_", " ")) or not any(map(str.isalpha, words))
+    ]
+    if not names or not task.labelled:
+        return ""
+    where = "task.sections" if task.sectioned else "task.labels"
+    return (
+        f"prompts say no more about {len(names)} of {len(task.labels)} labels than a name or a number: "
+        f"{', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}; "
+        f"describe them: {where}={{{names[0]}: what such texts are about, …}}"
+    )
 
 
 def plural(kind: str) -> str:

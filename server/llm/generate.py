@@ -10,6 +10,7 @@ import numpy as np
 
 from common import rng
 from common.errors import ProviderError
+from server.documents.rounds import Exchange
 from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner
@@ -39,6 +40,7 @@ class Use:
         output_tokens: Tokens written.
         losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
         cleaned: Number of changes and dropped texts, keyed by model and the cleaner's rule.
+        exchanges: The first prompt of each kind that may be shown, with its reply, keyed by kind.
     """
 
     calls: int = 0
@@ -47,9 +49,13 @@ class Use:
     output_tokens: int = 0
     losses: dict[str, Counter[str]] = field(default_factory=dict)
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
+    exchanges: dict[str, Exchange] = field(default_factory=dict)
 
-    def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
+    def add(self, model: str, request: Request, reply: Reply, cleaned: Counter[str]) -> None:
         """Add one reply of this model to the totals."""
+        kept = request.may_be_shown and reply.prompt
+        raw = reply.raw.encode(errors="replace").decode()  # half of a surrogate pair cannot be written to a file
+        exchange = Exchange(written_by=model, prompt=reply.prompt, reply=raw)
         self.merge(
             Use(
                 calls=1,
@@ -58,6 +64,7 @@ class Use:
                 output_tokens=reply.output_tokens,
                 losses={model: Counter([reply.loss])} if reply.loss else {},
                 cleaned={model: cleaned} if cleaned else {},
+                exchanges={request.prompt: exchange} if kept else {},
             )
         )
 
@@ -70,6 +77,7 @@ class Use:
         for mine, others in ((self.losses, more.losses), (self.cleaned, more.cleaned)):
             for model, counts in others.items():
                 mine.setdefault(model, Counter()).update(counts)
+        self.exchanges = more.exchanges | self.exchanges
 
 
 @dataclass(slots=True)
@@ -240,7 +248,7 @@ def complete(
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
         cleaned, changed = cleaner.clean(reply.texts, request, run_texts=known)
         known.new.update(cleaned)
-        use.add(model, reply, changed)
+        use.add(model, request, reply, changed)
         texts.append(cleaned)
     return texts
 

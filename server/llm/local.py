@@ -1,7 +1,8 @@
 """Language models from checkpoints in a folder, which run on this machine without an API key or a network.
 
 A model is prompted in one of two ways. In a chat it receives the prompts of `render` in its chat template; a causal
-model without a template receives them as one text that ends in `["`, so that the continuation is the requested list.
+model without a template receives them as one text that ends in `["`, or in `"` if one text is requested, so that the
+continuation is the answer.
 Alternatively, it completes a list of examples (`completion`), which small models do better. The tokens come from one of
 two engines: transformers for any checkpoint on any device, or OpenVINO for GGUF files and exported models on CPUs,
 which is several times as fast.
@@ -28,13 +29,13 @@ from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
-from server.llm.render import WORDING, parse, render
+from server.llm.parse import parse
+from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
 
-_LIST = '["'
-_OBJECTS = '[{"'
+_TEXT, _OBJECT = '"', '{"'  # the beginning of one
 _TOKENS_PER_WORD = 1.4
 _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
@@ -62,6 +63,7 @@ class Local:
             bounds the memory.
         top_p: Total probability of the most probable tokens, from which each token is sampled.
         local_files_only: If false, files missing from the cache are downloaded.
+        prompts: Wordings of chat prompts; None for our own.
 
     Raises:
         ConfigError: The model or the device does not exist on this machine; the model has no tokenizer, cannot write
@@ -85,6 +87,7 @@ class Local:
         batch_tokens: int = 16384,
         top_p: float = 1.0,
         local_files_only: bool = True,
+        prompts: Prompts | None = None,
     ) -> None:
         not_empty(name=name)
         one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
@@ -108,6 +111,7 @@ class Local:
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
         self._engine_name, self._completion = engine, completion
+        self._prompts = prompts or our_prompts()
         self._public = tuple(completions.with_topics(public_examples))
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
         self._device = device
@@ -141,7 +145,7 @@ class Local:
             settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}
         else:
             settings |= {"dtype": self._dtype}
-        wording: object = WORDING
+        wording = self._prompts.identity
         if self._completion:
             wording = f"completion {completions.WORDING}"
             settings |= {"completion": self._completion, "public": self._public}
@@ -187,12 +191,7 @@ class Local:
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Estimate input tokens from the first prompt's characters per token, and output tokens as 1.4 per word."""
-        prompt = (
-            render(request)
-            if self._completion is None
-            else [self._completion.beginning(plain(request), self._public).prompt]
-        )
-        size = sum(map(len, prompt))
+        size = len(self._prompt(request))
         # Its own tokenizer says how many; a rehearsal has too many prompts, of made-up texts, to ask it about each.
         self._characters = self._characters or size / len(self._job(request).ids)
         read = size / self._characters
@@ -201,6 +200,12 @@ class Local:
         words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
         written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
+
+    def _prompt(self, request: Request) -> str:
+        """Return the words of the prompt, without those that a chat template adds."""
+        if self._completion is None:
+            return whole(self._prompts.render(request))
+        return self._completion.beginning(plain(request), self._public).prompt
 
     @property
     def _engine(self) -> Engine:
@@ -253,20 +258,27 @@ class Local:
             ]
             texts = structured([text for text in read if text is not None], request, self.name)
         loss = "truncated" if any(cut) and len(texts) < request.n else None if texts else "empty"
-        return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
+        return Reply(
+            texts=texts,
+            input_tokens=len(job.ids),
+            output_tokens=sum(len(ids) for ids in written),
+            loss=loss,
+            prompt=self._prompt(request),
+            raw=outputs[0],
+        )
 
     def _begun(self, request: Request) -> str:
         """Return the answer's beginning, which the prompt contains if a causal model has no template; else empty."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
-        return _OBJECTS if request.structure else _LIST
+        return ("[" if request.n > 1 else "") + (_OBJECT if request.structure else _TEXT)
 
     def _ids(self, request: Request) -> list[int]:
-        system, user = render(request)
+        system, user = self._prompts.render(request)
         if not self._tokenizer.chat_template:
             begun = self._begun(request)
-            whole = "\n\n".join(part for part in (system, user, begun) if part)
-            ids = list(self._tokenizer(whole, verbose=False)["input_ids"])
+            text = "\n\n".join(part for part in (system, user, begun) if part)
+            ids = list(self._tokenizer(text, verbose=False)["input_ids"])
             # Some tokenizers end every text; an answer must go on.
             return ids[:-1] if begun and ids[-1] == self._tokenizer.eos_token_id else ids
         prompt_text = chat.prompt(self._tokenizer, system, user)

@@ -8,10 +8,11 @@ from typing import Any
 from common.errors import ConfigError, InputError
 from common.models.encoder import Encoder
 from server.domain import Example, Task
-from server.llm.base import Provider
+from server.llm.base import Provider, form_of
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.marks import RunMarks
+from server.llm.render import Prompts
 from server.llm.spending import Spending
 from server.settings.reading import within
 from server.settings.schema import Rules
@@ -32,12 +33,13 @@ def providers(
     spending: Spending,
     folder: Path | None,
     cache: Path | None = None,
+    prompts: Prompts | None = None,
 ) -> dict[str, Provider]:
     """Build the language models of a run, and return them keyed by name.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
     `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model requires it),
-    `encoder`, `experiment_seed`, `spending` and `folder`.
+    `encoder`, `experiment_seed`, `spending`, `folder` and `prompts`.
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
@@ -52,6 +54,7 @@ def providers(
         spending: Account of the run.
         folder: Folder of the reply cache and of other files that must survive a crash; None stores nothing.
         cache: File of a reply cache that several runs may share, used instead of one in the folder.
+        prompts: Wordings of chat prompts; None for our own.
 
     Raises:
         ConfigError: There are no models, or there are no public texts for a model that needs them.
@@ -65,6 +68,7 @@ def providers(
         "experiment_seed": experiment_seed,
         "spending": spending,
         "folder": folder,
+        "prompts": prompts,
     }
     path = (folder and folder / "replies.db") if cache is None else cache
     for name in names:
@@ -87,11 +91,17 @@ def providers(
     return built
 
 
+def takes_chats(constructor: Callable[..., Provider], provider: Provider) -> bool:
+    """Return whether a model, built by this constructor, gets chat prompts in our words."""
+    return "prompts" in inspect.signature(constructor).parameters and form_of(provider) is None
+
+
 def cleaner(
     rules: Rules | None,
     task: Task,
     public_texts: Callable[[], list[str]],
     public_spans: Callable[[], list[Example]] = list,
+    prompts: Prompts | None = None,
 ) -> Cleaner:
     """Build the cleaner of the models' texts.
 
@@ -100,6 +110,7 @@ def cleaner(
         task: The task; its language decides which phrases the rules know.
         public_texts: Reads the public texts; a rule that they break is off.
         public_spans: Reads public texts; one of those with spans serves as the example of marks. There may be none.
+        prompts: Wordings of the prompts; None for our own.
     """
     marks = RunMarks(public_spans())
     if rules is None:
@@ -108,4 +119,4 @@ def cleaner(
         texts = public_texts()
     except ConfigError:  # remote models need none
         texts = []
-    return Cleaner(rules, texts, marks, task=task)
+    return Cleaner(rules, texts, marks, task=task, prompts=prompts)

@@ -1,218 +1,215 @@
-"""Conversion of a request into prompts for chat models, and of a completion into texts.
+"""Prompts for chat models, rendered from the wordings in `prompts/`, one file for each kind (`prompts/README.md`)."""
 
-The contrastive prompt follows the steps of WASP's prompt (section 4.6 and table 7), in the same order but in our own
-wording.
-"""
-
-import json
+import functools
+import hashlib
+import itertools
 import re
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from common.phrases import capital
-from server.llm.base import Request
+from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import SandboxedEnvironment
+
+from common.errors import ConfigError
+from common.structure import Structure
+from server.domain import Wording
+from server.llm.base import PROMPTS, Request
+from server.llm.forms import kinds_of, label_in_words
+from server.llm.marks import Marks
 from server.spans import words as words_of
 
-WORDING = 3
-"""Version of the wording. It is part of a chat model's identity, so increase it with every change to a prompt."""
+FOLDER = Path(__file__).with_name("prompts")
+SUFFIX = ".jinja"
+SETTING = "llm.prompts"
+SAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "subtopics": {"phrases": True},
+    "from_abstract": {"source": ("a summary",), "abstract": True},
+    "abstracts": {"abstract": True},
+    "crossing": {"source": ("a first parent", "a second parent")},
+    "blanks": {"source": ("one two three four five six seven eight",), "blanks": 0.5},
+    "paraphrase": {"source": ("a source",)},
+    "section": {"before": "the text so far", "good": ("a good one",)},
+    "contrast": {"good": ("a good one", "another good one"), "bad": ("a bad one", "another bad one")},
+    "keyphrases": {"must": ("a phrase", "a word"), "good": ("a good one",), "good_must": (("its phrase",),)},
+    "examples": {"good": ("a good one", "another good one")},
+    "zero_shot": {},
+}
+"""Fields of a made-up request for each kind of prompt, with which replaced files are tried."""
 
-_SYSTEM = (
-    "You write synthetic texts that serve as training data for a small classifier. You never reproduce a text that you "
-    "were shown or remember, and you never use the name, address, number or date of a real person. "
-    "You answer with data only."
+_LABELS = (("first", "the first label"), ("second", "the second label"), ("third", "the third label"))
+_CONDITIONS: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"label": "first", "wording": Wording(writer="a writer", style="a style")},
+    {"label": "first", "more": ("second",), "attribute": "an attribute"},
+    {"structure": Structure(text_field="text", schema="{}")},
+    {"marks": Marks(types=(("drug", "a medicine"),))},
 )
-_MIDWAY = (
-    "better than the strong ones, and further from the weak ones than they are, so that the strong ones come to lie "
-    "halfway between the weak ones and yours"
-)
-_ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
-_FENCE = re.compile(r"```[\w-]*\n?")
-_LETTERS = re.compile(r"\W+")
-_AROUND = " \t\"',;."
-_LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
+_SEPARATOR = re.compile(r"^---\n", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+class Prompts:
+    """The wordings of one run.
+
+    Args:
+        folder: Folder with files that replace ours of the same names; None replaces none.
+        name_other_labels: Whether prompts name the task's other labels too.
+
+    Attributes:
+        digest: Hex SHA-256 of the names and bytes of all files in use.
+        identity: All that a prompt depends on besides its request, for a model's identity.
+
+    Raises:
+        ConfigError: The folder has a file with an unknown name, or one that is not a template of the known variables.
+    """
+
+    def __init__(self, folder: str | Path | None = None, *, name_other_labels: bool = False) -> None:
+        self._files = {path.name: path for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
+        self._name_other_labels = name_other_labels
+        self._environment = SandboxedEnvironment(
+            loader=FunctionLoader(self._source),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        replaced = _replacements(Path(folder), known=self._files) if folder is not None else {}
+        self._files |= replaced
+        contents = "".join(
+            f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n" for name, path in self._files.items()
+        )
+        self.digest = hashlib.sha256(contents.encode()).hexdigest()
+        self.identity = self.digest[:16] + (", other labels named" if name_other_labels else "")
+        if replaced:
+            self._check(replaced)
+
+    def render(self, request: Request) -> tuple[str, str]:
+        """Return the (system, user) prompts for one request; equal requests give equal prompts.
+
+        An empty system prompt means that no system message is sent.
+        """
+        template = self._environment.get_template(f"{request.prompt}{SUFFIX}")
+        system, user = _SEPARATOR.split(template.render(self._variables(request)), maxsplit=1)
+        return _tidy(system), _tidy(user)
+
+    def _variables(self, request: Request) -> dict[str, Any]:
+        """Return what a wording can say; `prompts/README.md` explains each variable."""
+        wording, term = request.wording, request.wording.label
+        others = [label for label in request.labels if label not in request.requested]
+        return {
+            "n": request.n,
+            "kind": request.task_kind,
+            "kinds": kinds_of(request.task_kind, wording),
+            "writer": wording.writer,
+            "style": wording.style,
+            "term": "topic" if term == Wording().label else term,
+            "labels": [label_in_words(*label) for label in request.requested],
+            "other_labels": [label_in_words(*label) for label in others]
+            if request.requested and self._name_other_labels
+            else [],
+            "attribute": request.attribute,
+            "words": request.words,
+            "good": request.good,
+            "bad": request.bad,
+            "source": (_masked(request),) if request.blanks else request.source,
+            "must": request.must,
+            "good_must": request.good_must,
+            "before": request.before,
+            "structure": request.structure,
+            "marks": request.marks,
+        }
+
+    def _source(self, name: str) -> tuple[str, str, None] | None:
+        path = self._files.get(name)
+        return (path.read_text("utf-8"), str(path), None) if path else None
+
+    def _check(self, replaced: Mapping[str, Path]) -> None:
+        """Parse each replaced file, and render each kind of prompt, for one text and for several.
+
+        Raises:
+            ConfigError: As in the constructor; the message names file and line.
+        """
+        known = self._variables(Request(task_kind="text", labels=_LABELS)).keys()
+        for name, path in replaced.items():
+            try:
+                tree = self._environment.parse(path.read_text("utf-8"), name, str(path))
+            except (TemplateSyntaxError, UnicodeDecodeError) as error:
+                raise _wrong(path, getattr(error, "lineno", 1), str(error)) from error
+            for variable in sorted(meta.find_undeclared_variables(tree) - known):
+                line = next(node.lineno for node in tree.find_all(nodes.Name) if node.name == variable)
+                raise _wrong(path, line, f"the unknown variable {variable}", known)
+            if not name.startswith("_") and len(_SEPARATOR.findall(path.read_text("utf-8"))) != 1:
+                raise _wrong(path, 1, "no line --- between system and user part, or several")
+        requests = (
+            Request(task_kind="text", labels=_LABELS, n=n, **{**SAMPLES[kind], **conditions})
+            for kind, n, conditions in itertools.product(PROMPTS, (1, 3), _CONDITIONS)
+        )
+        for request in requests:
+            try:
+                self.render(request)
+            except Exception as error:
+                path, line = self._place(error) or (self._files[f"{request.prompt}{SUFFIX}"], 1)
+                raise _wrong(path, line, f"{type(error).__name__}: {error}") from error
+
+    def _place(self, error: Exception) -> tuple[Path, int] | None:
+        """Return the file and the line of a wording in which an error occurred; None if no wording is to blame."""
+        files = {str(path): path for path in self._files.values()}
+        places = [
+            (files[place.filename], place.lineno or 1)
+            for place in traceback.extract_tb(error.__traceback__)
+            if place.filename in files
+        ]
+        return places[-1] if places else None
+
+
+@functools.cache
+def our_prompts() -> Prompts:
+    """Return the wordings of the project."""
+    return Prompts()
 
 
 def render(request: Request) -> tuple[str, str]:
-    """Return the (system, user) prompts for one request; equal requests give equal prompts.
+    """Return the (system, user) prompts for one request in the project's own words."""
+    return our_prompts().render(request)
 
-    The system prompt contains everything that the requests of a run have in common, such as the task, so that a
-    provider may cache it; it contains labels only if the prompt may name one.
+
+def whole(prompt: tuple[str, str]) -> str:
+    """Return the (system, user) prompts as one text."""
+    return "\n\n".join(filter(None, prompt))
+
+
+def _replacements(folder: Path, *, known: Iterable[str]) -> dict[str, Path]:
+    """Return the files of a folder of wordings, keyed by name.
+
+    Raises:
+        ConfigError: It is not a folder, has no such file, or has one of an unknown name.
     """
-    if request.phrases:
-        parts = [_subtopics(request), _format(request.n, "phrase")]
-    else:
-        answer = _objects_format(request.n) if request.structure else _format(request.n, "text")
-        parts = [*_exemplars(request), *_so_far(request), *_instruction(request), answer]
-    return "\n\n".join([_SYSTEM, _task(request)]), "\n\n".join(parts)
+    expected = f"a folder with any of {', '.join(known)}"
+    if not folder.is_dir():
+        raise ConfigError(SETTING, expected=expected, got="none", where=folder)
+    files = {path.name: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    if not files or files.keys() - set(known):
+        unknown = ", ".join(sorted(files.keys() - set(known)))
+        raise ConfigError(SETTING, expected=expected, got=unknown or "no such file", where=folder)
+    return files
 
 
-def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
-    """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
-
-    The completion may be a JSON list or a numbered or bulleted list; of a truncated JSON list, only the complete items
-    are used. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose that is not a
-    list, and repeated phrases are dropped; `clean` handles all other defects of a text.
-    """
-    bare = _FENCE.sub("", completion).strip()
-    if objects:
-        return tuple(_objects(bare))[:n]
-    items = _json_items(bare, nested=phrases)
-    if items is None:
-        items = _listed_items(bare) or (_lines(bare) if phrases else [])
-    if phrases:
-        items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
-        items = list({normal(item): item for item in reversed(items)}.values())[::-1]
-    return tuple(item.strip() for item in items if normal(item))[:n]
+def _wrong(path: Path, line: int, got: str, variables: Iterable[str] = ()) -> ConfigError:
+    known = f" of the variables {', '.join(variables)}" if variables else ""
+    return ConfigError(
+        SETTING,
+        expected=f"a template of Jinja2{known}",
+        got=got,
+        where=f"{path}, line {line}",
+        do="See server/llm/prompts/README.md",
+    )
 
 
-def _task(request: Request) -> str:
-    """Return the part of the prompt that describes what all texts of the task have in common."""
-    wording = request.wording
-    lines = [f"Kind of text: {request.task_kind}."]
-    if wording.writer:
-        lines.append(f"Written by: {wording.writer}.")
-    if wording.style:
-        lines.append(f"Manner of writing: {wording.style}.")
-    if request.label is not None:
-        labels = "; ".join(_label_text(*label) for label in request.labels)
-        lines.append(f"{capital(wording.label)} of each is {'several' if request.more else 'one'} of: {labels}.")
-    if structure := request.structure:
-        lines.append(f"Each is one JSON object that follows this JSON Schema: {structure.schema}")
-        lines.append(
-            f"Its field {json.dumps(structure.text_field)} has the text itself; the other fields agree with it."
-        )
-    if marks := request.marks:
-        types = "; ".join(f"<{name}> ({description})" for name, description in marks.types)
-        lines.append(f"In each text all that is one of these stands between tags: {types}.")
-        lines.append("There are no other tags, each is closed, and none stands within another.")
-        lines.append(f"An example of the tags, not of the content: {marks.shown_example}")
-    return "\n".join(lines)
-
-
-def _exemplars(request: Request) -> list[str]:
-    """Return the part of the prompt with exemplars or source texts."""
-    kind = request.task_kind
-    if request.bad:
-        return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
-    if request.good_must:
-        pairs = zip(request.good_must, request.good, strict=True)
-        examples = [f"Keyphrases: {'; '.join(phrases)}\n{capital(kind)}:\n{text}" for phrases, text in pairs]
-        return [_numbered("Example", tuple(examples))]
-    if request.good:
-        return [_numbered(capital(kind), request.good)]
-    if len(request.source) == 1:
-        if request.abstract:
-            return [f"Abstracted {kind}:\n{request.source[0]}"]
-        return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
-    return [_numbered(f"Parent {kind}", request.source)] if request.source else []
-
-
-def _so_far(request: Request) -> list[str]:
-    """Return the part of the prompt with the earlier sections of the text that is being written."""
-    if not request.before:
-        return []
-    return [f"The text so far, which the new section neither repeats nor contradicts:\n{request.before}"]
-
-
-def _instruction(request: Request) -> list[str]:
-    """Return the instruction, followed by the conditions for each new text."""
-    kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
-    if request.bad:
-        label = "Keep to the label given below, and stay clear." if request.label is not None else "Stay clear."
-        steps = [
-            "Work in this order.",
-            "1. Find out what sets the strong examples apart from the weak ones.",
-            f"2. Write {many} of the same kind ({kind}) that go further in that direction: {_MIDWAY}.",
-            f"3. {label}",
-            "4. Vary: no wording or order of ideas taken over from the examples, and none shared among yours.",
-        ]
-        task = "\n".join(steps)
-    elif request.good_must:
-        task = (
-            f"The examples show how such a text looks and how it takes up its keyphrases. Write {many} ({kind}) in "
-            "that manner around the keyphrases below, with nothing else taken over from the examples."
-        )
-    elif request.good:
-        task = f"Write {many} of the kind above ({kind}), each as they could be, each worded unlike them."
-    elif request.blanks:
-        task = (
-            f"Each ____ stands for missing words. Write the {kind} out in full, {request.n} times, filled differently."
-        )
-    elif request.abstract and request.source:
-        task = (
-            f"Use the abstract to infer the original meaning, and write {many} of this kind ({kind}), realistic and in "
-            "full, that it could be the abstract of."
-        )
-    elif request.abstract:
-        task = (
-            f"Write {many} abstract{'s' * (request.n > 1)} of texts of this kind: {kind}. Each says what one such text "
-            "is about, without names, figures or other details, and they are as unlike each other as real texts are."
-        )
-    elif len(request.source) == 1:
-        versions = "versions" if request.n > 1 else "version"
-        task = f"Say the same in other words and, where it reads well, in another order: {many} {versions}."
-    elif request.source:
-        task = (
-            f"Write {many} of the same kind ({kind}), each joining content of the first parent with that of the second "
-            "in one coherent text that repeats neither."
-        )
-    else:
-        task = f"Write {many} of this kind: {kind}. Make them as unlike each other as real ones are."
-    return [task, *([conditions] if (conditions := _conditions(request)) else [])]
-
-
-def _conditions(request: Request) -> str:
-    lines = []
-    if request.label is not None:
-        term = request.wording.label
-        lines.append(f"{capital(term)} of each: {' and '.join(_label_text(*label) for label in request.requested)}.")
-        if request.more:
-            lines.append(f"It shows all {len(request.requested)} together, and no other {term}. Do not write them out.")
-        elif len(request.labels) > 1:
-            lines.append(f"It must not be taken for another {term}. Do not write the {term} itself as a heading.")
-    if request.attribute is not None:
-        lines.append(f"About: {request.attribute}.")
-    if request.must:
-        lines.append(f"Each contains, word for word: {'; '.join(request.must)}.")
-    if request.words is not None:
-        lines.append(f"Length of each: about {request.words} words.")
-    return "\n".join(lines)
-
-
-def _subtopics(request: Request) -> str:
-    """Return the prompt for a list of phrases."""
-    kind, term = request.task_kind, request.wording.label
-    about = f"what a text of this kind ({kind}) may be about"
-    if request.label is None:
-        lines = [f"Name {request.n} different subtopics of {about}."]
-    else:
-        label = _label_text(request.label, request.description)
-        lines = [f"Name {request.n} different subtopics of {about} when its {term} is: {label}."]
-        if len(request.labels) > 1:
-            lines.append(f"None of them fits as well where the {term} is another.")
-    if request.attribute is not None:
-        lines.append(f"All of them in connection with: {request.attribute}.")
-    lines.append("Each is a phrase of one to four words, specific, and no other one in different words.")
-    return "\n".join(lines)
-
-
-def _label_text(label: str, description: str) -> str:
-    """Return a label with its description, unless the description only repeats the label."""
-    return label if normal(label.replace("_", " ")) == normal(description) else f"{label} ({description})"
-
-
-def _format(n: int, item: str) -> str:
-    count = "one string" if n == 1 else f"{n} strings"
-    return f"Answer with a JSON list of {count}, one {item} in each, and nothing before or after it."
-
-
-def _objects_format(n: int) -> str:
-    count = "one object" if n == 1 else f"{n} objects"
-    return f"Answer with a JSON list of {count} that follow the JSON Schema, and nothing before or after it."
-
-
-def _numbered(title: str, texts: tuple[str, ...]) -> str:
-    return "\n\n".join(f"{title} {number}:\n{text}" for number, text in enumerate(texts, 1))
+def _tidy(prompt: str) -> str:
+    return _BLANK_LINES.sub("\n\n", prompt).strip()
 
 
 def _masked(request: Request) -> str:
@@ -231,70 +228,3 @@ def _masked(request: Request) -> str:
         int((place + shift + 1) * request.blanks) > int((place + shift) * request.blanks) for place in range(len(words))
     ]
     return re.sub(r"____(?: ____)+", "____", " ".join("____" if m else w for w, m in zip(words, masked, strict=True)))
-
-
-def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """Return the strings in the first JSON list in the text; None if there is no list.
-
-    From a truncated list, only the complete strings are returned. An object in the list is replaced by its first string
-    or, if `nested`, by the strings of the list inside it.
-    """
-    start = text.find("[")
-    if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
-        return None
-    decoder, place = json.JSONDecoder(strict=False), start + 1
-    items: list[str] = []
-    while match := re.compile(r"[\s,]*(?=[\"{])").match(text, place):
-        try:
-            item, place = decoder.raw_decode(text, match.end())
-        except (json.JSONDecodeError, RecursionError):
-            break
-        if isinstance(item, dict):  # [{"text": "..."}, ...] is a common slip
-            listed = next((value for value in item.values() if nested and isinstance(value, list)), None)
-            strings = [value for value in listed or item.values() if isinstance(value, str)]
-            items += strings if listed else strings[:1]
-        else:
-            items.append(item)
-    return items
-
-
-def _objects(text: str) -> Iterator[str]:
-    """Yield each JSON object in the text as JSON.
-
-    If an object contains a list of objects, these objects are yielded instead. Text that begins like an object but is
-    not valid JSON is yielded unchanged, up to its first closing brace.
-    """
-    decoder, place = json.JSONDecoder(strict=False), text.find("{")
-    while place >= 0:
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = text.find("}", place) + 1 or len(text)
-            yield text[place:end]
-        else:
-            inner = [item for field in value.values() if isinstance(field, list) for item in field]
-            objects = [item for item in inner if isinstance(item, dict)] or [value]
-            yield from (json.dumps(item, ensure_ascii=False) for item in objects)
-        place = text.find("{", end)
-
-
-def _listed_items(text: str) -> list[str]:
-    """Return the items of a numbered or bulleted list, without the text before it; empty if there is no list."""
-    return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines that do not end like a sentence.
-
-    If there is only one such line, the result is empty, since the line may be a refusal.
-    """
-    lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
-    return lines if len(lines) > 1 else []
-
-
-def normal(text: str) -> str:
-    """Return the normalised form of a text: its letters and digits in lower case.
-
-    Texts with the same normalised form count as the same text.
-    """
-    return _LETTERS.sub(" ", text).strip().casefold()

@@ -30,11 +30,11 @@ from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, even_orders
+from server.llm.requests import by_example, from_words
 from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
@@ -178,10 +178,10 @@ class AugPe(AugPeSettings):
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             if not words:
-                return prompts.by_example(
+                return by_example(
                     tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
                 )
-            return prompts.from_words(
+            return from_words(
                 tools.task,
                 words,
                 count=self.terms,
@@ -189,6 +189,7 @@ class AugPe(AugPeSettings):
                 rng=generator,
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         return write

@@ -31,11 +31,11 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders
+from server.llm.requests import by_example, with_keyphrases
 from server.method import NoMemory, State, Tools
 from server.operators import keyphrases
 from server.operators.keyphrases import Density, Sequences
@@ -149,7 +149,7 @@ class DpKps(DpKpsSettings):
         """Write one text for each sequence, cycling through the models; a prompt shows a repeated phrase only once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
-            request = prompts.with_keyphrases(
+            request = with_keyphrases(
                 tools.task,
                 tuple(dict.fromkeys(phrases)),
                 texts=1,
@@ -157,6 +157,7 @@ class DpKps(DpKpsSettings):
                 temperature=self.temperature,
                 words=self.words,
                 rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
+                showable=True,
             )
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)
@@ -177,7 +178,7 @@ class DpKps(DpKpsSettings):
         """Return texts that models write from the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            return prompts.by_example(
+            return by_example(
                 tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
             )
 

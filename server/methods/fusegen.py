@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from server.operators import selection
@@ -104,7 +104,7 @@ class FuseGen(FuseGenSettings):
     def _writer(self, state: State[FuseGenMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             shown = selection.drawn(state.memory.pool[order.label], self.shots, generator)
-            return prompts.by_example(
+            return by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -112,6 +112,7 @@ class FuseGen(FuseGenSettings):
                 good=[state.candidates[i].text for i in shown],
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         return write

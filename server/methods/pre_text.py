@@ -22,11 +22,11 @@ from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, even_orders
+from server.llm.requests import by_example
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
@@ -157,7 +157,7 @@ class PreText(PreTextSettings):
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]
-            return prompts.by_example(
+            return by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -165,6 +165,7 @@ class PreText(PreTextSettings):
                 good=selection.drawn(label_seeds, self.shots, generator),
                 temperature=self.temperature,
                 words=self.words,
+                showable=True,
             )
 
         orders = even_orders(samples, tools.task, tools.models)

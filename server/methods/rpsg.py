@@ -35,11 +35,11 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders
+from server.llm.requests import abstracts, from_abstract, paraphrase
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.refinement import Refinement, Rehearsed, redacted
@@ -132,7 +132,7 @@ class Rpsg(RpsgSettings):
             for i, count in survivors.offspring(label_parents, size)
             for _ in range(count)
         ]
-        variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
+        variants, _, written = self._write(chosen, from_abstract, state.round + 1, tools)
         report = make_report(
             state.round,
             tools.models,
@@ -146,7 +146,7 @@ class Rpsg(RpsgSettings):
 
     def _rephrasings(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         variants = state.candidates
-        rephrased, origins, written = self._write(variants, prompts.paraphrase, state.round + 1, tools)
+        rephrased, origins, written = self._write(variants, paraphrase, state.round + 1, tools)
         vectors, originals = (
             tools.embed([text.text for text in candidates_to_embed]) for candidates_to_embed in (rephrased, variants)
         )
@@ -245,7 +245,7 @@ class Rpsg(RpsgSettings):
         """Have the models write `count` abstracts, balanced across models and these labels (±1)."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
-            return prompts.abstracts(
+            return abstracts(
                 tools.task,
                 order.label,
                 texts=number,
@@ -275,7 +275,8 @@ class Rpsg(RpsgSettings):
                     texts=1,
                     temperature=self.temperature,
                     rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
-                    words=self.words if prompt is prompts.from_abstract else None,
+                    words=self.words if prompt is from_abstract else None,
+                    showable=self.candidates != "seed_unproven",
                 ),
             )
             for at, source in enumerate(sources)

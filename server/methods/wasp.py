@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm import prompts
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, selection
 from server.operators.round_report import make_report
@@ -155,7 +155,7 @@ class Wasp(WaspSettings):
             good, bad = (label_sets.pooled(pool, order.labels, state.candidates) for pool in pools)
             chosen = selection.exemplars(good, bad, self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
-            return prompts.by_example(
+            return by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -165,6 +165,7 @@ class Wasp(WaspSettings):
                 temperature=self.temperature,
                 words=self.words,
                 more=order.more or (),
+                showable=True,
             )
 
         return write

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from server.llm import prompts
 from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, section_texts, selection
 from server.operators.questionnaire import Aims, length
@@ -110,7 +110,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
         reliable = order.model in state.memory.reliable
         pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
         shown = selection.drawn(pool, settings.shots, generator)
-        return prompts.by_example(
+        return by_example(
             tools.task,
             order.label,
             texts=texts,
@@ -119,6 +119,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
             temperature=settings.temperature,
             words=length(aimed, generator) if aimed and settings.words is None else settings.words,
             more=order.more or (),
+            showable=True,
         )
 
     return write

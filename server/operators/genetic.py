@@ -11,8 +11,8 @@ import numpy as np
 
 from common import rng
 from server.domain import Candidate
-from server.llm import prompts
 from server.llm.base import Request
+from server.llm.requests import by_example, crossover, fill_in, paraphrase
 from server.method import Tools
 from server.operators.metadata import Metadata
 
@@ -41,7 +41,7 @@ class Births:
         for place, label in enumerate(self.genes.deal(count)):
             generator = self._generator("new", place)
             model = self.tools.models[place % len(self.tools.models)]
-            request = prompts.by_example(
+            request = by_example(
                 self.tools.task,
                 label,
                 texts=1,
@@ -54,17 +54,17 @@ class Births:
 
     def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
         """Request `count` paraphrases, cycling through the elites."""
-        return self._varied("rewritten", prompts.paraphrase, elites, count)
+        return self._varied("rewritten", paraphrase, elites, count)
 
     def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
         """Request `count` copies with a fraction `mask` of their words replaced, cycling through the elites."""
-        return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
+        return self._varied("filled in", partial(fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
         """Request `count` crossovers of two random elites of one label, with a keyword; none if no label has two."""
         for place, (first, second) in enumerate(_pairs(elites, count, self._generator("pairs", 0))):
             generator = self._generator("crossed", place)
-            request = prompts.crossover(
+            request = crossover(
                 self.tools.task,
                 first.label,
                 (first.text, second.text),
@@ -73,6 +73,7 @@ class Births:
                 attribute=self.genes.draw_keyword(first.label, generator),
                 temperature=self.temperature,
                 words=round((_words(first) + _words(second)) / 2),
+                showable=True,
             )
             yield self._child(first), request
 
@@ -89,6 +90,7 @@ class Births:
                 rng=self._generator(operator, place),
                 temperature=self.temperature,
                 words=_words(parent),
+                showable=True,
             )
             yield self._child(parent), request
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Task
-from server.llm import prompts
 from server.llm.allocation import allocate
 from server.llm.generate import Written
+from server.llm.requests import subtopics
 from server.method import Tools
 
 Counts = NDArray[np.float64]
@@ -132,9 +132,7 @@ def list_keywords(
         for number, part in enumerate(allocate(count, np.ones(len(tools.models)))):
             if part:
                 generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
-                request = prompts.subtopics(
-                    tools.task, label, phrases=int(part), rng=generator, temperature=temperature
-                )
+                request = subtopics(tools.task, label, phrases=int(part), rng=generator, temperature=temperature)
                 requests.append((tools.models[number], request))
                 owners.append(label)  # not in the request of a task without labels
     written = tools.write(requests)

@@ -52,6 +52,7 @@ def make_report(
         cleaned=_in_order(total.cleaned),
         notes=tuple(notes),
         figures=figures or {},
+        prompts=total.exchanges,
     )
 
 

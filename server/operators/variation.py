@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Candidate
-from server.llm import prompts
 from server.llm.base import Request
 from server.llm.generate import Written
+from server.llm.requests import fill_in, paraphrase
 from server.method import Tools
 from server.settings.voting import Variation
 
@@ -85,7 +85,7 @@ def _request(
 ) -> Request:
     words = _length(variation, parent, generator)
     if variation.kind == "fill_in":
-        return prompts.fill_in(
+        return fill_in(
             tools.task,
             label,
             parent,
@@ -94,9 +94,10 @@ def _request(
             rng=generator,
             temperature=temperature,
             words=words,
+            showable=True,
         )
-    return prompts.paraphrase(
-        tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words
+    return paraphrase(
+        tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words, showable=True
     )
 
 

@@ -23,10 +23,10 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec, features
 from common.queries.texts import TextSpec
 from server.domain import Task
-from server.llm import prompts
 from server.llm.base import Arrived, Provider, Reply, Request
 from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
+from server.llm.requests import by_example
 from server.method import Method
 
 _TOKENS_PER_WORD = 1.35
@@ -80,7 +80,7 @@ class Rehearsal:
         self._texts_per_request = method.texts_per_request
         self._parties = plan.parties
         self._planned = {query.name: query for query in plan.queries}
-        request = prompts.by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
+        request = by_example(task, next(iter(task.labels)), texts=1, rng=rng.experiment(0, "rehearsal"))
         words = [_words_of(actor.estimate(request)[1], request) for actor in self.actors.values()]
         self._words = round(np.mean(words))
 

@@ -56,6 +56,7 @@ def write_report(run: Path) -> Path:
         text_plots=run_plots.of_texts(facts),
         vote_plots=run_plots.of_votes(facts.votes),
         labelled=facts.labelled,
+        prompts={kind: one for entry in reversed(facts.rounds) for kind, one in entry.prompts.items()},
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.test_records),

@@ -1,13 +1,15 @@
-"""Replacement of `auto` in a method's settings by numbers that suit the signal expected under the plan."""
+"""Replacement of `auto` in a method's settings by numbers that suit the expected signal, or the length of the texts."""
 
+import contextlib
 import logging
 import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 from hydra.errors import InstantiationException
 
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from server.domain import Task
@@ -15,8 +17,9 @@ from server.planning.signal import HOPELESS, signals
 from server.settings.build import build, drafted
 from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import changed, setting
+from server.settings.sections import USUAL_TEXTS, changed, setting
 from server.settings.tasks import DemoSettings
+from server.tasks.sources import Source
 
 log = logging.getLogger("caucus.planning")
 
@@ -26,6 +29,9 @@ _PER_RATIO = 10.0
 epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is within .007 of the accuracy reached
 with the best number of directions; a fixed number loses up to .07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
+TEXTS_PER_REQUEST = {25: USUAL_TEXTS, 40: 4}
+"""Number of texts that one prompt requests, keyed by the maximum length of a text in words. Longer texts are requested
+one by one: small chat models write lists of short texts well, and lists of long texts badly."""
 
 
 def settled(settings: Settings, task: Task | None = None) -> Settings:
@@ -41,7 +47,7 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
     if not settings.automatic:
         return settings
     # The signal along a direction depends neither on the number of directions nor on that of rounds.
-    choices = {"directions": _directions, "rounds": _rounds}
+    choices = {"directions": _directions, "rounds": _rounds, "texts_per_request": _texts_per_request}
     task = task or build(settings.task).task()
     records = expected_records(settings)
     chosen = {f"method.{name}": choices[name](settings, task, records) for name in settings.automatic}
@@ -81,6 +87,22 @@ def rounds(ratio: Callable[[int], float]) -> int:
         ratio: Function that returns the signal-to-noise ratio of the weakest answer for a number of rounds.
     """
     return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
+
+
+def texts_per_request(words: float) -> int:
+    """Return the number of texts of this length, in words, that one prompt requests."""
+    return next((texts for most, texts in TEXTS_PER_REQUEST.items() if words <= most), 1)
+
+
+def _texts_per_request(settings: Settings, task: Task, records: int | None) -> int:
+    """Return the number of texts that suits the requested length or, if none is set, that of the public texts."""
+    del task, records
+    words = setting(settings, "method.words")
+    if words is None:
+        source: Source = build(settings.task)
+        with contextlib.suppress(DataError):  # a run may be planned where its files are not
+            words = [len(example.text.split()) for example in source.public_examples()]
+    return texts_per_request(float(np.median(words))) if words else USUAL_TEXTS
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:

@@ -8,6 +8,7 @@ from common.errors import ConfigError
 from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
 from server.settings.sections import (
+    USUAL_TEXTS,
     MethodSettings,
     PromptingSettings,
     SynthesisSettings,
@@ -37,6 +38,7 @@ class FuseGenSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.fusegen.FuseGen"
+    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request",)
 
     name: str = "fusegen"
     rounds: int = 5
@@ -44,7 +46,7 @@ class FuseGenSettings(PromptingSettings):
     pool: int = 20
     epochs: int = 6
     boosts: int = 3
-    texts_per_request: int = 5
+    texts_per_request: int = USUAL_TEXTS
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
@@ -94,7 +96,7 @@ class CensusSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
-    auto_by_default: ClassVar[tuple[str, ...]] = ("directions",)
+    auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request")
 
     name: str = "census"
     rounds: int = 2
@@ -109,7 +111,7 @@ class CensusSettings(PromptingSettings):
     labels: str = "probabilities"
     evidence: bool = True
     share_weights: bool = True
-    texts_per_request: int = 5
+    texts_per_request: int = USUAL_TEXTS
     transfer: int = 1000
     questionnaire: str = "none"
     best_of: int = 2

@@ -16,6 +16,7 @@ from server.llm import providers
 from server.llm.base import Provider
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN
+from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending
 from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
@@ -39,7 +40,9 @@ class Parts:
         roster: The parties' identities, if the plan contains their digest.
         encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
+        chat: Whether any of the models gets chat prompts.
         cleaner: Rules that clean the models' texts.
+        prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
         evaluation: The small model that measures the quality of the texts.
         earlier: The run whose released numbers replace the queries; None if the method asks the plan's queries itself.
@@ -51,7 +54,9 @@ class Parts:
     roster: Roster | None = None
     encoder: Encoder
     providers: Mapping[str, Provider]
+    chat: bool = False
     cleaner: Cleaner = PLAIN
+    prompts: Prompts = field(default_factory=our_prompts)
     spending: Spending = field(default_factory=Spending)
     evaluation: Evaluation = field(default_factory=Evaluation)
     earlier: Earlier | None = None
@@ -85,13 +90,15 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
     if path := (folder and folder / "vectors.db") if cache == "run" else cache:
         encoder = Remembered(encoder, path)
     replies, llm = settings.reply_cache, settings.llm
+    prompts = Prompts(llm.prompts, name_other_labels=llm.name_other_labels)
     spending = Spending(
         path=folder / providers.SPENDING if folder else None,
         max_cost=llm.max_cost,
         max_tokens=llm.max_tokens,
     )
+    constructors = {name: build(model, partial=True) for name, model in llm.models.items()}
     models = providers.providers(
-        {name: build(model, partial=True) for name, model in llm.models.items()},
+        constructors,
         use=llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,
@@ -102,6 +109,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         spending=spending,
         folder=folder,
         cache=Path(replies) if replies else None,
+        prompts=prompts,
     )
     refuse_declined(method, models)
     earlier = method.earlier() if isinstance(method, Reusing) else None
@@ -113,7 +121,9 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         plan=plan,
         roster=roster,
         encoder=encoder,
-        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans),
+        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans, prompts),
+        prompts=prompts,
+        chat=any(providers.takes_chats(constructors[name], model) for name, model in models.items()),
         providers=models,
         spending=spending,
         evaluation=evaluation,

@@ -16,12 +16,12 @@ from common.errors import ConfigError, InputError
 from common.validate import meant
 from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import TARGET, MethodSettings, Part, TaskSettings, as_mapping, has
+from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
 from server.settings.tasks import TASKS
 
 AUTO = "auto"
 FEWEST_ROUNDS = 2
-AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
+AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS, "texts_per_request": USUAL_TEXTS}
 """Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
 chooses one."""
 

@@ -262,6 +262,9 @@ class Llm:
             cap.
         max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None sets no
             cap.
+        prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.
+        name_other_labels: Whether prompts name the task's other labels, to keep clear of them. Small models then write
+            about those. Large models may profit; this was not measured.
         models: Settings of the models, keyed by name.
     """
 
@@ -269,6 +272,8 @@ class Llm:
     clean: Rules | None = None
     max_cost: float | None = None
     max_tokens: float | None = None
+    prompts: str | None = None
+    name_other_labels: bool = False
     models: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -65,12 +65,17 @@ class SynthesisSettings(MethodSettings):
         validate.integers(1, section=self.place, samples=self.samples)
 
 
+USUAL_TEXTS = 10
+"""Number of texts that one prompt requests if their length is unknown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptingSettings(SynthesisSettings):
     """Settings of a method whose texts the coordinator's language models write.
 
     Attributes:
-        texts_per_request: Number of texts that one prompt requests, at least 1.
+        texts_per_request: Number of texts that one prompt requests, at least 1. `auto` chooses it from their length
+            (`server/settings/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
         words: Requested length of a text in words, at least 1; None leaves it open.
     """

@@ -7,7 +7,7 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import PromptingSettings, SynthesisSettings, check_label_sets_share, given
+from server.settings.sections import USUAL_TEXTS, PromptingSettings, SynthesisSettings, check_label_sets_share, given
 
 WAYS = ("rank", "sample")
 KINDS = ("paraphrase", "fill_in")
@@ -56,6 +56,7 @@ class WaspSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
+    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request",)
 
     name: str = "wasp"
     rounds: int = 5
@@ -63,7 +64,7 @@ class WaspSettings(PromptingSettings):
     shots: int = 8
     contrast: bool = True
     weighting: bool = True
-    texts_per_request: int = 5
+    texts_per_request: int = USUAL_TEXTS
     look_ahead: int = 0
     smoothing: bool = False
     label_sets_share: float = 0.2

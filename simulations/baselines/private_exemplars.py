@@ -20,11 +20,13 @@ from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
 from server.evaluation import nearness, of_texts, small_model
-from server.llm import prompts, providers
+from server.llm import providers
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
+from server.llm.render import Prompts
+from server.llm.requests import by_example
 from server.llm.spending import Spending
 from server.method import NoMemory, State
 from server.operators import selection
@@ -104,6 +106,7 @@ def _written(
     """Write the texts; return them as a state of the run, and figures on them; texts and figures are unprotected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
+    prompts = Prompts(settings.llm.prompts, name_other_labels=settings.llm.name_other_labels)
     models: dict[str, Provider] = providers.providers(
         {name: build(model, partial=True) for name, model in settings.llm.models.items()},
         use=settings.llm.use,
@@ -113,6 +116,7 @@ def _written(
         experiment_seed=settings.experiment_seed,
         spending=Spending(),
         folder=folder / "state",
+        prompts=prompts,
     )
     remote = [name for name, model in models.items() if model.remote]
     # Whatever its model is, some of its figures are by an encoder, and these texts are as private as the records.
@@ -124,7 +128,7 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
-    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts)
+    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts, prompts=prompts)
     harvest = _generated(settings, models, source, shown, cleaner)
     report = make_report(
         0,
@@ -153,7 +157,7 @@ def _generated(
 
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
         good, _ = selection.exemplars(shown[order.label], (), method.exemplars, generator)
-        return prompts.by_example(
+        return by_example(
             task,
             order.label,
             texts=texts,

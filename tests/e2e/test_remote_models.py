@@ -7,6 +7,7 @@ import pytest
 
 import configs
 from common.errors import ProviderError
+from server.llm.render import our_prompts
 from server.settings.compose import reloaded
 from simulations.run import simulate
 from tests.support.lanes import slow_but
@@ -87,6 +88,13 @@ def test_no_private_text_reaches_a_model(method, provider, server, tmp_path):
         return
     assert b"harbour and lantern" in sent or method in {"aug_pe_plus", "dp_kps"}, "the public description was to go out"
     assert {row["model"] for row in lines(tmp_path / "run", "synthetic.jsonl")} == {REMOTE[provider][0]}
+    assert read(tmp_path / "run", "run.json")["prompts"] == our_prompts().digest
+    kept = {kind: one for row in lines(tmp_path / "run", "rounds.jsonl") for kind, one in row["prompts"].items()}
+    assert kept
+    assert not words_in(json.dumps(kept).encode(), private_texts(tmp_path))
+    assert all(json.dumps(one["prompt"])[1:-1].encode() in sent for one in kept.values())
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert all(f"{kind.replace('_', ' ')}: {REMOTE[provider][0]}</summary>" in page for kind in kept)
 
 
 def test_the_search_of_what_was_sent_finds_what_is_there(server, tmp_path):

@@ -196,13 +196,11 @@ def test_one_party_alone_is_said_to_be_without_masks(tmp_path, caplog):
 
 
 def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
-    from server.llm import prompts
+    from server.methods import wasp
 
     seen = []
-    by_example = prompts.by_example
-    monkeypatch.setattr(
-        prompts, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k)
-    )
+    by_example = wasp.by_example
+    monkeypatch.setattr(wasp, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k))
     small = (*labelled(tmp_path / "data"), "method.rounds=2", "method.samples=16")
     tiny(tmp_path / "without", *small, "method.contrast=false")
     assert any(good for good, _ in seen)

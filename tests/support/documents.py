@@ -123,6 +123,7 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
             fid=3.0 - number if number else None,
             queries=[] if number == rounds - 1 else [query | {"index": number}],
             notes=["rural wrote <b>one</b> text too few"] if number == 1 else [],
+            prompts={} if number else {"zero_shot": {"written_by": "rural", "prompt": HOSTILE, "reply": HOSTILE}},
         )
         for number in range(rounds)
     ]

@@ -18,7 +18,7 @@ from server.llm.base import Provider, Request
 from server.llm.remote.chat import Completion, MalformedError, RemoteSettings
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
-from server.llm.render import WORDING
+from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending, Usage
 
 _MOST_TOKENS = 21_333  # above this the SDK insists on streaming: an answer could take more than ten minutes
@@ -37,6 +37,7 @@ def provider(
     poll: float = 30.0,
     folder: Path | None = None,
     spending: Spending | None = None,
+    prompts: Prompts | None = None,
     **shared: Any,
 ) -> Provider:
     """Build one Claude model from the flat settings in its YAML.
@@ -49,13 +50,14 @@ def provider(
         poll: Seconds between two requests for the status of a batch.
         folder: Folder for notes on batches in progress, with which a run that was killed can collect their results.
         spending: Account of the run.
+        prompts: Wordings of the prompts; None for our own.
         shared: Further fields of `RemoteSettings`.
 
     Raises:
         ConfigError: A setting is out of range.
         ProviderError: The environment has no key.
     """
-    settings = RemoteSettings(key_variable=key_variable, **shared)
+    settings = RemoteSettings(key_variable=key_variable, prompts=prompts or our_prompts(), **shared)
     chat = Messages(settings=settings, prompt_caching=prompt_caching)
     one_by_one = Remote(chat=chat, spending=spending)
     if not batches:
@@ -86,7 +88,7 @@ class Messages:
     def identity(self) -> str:
         """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
-        return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
+        return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={self.settings.prompts.identity}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a client with an explicit key, so that the SDK does not look for one, and without tracing of texts."""
@@ -104,11 +106,12 @@ class Messages:
         body: MessageCreateParamsNonStreaming = {
             "model": self.settings.model,
             "max_tokens": self.settings.max_tokens,
-            "system": system,
             "messages": [{"role": "user", "content": user}],
         }
-        if self.prompt_caching:
+        if system and self.prompt_caching:
             body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        elif system:
+            body["system"] = system
         return body
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:

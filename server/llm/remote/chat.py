@@ -11,6 +11,7 @@ from common.system.network_variables import HTTPX, check_network_variables, key_
 from common.validate import at_least, in_range, not_empty, positive
 from server.llm.base import Request
 from server.llm.remote.retry import Clock
+from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Price, Usage
 
 
@@ -32,6 +33,7 @@ class RemoteSettings:
         retries: Number of further attempts at a request that failed temporarily.
         price: Fields of `Price`; None if the price is unknown.
         clock: Source of time; tests replace it.
+        prompts: Wordings of the prompts.
     """
 
     name: str
@@ -46,6 +48,7 @@ class RemoteSettings:
     retries: int = 6
     price: Mapping[str, Any] | None = None
     clock: Clock = field(default_factory=Clock)
+    prompts: Prompts = field(default_factory=our_prompts)
 
     def __post_init__(self) -> None:
         """Raise an error for wrong settings or a missing key, before the run accesses private data."""

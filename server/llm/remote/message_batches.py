@@ -20,7 +20,6 @@ from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
 from server.llm.remote.retry import Retries, UnansweredError
 from server.llm.remote.tokens import counted, read, worst
-from server.llm.render import render
 from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
@@ -61,6 +60,7 @@ class MessageBatches:
         self.identity = one_by_one.identity
         self.check, self.estimate = one_by_one.check, one_by_one.estimate
         self._chat, self._poll = chat, poll
+        self._render = chat.settings.prompts.render
         self._max_tokens = chat.settings.max_tokens
         self._clock = chat.settings.clock
         self._retries = Retries(most=chat.settings.retries, patience=_DAY, clock=chat.settings.clock)
@@ -122,7 +122,7 @@ class MessageBatches:
         """
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
-            most = worst(render(request), self._max_tokens)
+            most = worst(self._render(request), self._max_tokens)
             verdict = self._spending.hold(most, self._price)
             if verdict != "held":
                 return reserved, most, verdict
@@ -130,7 +130,7 @@ class MessageBatches:
         return reserved, None, "held"
 
     async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:
-        bodies = [{"custom_id": key, "params": self._chat.parameters(*render(by_key[key]))} for key in keys]
+        bodies = [{"custom_id": key, "params": self._chat.parameters(*self._render(by_key[key]))} for key in keys]
         return await client.messages.batches.create(requests=bodies)
 
     async def _collect(
@@ -150,10 +150,11 @@ class MessageBatches:
             if request is None:
                 self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
                 continue
+            prompt = self._render(request)
             if completion.text:
-                completion = counted(completion, request, self._max_tokens)
+                completion = counted(completion, prompt, request, self._max_tokens)
             self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
-            deliver(key, read(completion, request))
+            deliver(key, read(completion, prompt, request))
         self._notes.drop(batch)
 
     async def _results(self, client: Any, batch: str) -> list[Any]:

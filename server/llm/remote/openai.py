@@ -15,7 +15,7 @@ from common.validate import one_of
 from server.llm.base import Provider, Request
 from server.llm.remote.chat import Completion, MalformedError, RemoteSettings
 from server.llm.remote.provider import Remote
-from server.llm.render import WORDING
+from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending, Usage
 
 _LOSSES = {"length": "truncated", "content_filter": "filtered"}
@@ -29,6 +29,7 @@ def provider(
     temperature: bool = True,
     seed: bool = False,
     spending: Spending | None = None,
+    prompts: Prompts | None = None,
     **shared: Any,
 ) -> Provider:
     """Build one model that is reached through chat completions, from the flat settings in its YAML.
@@ -39,13 +40,14 @@ def provider(
         temperature: See `ChatCompletions`.
         seed: See `ChatCompletions`.
         spending: Account of the run.
+        prompts: Wordings of the prompts; None for our own.
         shared: Further fields of `RemoteSettings`.
 
     Raises:
         ConfigError: A setting is out of range.
         ProviderError: The environment has no key.
     """
-    settings = RemoteSettings(key_variable=key_variable, **shared)
+    settings = RemoteSettings(key_variable=key_variable, prompts=prompts or our_prompts(), **shared)
     chat = ChatCompletions(settings=settings, length_field=length_field, temperature=temperature, seed=seed)
     return Remote(chat=chat, spending=spending)
 
@@ -77,7 +79,7 @@ class ChatCompletions:
         """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         sent = f"max_tokens={self.settings.max_tokens}/temperature={self.temperature}/seed={self.seed}"
-        return f"openai/{at}/{sent}/wording={WORDING}"
+        return f"openai/{at}/{sent}/wording={self.settings.prompts.identity}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a new client of the SDK."""
@@ -88,9 +90,10 @@ class ChatCompletions:
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt, and return the model's completion. Servers cache common prefixes of prompts themselves."""
+        turns = [("system", system), ("user", user)] if system else [("user", user)]
         body: dict[str, Any] = {
             "model": self.settings.model,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+            "messages": [{"role": role, "content": content} for role, content in turns],
             self.length_field: self.settings.max_tokens,
         }
         if self.temperature:

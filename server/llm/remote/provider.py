@@ -21,7 +21,6 @@ from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
 from server.llm.remote.retry import Failure, RateLimiter, Retries, UnansweredError, server_message
 from server.llm.remote.tokens import counted, estimate, read, worst
-from server.llm.render import render
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
@@ -52,6 +51,7 @@ class Remote:
         self.name = settings.name
         self.identity = chat.identity
         self._chat = chat
+        self._render = settings.prompts.render
         self._max_tokens = settings.max_tokens
         self._concurrency = settings.concurrency
         self._clock = settings.clock
@@ -90,7 +90,7 @@ class Remote:
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Estimate input and output tokens (`server.llm.remote.tokens.estimate`)."""
-        return estimate(request, self._max_tokens)
+        return estimate(self._render(request), request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:
         async with self._chat.client() as client:
@@ -100,7 +100,7 @@ class Remote:
         """Run one of `concurrency` workers, which sends requests until none is left or the job is stopped."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
-            prompt = render(job.requests[place])
+            prompt = self._render(job.requests[place])
             most = worst(prompt, self._max_tokens)
             while (verdict := self._spending.hold(most, self._price)) == "wait" and job.stop is None:
                 await self._clock.sleep(_LOOK_AGAIN_S)
@@ -114,7 +114,7 @@ class Remote:
                 used = completion.usage if completion else None
                 self._spending.settle(self.name, most, used, self._price)
             if completion is not None:
-                job.deliver(place, read(completion, job.requests[place]))
+                job.deliver(place, read(completion, prompt, job.requests[place]))
 
     async def _ask(
         self,
@@ -124,7 +124,7 @@ class Remote:
         request: Request,
     ) -> Completion | None:
         """Send one request until it is answered or lost; return the completion, or None if the job is stopped."""
-        expected = sum(estimate(request, self._max_tokens))
+        expected = sum(estimate(prompt, request, self._max_tokens))
 
         async def once() -> Completion | None:
             await self._limiter.enter(expected)
@@ -138,7 +138,7 @@ class Remote:
             return None
         self._answered += 1
         self._lost_in_a_row = 0
-        completion = counted(completion, request, self._max_tokens)
+        completion = counted(completion, prompt, request, self._max_tokens)
         self._limiter.used(completion.usage.tokens - expected)
         return completion
 

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from server.llm.base import Reply, Request
+from server.llm.parse import parse
 from server.llm.remote.chat import Completion
-from server.llm.render import parse, render
+from server.llm.render import whole
 from server.llm.spending import Usage
 
 _CHARACTERS_PER_TOKEN = 4.0
@@ -13,8 +14,8 @@ _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
-def read(completion: Completion, request: Request) -> Reply:
-    """Return the reply to a request, with the texts parsed from the completion."""
+def read(completion: Completion, prompt: tuple[str, str], request: Request) -> Reply:
+    """Return the reply to a request with this prompt; the texts are parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
     objects = request.structure is not None
     texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects)
@@ -25,16 +26,18 @@ def read(completion: Completion, request: Request) -> Reply:
         output_tokens=use.output,
         cached_tokens=use.cached,
         loss=completion.loss or (None if texts else "empty"),
+        prompt=whole(prompt),
+        raw=completion.text,
     )
 
 
-def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
-    """Estimate input tokens, one per four characters, and output tokens, 1.4 per word.
+def estimate(prompt: tuple[str, str], request: Request, max_tokens: int) -> tuple[int, int]:
+    """Estimate input tokens, one per four characters of the prompt, and output tokens, 1.4 per word.
 
     The length of a text is the requested number of words. If none is requested, it is the mean length of the texts
     shown; if no texts are shown, it is 60 words (3 for a phrase).
     """
-    size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
+    size = sum(map(len, prompt)) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
     unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
     words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
@@ -42,11 +45,11 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
     return round(size), min(round(written), max_tokens)
 
 
-def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
+def counted(completion: Completion, prompt: tuple[str, str], request: Request, max_tokens: int) -> Completion:
     """Return the completion, with estimated usage if the server reported none, so that it counts towards any cap."""
     if completion.usage.tokens:
         return completion
-    read_in, _ = estimate(request, max_tokens)
+    read_in, _ = estimate(prompt, request, max_tokens)
     return replace(completion, usage=Usage(input=read_in, output=round(len(completion.text) / _CHARACTERS_PER_TOKEN)))
 
 

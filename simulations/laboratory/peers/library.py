@@ -12,9 +12,9 @@ import numpy as np
 
 from common.domain import Record
 from server.domain import Candidate
-from server.llm import prompts
 from server.llm.base import Request
 from server.llm.orders import Order, even_orders
+from server.llm.requests import by_example
 from server.operators.variation import vary
 from simulations.laboratory.peers.our_run import Counts, Run, our_votes
 
@@ -148,7 +148,7 @@ class Library:
 
     def _request(self, order: Order, texts: int, generator: np.random.Generator) -> Request:
         method = self.run.method
-        return prompts.by_example(
+        return by_example(
             self.run.tools.task,
             order.label,
             texts=texts,

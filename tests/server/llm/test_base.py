@@ -47,6 +47,8 @@ def request(**fields) -> Request:
         {"temperature": -0.1},
         {"seed": -1},
         {"seed": 2**64},
+        {"before": "", "bad": ("one",), "good": ("two",)},
+        {"before": "", "source": ("one",)},
     ],
 )
 def test_what_cannot_be_read_in_one_way_is_refused(wrong):
@@ -98,6 +100,7 @@ def test_canonical_is_json_that_keeps_all():
         "marks",
         "more",
         "before",
+        "showable",
     }
     assert "plural" not in written["wording"]
     assert json.loads(request(wording=Wording(plural="notes")).canonical())["wording"]["plural"] == "notes"
@@ -137,6 +140,14 @@ def test_a_declined_mode_is_simplified_or_never_asked_for(mode):
     else:
         with pytest.raises(InternalError, match=rf"expected no .*{mode}.*; got {mode}"):
             accepted(original, frozenset({"contrast", mode}))
+
+
+@pytest.mark.parametrize("fields", [{name: ("x",)} for name in ("good", "source", "must")] + [{"before": "x"}])
+def test_a_request_with_a_text_may_be_shown_only_if_its_maker_says_so(fields):
+    assert not request(**fields).may_be_shown
+    assert request(**fields, showable=True).may_be_shown
+    assert request().may_be_shown
+    assert request(**fields, showable=True).key("m") == request(**fields).key("m")
 
 
 def test_description_of_the_wanted_label():

@@ -39,7 +39,7 @@ CASES = [
     ("loops", "My card is late. I am cross. I am cross. I am cross. I am", "My card is late. I am cross."),
     ("loops", "cough, cough, cough, cough, cough, cough", "cough,"),
     ("echoes", "a card that has not come by post", None),
-    ("echoes", "Answer with a JSON list of one string, one text in each", None),
+    ("echoes", "Answer with the text only.", None),
     ("copies", "where is my card", None),
     ("foreign", "Моя картка ще не прийшла", None),
     ("characters", "My card\x00 is late.", "My card is late."),

@@ -3,7 +3,7 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Example, Task, Wording
 from server.llm.completion import Completion, opening_words
-from server.llm.forms import FORMS, kinds_of, plural, plural_of
+from server.llm.forms import FORMS, kinds_of, plural, plural_of, undescribed
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
 
 PUBLIC = [Example(text="Is the office open?", topic="hours"), Example(text='She said "no" to me.', topic="refusal")]
@@ -79,7 +79,7 @@ def test_the_plural_of_a_kind_is_that_of_its_noun(kind, kinds):
     ],
 )
 def test_the_plural_of_a_task_stands_in_a_sentence(kind, plural, kinds):
-    assert kinds_of(Task(name="t", kind=kind, labels={}, wording=Wording(plural=plural))) == kinds
+    assert kinds_of(kind, Wording(plural=plural)) == kinds
 
 
 def test_the_plural_is_a_setting_for_other_nouns():
@@ -91,3 +91,12 @@ def test_the_plural_is_a_setting_for_other_nouns():
 def test_an_unknown_form_is_refused():
     with pytest.raises(ConfigError, match="form; expected one of fields, headings, quoted; got 'haiku'"):
         Completion(form="haiku")
+
+
+def test_labels_that_only_a_name_or_a_number_describes_are_named():
+    labels = {"age_limit": "age limit", "1": "2.0", "fee": "Fee", "late_card": "a card that has not come"}
+    advice = undescribed(Task(name="t", kind="note", labels=labels))
+    assert all(name in advice for name in ("age_limit", "1", "fee", "task.labels"))
+    assert "late_card" not in advice
+    described = Task(name="t", kind="note", labels={"late_card": "a card that has not come"})
+    assert undescribed(described) == undescribed(described.without_labels()) == ""

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from common.models.encoder import Encoder
 from common.rng import experiment
 from server.domain import Candidate, Example, Task
-from server.llm import prompts
 from server.llm.builtin.lexicon import Lexicon
 from server.llm.builtin.model import BuiltinModel
 from server.llm.clean import Cleaner
 from server.llm.completion import Completion, opening_words
 from server.llm.marks import Marks, RunMarks, marks_of, unmarked
 from server.llm.render import render
+from server.llm.requests import abstracts, by_example, subtopics
 from server.settings.schema import Rules
 from server.spans import REASONS, Marked, Span, marked, read, without_tags, words
 from server.tasks import demo_notes
@@ -30,7 +30,7 @@ PIECES = st.sampled_from(
 
 
 def request(**fields):
-    return replace(prompts.by_example(TASK, "a", texts=3, rng=experiment(0, "test")), **fields)
+    return replace(by_example(TASK, "a", texts=3, rng=experiment(0, "test")), **fields)
 
 
 @given(st.one_of(st.lists(PIECES, max_size=14).map("".join), st.text()))
@@ -112,24 +112,24 @@ def test_candidates_get_their_spans_and_bring_them_into_a_resumed_run():
 def test_without_types_requests_are_what_they_were():
     plain = replace(TASK, spans={})
     assert marks_of(plain) is None
-    old = prompts.by_example(plain, "a", texts=1, rng=experiment(0, "test"))
+    old = by_example(plain, "a", texts=1, rng=experiment(0, "test"))
     assert "marks" not in json.loads(old.canonical())
-    new = prompts.by_example(TASK, "a", texts=1, rng=experiment(0, "test"))
+    new = by_example(TASK, "a", texts=1, rng=experiment(0, "test"))
     assert new.key("m") != old.key("m")
-    for asked in (prompts.abstracts, prompts.subtopics):
-        count = {"texts": 1} if asked is prompts.abstracts else {"phrases": 1}
+    for asked in (abstracts, subtopics):
+        count = {"texts": 1} if asked is abstracts else {"phrases": 1}
         assert asked(TASK, "a", rng=experiment(0, "test"), **count).marks is None
 
 
 def test_a_chat_prompt_says_how_to_mark_and_blanks_no_part_of_a_span():
     marks = RunMarks([Example(text="b 5 g", spans=(Span(start=2, end=5, type="dose"),))])
-    system, _ = render(marks.shown(request()))
-    assert "these stands between tags: <drug> (name of a medicine); <dose> (an amount)." in system
-    assert system.endswith("not of the content: b <dose>5 g</dose>")
+    _, user = render(marks.shown(request()))
+    assert "<drug> (name of a medicine); <dose> (an amount)." in user
+    assert "b <dose>5 g</dose>" in user.splitlines()[-3]
     marks.add(Marked("a b c d", (Span(start=2, end=5, type="drug"),)))
     for seed in range(9):
         asked = marks.shown(request(source=("a b c d",), blanks=0.5, seed=seed * 97, n=1))
-        shown = render(asked)[1].split("\n")[1]
+        shown = next(line for line in render(asked)[1].splitlines() if "____" in line)
         assert "<drug>b c</drug>" in shown or "drug" not in shown
         assert opening_words(asked) in ("a <drug>b c</drug>", "a")
 

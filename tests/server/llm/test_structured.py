@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -9,9 +10,19 @@ from common.errors import ProviderError
 from common.rng import experiment
 from common.structure import Structure
 from server.domain import Task
-from server.llm import prompts
 from server.llm.clean import Cleaner, Rules
-from server.llm.render import parse, render
+from server.llm.parse import parse
+from server.llm.render import render
+from server.llm.requests import (
+    abstracts,
+    by_example,
+    crossover,
+    fill_in,
+    from_abstract,
+    paraphrase,
+    subtopics,
+    with_keyphrases,
+)
 from server.llm.structured_fallback import plain, structured
 from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
@@ -21,34 +32,34 @@ BROKEN = "{'triage': 'RED', 'age': 54, 'note': 'He fell.'}"
 
 
 def zero_shot(texts=2, **fields):
-    return prompts.by_example(TASK, "a", texts=texts, rng=experiment(0, "test"), **fields)
+    return by_example(TASK, "a", texts=texts, rng=experiment(0, "test"), **fields)
 
 
 MADE = {
     "zero-shot": zero_shot(),
     "by example": zero_shot(good=[WHOLE], bad=[OTHER]),
-    "paraphrase": prompts.paraphrase(TASK, "a", WHOLE, texts=1, rng=experiment(0, "test")),
-    "crossover": prompts.crossover(TASK, "a", (WHOLE, OTHER), texts=1, rng=experiment(0, "test")),
-    "blanks": prompts.fill_in(TASK, "a", WHOLE, blanks=0.5, texts=1, rng=experiment(0, "test")),
-    "from abstract": prompts.from_abstract(TASK, "a", "a fall", texts=1, rng=experiment(0, "test")),
-    "keyphrases": prompts.with_keyphrases(TASK, ["knee"], texts=1, rng=experiment(0, "test")),
+    "paraphrase": paraphrase(TASK, "a", WHOLE, texts=1, rng=experiment(0, "test")),
+    "crossover": crossover(TASK, "a", (WHOLE, OTHER), texts=1, rng=experiment(0, "test")),
+    "blanks": fill_in(TASK, "a", WHOLE, blanks=0.5, texts=1, rng=experiment(0, "test")),
+    "from abstract": from_abstract(TASK, "a", "a fall", texts=1, rng=experiment(0, "test")),
+    "keyphrases": with_keyphrases(TASK, ["knee"], texts=1, rng=experiment(0, "test")),
 }
 
 
 @pytest.mark.parametrize("mode", MADE)
 def test_each_prompt_for_texts_holds_the_schema_and_asks_for_objects(mode):
-    system, user = render(MADE[mode])
-    assert STRUCTURE.schema in system
-    assert 'Its field "note" has the text itself' in system
-    assert "Answer with a JSON list of " in user
-    assert "object" in user.split("\n\n")[-1]
-    assert "string" not in user.split("\n\n")[-1]
+    for n, answer in ((1, "that JSON object"), (2, "a JSON list of 2 such objects")):
+        _, user = render(replace(MADE[mode], n=n))
+        assert STRUCTURE.schema in user
+        assert 'field "note" has the text itself' in user
+        assert answer in user.split("\n\n")[-1]
+        assert "string" not in user.split("\n\n")[-1]
 
 
 def test_abstracts_and_subtopics_are_plain_texts():
     for request in (
-        prompts.abstracts(TASK, "a", texts=2, rng=experiment(0, "test")),
-        prompts.subtopics(TASK, "a", phrases=2, rng=experiment(0, "test")),
+        abstracts(TASK, "a", texts=2, rng=experiment(0, "test")),
+        subtopics(TASK, "a", phrases=2, rng=experiment(0, "test")),
     ):
         assert request.structure is None
         assert "JSON list of 2 strings" in render(request)[1]
@@ -56,7 +67,7 @@ def test_abstracts_and_subtopics_are_plain_texts():
 
 def test_only_words_of_the_text_field_are_blanked():
     source = json.dumps({"triage": "red", "note": "one two three four five six seven eight"})
-    text = render(prompts.fill_in(TASK, "a", source, blanks=0.5, texts=1, rng=experiment(0, "test")))[1]
+    text = render(fill_in(TASK, "a", source, blanks=0.5, texts=1, rng=experiment(0, "test")))[1]
     line = next(line for line in text.splitlines() if line.startswith("{"))
     assert json.loads(line)["triage"] == "red"
     assert json.loads(line)["note"].count("____") in (3, 4, 5)
@@ -80,7 +91,7 @@ def test_an_answer_is_split_into_objects_good_and_bad(completion, texts):
 
 def test_a_structure_leaves_keys_of_plain_requests_as_they_were():
     bare = Task(name="t", kind="triage record", labels=TASK.labels)
-    request = prompts.by_example(bare, "a", texts=2, rng=experiment(0, "test"))
+    request = by_example(bare, "a", texts=2, rng=experiment(0, "test"))
     assert "structure" not in json.loads(request.canonical())
     assert request.key("m") != zero_shot().key("m")
     other = Structure.of(SETTINGS | {"text_field": "ward"})
@@ -89,7 +100,7 @@ def test_a_structure_leaves_keys_of_plain_requests_as_they_were():
 
 def of_task(structure):
     task = Task(name="t", kind="triage record", labels=TASK.labels, structure=structure)
-    return prompts.by_example(task, "a", texts=2, rng=experiment(0, "test"))
+    return by_example(task, "a", texts=2, rng=experiment(0, "test"))
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules.none()])

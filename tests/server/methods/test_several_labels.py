@@ -69,7 +69,7 @@ def test_texts_have_sets_that_prompts_name_and_a_run_goes_on_from_any_step(build
             assert len(query.labels) <= method.compared(TASK)[name]
     for request in world.requests:
         _, prompt = render(request)
-        assert all(f"{label} ({words})" in prompt for label, words in request.requested)
+        assert all(words in prompt for _, words in request.requested)
         assert len(request.requested) == 1 + len(request.more)
     for state in before:
         *_, resumed = steps(method, World(method, task=TASK), through_json(method, state))

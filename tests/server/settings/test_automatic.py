@@ -14,7 +14,7 @@ from server.settings.compose import composed, load
 from simulations import run as simulation
 from tests.support.runs import labelled, settings
 
-SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5"]
+SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", "method.texts_per_request=5"]
 TASK = build(composed(SMALL).task).task()
 
 
@@ -136,3 +136,18 @@ def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():
     with pytest.raises(ConfigError, match=r"method\.directions; expected one of .*got an unknown setting"):
         composed(["method=wasp", "++method.directions=auto"])
     assert composed(["method=only_private", "++method.directions=auto"]).automatic == ()
+
+
+@pytest.mark.parametrize(("words", "texts"), [(12, 10), (25, 10), (26, 4), (40, 4), (41, 1), (900, 1)])
+@pytest.mark.parametrize("public", [True, False])
+def test_a_request_asks_for_fewer_texts_if_they_are_longer(words, texts, public, tmp_path):
+    (tmp_path / "public.txt").write_text(f"{'word ' * words}\n" * 3)
+    length = [f"task.public_text={tmp_path}/public.txt"] if public else [f"method.words={words}"]
+    task = ["task=csv", "task.labels=[a,b]"]
+    assert settled(composed([*task, *length])).method.texts_per_request == texts
+
+
+@pytest.mark.parametrize("text", ["null", "absent.txt"])
+def test_a_request_asks_for_many_texts_of_unknown_length(text):
+    run = settled(composed(["task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
+    assert run.method.texts_per_request == 10

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from common.domain import Record
@@ -41,7 +43,8 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
 
     def generate(self, requests, **settings):
         asked.extend(requests)
-        return answer(self, requests, **settings)
+        replies = answer(self, requests, **settings)
+        return [replace(reply, prompt=r.good[0], raw=r.good[0]) for r, reply in zip(requests, replies, strict=True)]
 
     monkeypatch.setattr(BuiltinModel, "generate", generate)
     folder = small(tmp_path, f"reply_cache={tmp_path}/shared.db")
@@ -49,6 +52,8 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     assert all(len(request.good) == 4 for request in asked)  # half of 8, as many as WASP shows
     assert {(text, request.label) for request in asked for text in request.good} <= private
     assert len({text for request in asked for text in request.good}) == 16
+    assert not any(request.may_be_shown for request in asked)
+    assert all("prompts" not in line for line in lines(folder, "rounds.jsonl"))
     texts, metrics = lines(folder, "synthetic.jsonl"), read(folder, "metrics.json")
     assert {text["label"] for text in texts} == {"a", "b"}
     assert metrics["synthetic"]["records"] == len(texts) == lines(folder, "rounds.jsonl")[0]["candidates"]

@@ -106,10 +106,10 @@ def test_calls_are_tried_again_and_a_refused_key_stops(batches, server, time):
 
 
 def test_a_cap_sends_what_fits_and_then_stops(batches, server):
-    # Of each request the longest answer counts before it is sent, some 1,300 tokens with its prompt.
+    # Of each request the longest answer counts before it is sent, some 600 tokens with its prompt.
     spending = Spending(max_tokens=5000)
     fresh = server._fresh
-    server._fresh = lambda *args: fresh(*args) | {"usage": {"input_tokens": 700, "output_tokens": 300}}
+    server._fresh = lambda *args: fresh(*args) | {"usage": {"input_tokens": 100, "output_tokens": 300}}
     with pytest.raises(ProviderError, match=r"llm\.max_tokens"):
         batches(spending=spending).generate(requests(500))
     sizes = [len(json.loads(body)["requests"]) for body in server.raw]

@@ -12,7 +12,7 @@ from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.remote.provider import Remote
-from server.llm.render import render
+from server.llm.render import Prompts
 from server.llm.spending import Spending
 from tests.support.loopback import error
 from tests.support.provider_contract import ProviderContract, requests
@@ -373,7 +373,7 @@ def test_what_was_paid_is_kept_and_replies_from_the_cache_cost_nothing(build, tm
 def test_a_cap_stops_before_the_request_that_could_exceed_it_and_a_higher_one_goes_on(build, server, tmp_path, cap):
     account, replies = tmp_path / "spending.jsonl", tmp_path / "replies.sqlite"
     batch = requests(40)
-    use = {"input_tokens": 700, "output_tokens": 300, "prompt_tokens": 700, "completion_tokens": 300}
+    use = {"input_tokens": 100, "output_tokens": 300, "prompt_tokens": 100, "completion_tokens": 300}
 
     def run(**caps):
         spending = Spending(path=account, **caps)
@@ -410,10 +410,24 @@ def test_a_server_that_does_not_count_is_counted_for(model, server, kind):
 # What goes over the wire
 
 
-def test_nothing_goes_out_but_the_prompt(model, server, kind):
+@pytest.fixture
+def prompts(tmp_path):
+    """Prompts with a system part."""
+    (tmp_path / "examples.jinja").write_text("Be terse.\n---\nWrite {{ n }}. {% include '_answer.jinja' %}")
+    return Prompts(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"], indirect=True)
+def test_an_empty_system_part_sends_no_system_message(model, server):
+    model.generate(requests(1))
+    assert "system" not in server.seen[0]
+    assert [turn["role"] for turn in server.seen[0]["messages"]] == ["user"]
+
+
+def test_nothing_goes_out_but_the_prompt(build, prompts, server, kind):
     request = requests(1, good=("Where is it?",), temperature=0.3)[0]
-    (reply,) = model.generate([request])
-    system, user = render(request)
+    (reply,) = build(prompts=prompts).generate([request])
+    system, user = prompts.render(request)
     cached = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
     expected = {
         "anthropic": {
@@ -447,12 +461,17 @@ def test_servers_of_the_house(build, server, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)
-def test_prompt_caching_can_be_left_out_and_is_counted(build, server):
-    model = build(prompt_caching=False, price=PRICE | {"cached": 0.1, "kept": 2.0}, spending=(spending := Spending()))
+def test_prompt_caching_can_be_left_out_and_is_counted(build, prompts, server):
+    model = build(
+        prompts=prompts,
+        prompt_caching=False,
+        price=PRICE | {"cached": 0.1, "kept": 2.0},
+        spending=(spending := Spending()),
+    )
     use = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 50, "output_tokens": 1}
     server.script = [(200, {}, server_answer | {"usage": use}) for server_answer in [server._fresh("", ASKS_TWO, 0)]]
-    (reply,) = model.generate(requests(1))
-    assert isinstance(server.seen[0]["system"], str)
+    (reply,) = model.generate(requests(1, good=("Where is it?",)))
+    assert server.seen[0]["system"] == "Be terse."
     assert (reply.input_tokens, reply.cached_tokens) == (160, 100)
     assert spending.cost() == pytest.approx((10 + 10 + 100 + 10) / 1e6)
 

@@ -7,6 +7,9 @@ privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All oth
 numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A
 simulation can show records to models on its own machine, at ε = ∞, to measure how much this helps
 (`simulations/baselines/private_exemplars.py`).
+
+A run folder keeps examples of prompts. It keeps one with texts or keyphrases only if `showable=True` states that all of
+these are synthetic, public, or drawn from noised answers (`Request.may_be_shown`).
 """
 
 from collections.abc import Sequence
@@ -32,6 +35,7 @@ def by_example(
     temperature: float = 1.0,
     words: int | None = None,
     more: Sequence[str] = (),
+    showable: bool = False,
 ) -> Request:
     """Make a request from the task, a label, one public attribute, and exemplars.
 
@@ -51,10 +55,11 @@ def by_example(
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
         more: Further labels of the new texts, if each has several.
+        showable: Whether all exemplars are synthetic or public; see `Request.may_be_shown`.
     """
     if attribute is None and task.attributes:
         attribute = str(rng.choice(np.array(task.attributes)))
-    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable)
     return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
@@ -67,12 +72,15 @@ def paraphrase(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for a paraphrase.
 
     Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
-    return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
+    return replace(
+        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable), source=(source,)
+    )
 
 
 def abstracts(
@@ -101,9 +109,10 @@ def from_abstract(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
-    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable)
     return replace(plain, source=(abstract,), abstract=True)
 
 
@@ -117,6 +126,7 @@ def fill_in(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for variants of the source in which a fraction `blanks` of the words is replaced.
 
@@ -125,7 +135,9 @@ def fill_in(
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,), blanks=blanks
+        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable),
+        source=(source,),
+        blanks=blanks,
     )
 
 
@@ -139,13 +151,16 @@ def crossover(
     attribute: str | None = None,
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for a text from two parents.
 
     In DPGA-TextSyn (3.4.2), `words` is the parents' mean length, and `attribute` is a keyword.
     """
     return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
+        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable),
+        source=parents,
+        attribute=attribute,
     )
 
 
@@ -158,6 +173,7 @@ def with_keyphrases(
     examples: Sequence[tuple[str, Sequence[str]]] = (),
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for a text that contains the phrases, without a label (DP-KPS, section 2, step 5).
 
@@ -171,10 +187,11 @@ def with_keyphrases(
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
+        showable: Whether phrases and examples are public or drawn from noised answers.
     """
     not_empty(phrases=phrases)
     return replace(
-        _plain(task, None, texts, rng, temperature=temperature, words=words),
+        _plain(task, None, texts, rng, temperature=temperature, words=words, showable=showable),
         must=tuple(phrases),
         good=tuple(text for text, _ in examples),
         good_must=tuple(tuple(keyphrases) for _, keyphrases in examples),
@@ -190,6 +207,7 @@ def from_words(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
+    showable: bool = False,
 ) -> Request:
     """Make a request for a text that contains random words of a vocabulary, without a label.
 
@@ -198,7 +216,7 @@ def from_words(
     """
     in_range(1, len(vocabulary), count=count)
     sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
-    return with_keyphrases(task, sample, texts=texts, rng=rng, temperature=temperature, words=words)
+    return with_keyphrases(task, sample, texts=texts, rng=rng, temperature=temperature, words=words, showable=showable)
 
 
 def subtopics(
@@ -210,7 +228,14 @@ def subtopics(
 
 
 def _plain(
-    task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
+    task: Task,
+    label: str | None,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    temperature: float,
+    words: int | None,
+    showable: bool = False,
 ) -> Request:
     """Return the common part of all modes: a zero-shot request, which names no label if the task has none."""
     return Request(
@@ -224,4 +249,5 @@ def _plain(
         wording=task.wording,
         structure=task.structure,
         marks=marks_of(task),
+        showable=showable,
     )

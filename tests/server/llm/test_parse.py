@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from server.llm.parse import parse
+
+
+@pytest.mark.parametrize(
+    ("completion", "n", "texts"),
+    [
+        ('["one", "two"]', 2, ("one", "two")),
+        ('```json\n["one",\n "two"]\n```', 2, ("one", "two")),
+        ('Here you are:\n["one", "two"] Hope this helps!', 2, ("one", "two")),
+        ('[{"text": "one"}, {"text": "two"}]', 2, ("one", "two")),
+        ('["one", "two", "cut o', 3, ("one", "two")),
+        ('["a line\nbreak", "b"]', 2, ("a line\nbreak", "b")),
+        ('["one", "two", "three"]', 2, ("one", "two")),
+        ('["one", "One.", "", "..."]', 4, ("one", "One.")),
+        ("1. one\n2. two\n3) three", 3, ("one", "two", "three")),
+        ("Sure, here they are:\n\n- one\n- two", 2, ("one", "two")),
+        ("I am sorry, I would rather not write that.", 2, ()),
+        ("seen [1] before", 2, ()),
+        ("", 2, ()),
+        ("[]", 2, ()),
+        ('[["nested"]]', 2, ()),
+        ("[1, 2]", 2, ()),
+    ],
+)
+def test_parse(completion, n, texts):
+    assert parse(completion, n) == texts
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        ("plain text", "plain text"),
+        ('two lines\n\nwith [brackets]: ["x"]', 'two lines\n\nwith [brackets]: ["x"]'),
+        ("- a note\n- in points", "- a note\n- in points"),
+        ("```\nfenced\n```", "fenced"),
+        ('"quoted \\"inside\\""', 'quoted "inside"'),
+        ('"Yes," she said, "no."', '"Yes," she said, "no."'),
+        ('"cut o', "cut o"),
+        ('["one", "two"]', "one"),
+        ('Here you are:\n["one", "cut o', "one"),
+        ('{"text": "one"}', "one"),
+        ("<think>\nwhat to write\n</think>\n\none", "one"),
+        ("<think>cut o", None),
+        ("[]", None),
+        (" \n", None),
+    ],
+)
+def test_parse_one_text(completion, text):
+    assert parse(completion, 1) == (() if text is None else (text,))
+
+
+def test_one_object_stays_json():
+    assert parse('{"text": "one", "age": 3}', 1, objects=True) == ('{"text": "one", "age": 3}',)
+
+
+@pytest.mark.parametrize(
+    ("completion", "n", "phrases"),
+    [
+        ('["night sweats", "dry cough."]', 2, ("night sweats", "dry cough")),
+        ('{"subtopics": ["night sweats", "dry cough"]}', 9, ("night sweats", "dry cough")),
+        ('[{"area": "lung", "subtopics": ["night sweats", "dry cough"]}]', 9, ("night sweats", "dry cough")),
+        ('[{"subtopic": "night sweats"}, {"subtopic": 3}]', 9, ("night sweats",)),
+        ('[{"subtopics": []}]', 9, ()),
+        ('["night sweats", "cut o', 3, ("night sweats",)),
+        ("1. night sweats\n2. dry cough,", 3, ("night sweats", "dry cough")),
+        ("Here you are:\n\nnight sweats\ndry cough\n", 3, ("night sweats", "dry cough")),
+        ("night sweats\ndry cough\nDry Cough", 2, ("night sweats", "dry cough")),
+        ('["a phrase that goes on and on and on and on", "short"]', 2, ("short",)),
+        ("I would rather not do that", 3, ()),
+        ("I am sorry.\nI would rather not.", 3, ()),
+        ("", 3, ()),
+        ("[1, 2]", 3, ()),
+        ("[" + '{"a":' * 100_000, 3, ()),
+    ],
+)
+def test_parse_phrases(completion, n, phrases):
+    assert parse(completion, n, phrases=True) == phrases
+
+
+def test_round_trip_of_awkward_texts():
+    texts = ("line\nbreak", 'quo"te', "[bracket]", "naïve – 38.5 °C", "1. not a list")
+    assert parse(json.dumps(texts), 5) == texts
