@@ -42,7 +42,7 @@ class OpenVino:
     """A GGUF file or an exported model, loaded by OpenVINO GenAI.
 
     Args:
-        folder: The checkpoint: a folder with one GGUF file, or a model exported with optimum-intel.
+        folder: The checkpoint: a GGUF file, a folder with one, or a model exported with optimum-intel.
         name: Name of the model, for error messages.
 
     Raises:
@@ -77,14 +77,14 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """Return the folder of an exported model, or else its GGUF file, after checking that weights and package exist.
+    """Return the folder of an exported model, or else the GGUF file, after checking that weights and package exist.
 
     Raises:
         ConfigError: The package is not installed, or the folder has neither an exported model nor exactly one GGUF
             file.
     """
     needs(f"engine of {name}", "openvino_genai", extra="models")
-    if (folder / _EXPORTED).is_file():
+    if folder.is_file() or (folder / _EXPORTED).is_file():
         return folder
     files = sorted(folder.glob("*.gguf"))
     if len(files) != 1:
