@@ -133,6 +133,8 @@ class Local:
             )
         self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
+        if engine == "openvino":
+            self._longest = min(self._longest, openvino.LONGEST_PROMPT)
         self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
 
     @property
