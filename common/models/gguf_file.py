@@ -90,7 +90,8 @@ def read_configuration(file: Path) -> "PreTrainedConfig":
     from transformers import PreTrainedConfig
 
     header = read_header(file)
-    return PreTrainedConfig(model_type=header.architecture, max_position_embeddings=header.context)
+    stated: dict[str, Any] = {"model_type": header.architecture, "max_position_embeddings": header.context}
+    return PreTrainedConfig(**stated)
 
 
 def load_tokenizer(file: Path) -> "PreTrainedTokenizerBase":
