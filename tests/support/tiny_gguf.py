@@ -16,7 +16,7 @@ _LAYERS, _WIDTH, _HEADS, _KEY_HEADS, _INNER = 2, 64, 2, 1, 128
 _CONTEXT, _ROPE_BASE, _EPSILON = 1024, 10000.0, 1e-5
 
 
-def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
+def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT, template=TEMPLATE):
     """Write a model of the Llama architecture; return the file's path.
 
     As in the file of SmolLM2-135M-Instruct, the weights are quantized, the head is tied to the embeddings, and the
@@ -29,6 +29,7 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
         name: Name of the file.
         seed: Seed for the random weights.
         context: Context length in tokens.
+        template: Chat template; None for a model without.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pieces, merges = _vocabulary()
@@ -46,7 +47,7 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
     writer.add_rope_freq_base(_ROPE_BASE)
     writer.add_layer_norm_rms_eps(_EPSILON)
     writer.add_vocab_size(len(pieces))
-    _add_tokenizer(writer, pieces, merges)
+    _add_tokenizer(writer, pieces, merges, template)
     _add_weights(writer, pieces, np.random.default_rng(seed))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -71,7 +72,7 @@ def _vocabulary():
     return pieces, merges
 
 
-def _add_tokenizer(writer, pieces, merges):
+def _add_tokenizer(writer, pieces, merges, template):
     start, end = SPECIAL.index("<|im_start|>"), SPECIAL.index("<|im_end|>")
     kinds = [gguf.TokenType.CONTROL if piece in SPECIAL else gguf.TokenType.NORMAL for piece in pieces]
     writer.add_tokenizer_model("gpt2")
@@ -85,7 +86,8 @@ def _add_tokenizer(writer, pieces, merges):
     writer.add_pad_token_id(end)
     writer.add_add_bos_token(False)
     writer.add_add_space_prefix(False)
-    writer.add_chat_template(TEMPLATE)
+    if template is not None:
+        writer.add_chat_template(template)
 
 
 def _add_weights(writer, pieces, random):

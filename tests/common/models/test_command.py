@@ -13,10 +13,12 @@ from tests.support.wheels import wheel
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A catalogue of two models, whose wheels are in the folder `wheels`; returns the folder of all models."""
+    """A catalogue of three models, whose wheels are in the folder `wheels`; returns the folder of all models."""
     encoder = wheel(tmp_path / "wheels")
     writer = wheel(tmp_path / "wheels", name="tiny-writer")
-    entries = {"tiny": encoder, "writer": dataclasses.replace(writer, purpose=catalogue.LANGUAGE_MODEL)}
+    writer = dataclasses.replace(writer, purpose=catalogue.LANGUAGE_MODEL)
+    large = dataclasses.replace(writer, only_named=True)
+    entries = {"tiny": encoder, "writer": writer, "large": large}
     monkeypatch.setattr(catalogue, "catalogue", lambda: entries)
     monkeypatch.setenv(catalogue.MODELS, str(tmp_path / "models"))
     monkeypatch.chdir(tmp_path)
@@ -29,10 +31,11 @@ def root(tmp_path, monkeypatch):
         (party, [], {"tiny"}),
         (party, ["writer"], {"writer"}),
         (coordinator, [], {"tiny", "writer"}),
+        (coordinator, ["large"], {"large"}),
         slow(coordinator, ["tiny"], {"tiny"}),
     ],
 )
-def test_without_names_a_party_fetches_encoders_and_a_coordinator_everything(main, names, there, root, capsys):
+def test_without_names_a_party_fetches_encoders_and_a_coordinator_all_but_large_ones(main, names, there, root, capsys):
     assert main(["models", *names, "--from", "wheels"]) == 0
     assert {path.parent.name for path in root.glob("*/manifest.json")} == there
     output = capsys.readouterr().out
@@ -41,7 +44,7 @@ def test_without_names_a_party_fetches_encoders_and_a_coordinator_everything(mai
 
 def test_of_several_names_a_wrong_one_is_told_before_anything_is_fetched(root, capsys):
     assert party(["models", "tiny", "wrier", "--from", "wheels"]) == 2
-    line = "caucus-party: model; expected one of tiny, writer; got 'wrier'. Did you mean writer?\n"
+    line = "caucus-party: model; expected one of tiny, writer, large; got 'wrier'. Did you mean writer?\n"
     assert capsys.readouterr() == ("", line)
     assert not root.exists()
 

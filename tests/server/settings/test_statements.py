@@ -41,7 +41,7 @@ def test_a_plan_names_the_models_and_who_runs_them(overrides, models):
     assert KEY not in said
 
 
-@pytest.mark.parametrize("llm", ["anthropic", "builtin", "mixed", "openai", "server", "smollm2"])
+@pytest.mark.parametrize("llm", ["anthropic", "builtin", "mixed", "openai", "qwen", "server", "smollm2"])
 def test_every_choice_of_models_is_described(llm):
     assert planned(f"llm={llm}").models != NOT_STATED
 

@@ -1,0 +1,122 @@
+"""One GGUF file is a whole model, and one that is damaged or of another kind is refused by its header."""
+
+import struct
+from contextlib import suppress
+
+import gguf
+import numpy as np
+import pytest
+
+from common.errors import ConfigError
+from common.models import checkpoints, gguf_file
+from tests.support.tiny_gguf import TEMPLATE, tiny_gguf
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return tiny_gguf(tmp_path_factory.mktemp("gguf"))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a file of one weight with a header of one's choice."""
+
+    def write(architecture="llama", *, context=64, shape=(4, 32), kind=gguf.GGMLQuantizationType.F32, **numbers):
+        at = tmp_path / "written.gguf"
+        writer = gguf.GGUFWriter(at, architecture)
+        if context is not None:
+            writer.add_context_length(context)
+        for name, value in numbers.items():
+            writer.add_uint32(name, value)
+        size = gguf.GGML_QUANT_SIZES[kind][1] * shape[0] * shape[1] // gguf.GGML_QUANT_SIZES[kind][0]
+        writer.add_tensor_info("w", shape, np.dtype("float32"), size, raw_dtype=kind)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        writer.close()
+        return at
+
+    return write
+
+
+def test_a_header_states_architecture_context_and_size(file):
+    header = gguf_file.read_header(file)
+    assert (header.architecture, header.context) == ("llama", 1024)
+    assert file.stat().st_size - 32 < header.size <= file.stat().st_size  # the file ends with a filled block
+
+
+@pytest.mark.parametrize("kind", [gguf.GGMLQuantizationType(kind) for kind in gguf_file._BLOCKS])
+def test_the_sizes_of_weights_are_those_of_the_format(kind):
+    assert gguf_file._BLOCKS[kind] == gguf.GGML_QUANT_SIZES[kind]
+
+
+def test_configuration_and_tokenizer_come_from_the_file_alone(file):
+    from transformers import AutoTokenizer
+
+    config = checkpoints.configuration(file, "causal")
+    assert (config.is_encoder_decoder, config.get_text_config().max_position_embeddings) == (False, 1024)
+    tokenizer = checkpoints.tokenizer(file)
+    slow = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    text = "<|im_start|>user\nfever 38.5  naïve<|im_end|>"
+    assert tokenizer(text).input_ids == slow(text).input_ids
+    assert tokenizer.chat_template == TEMPLATE
+    assert tokenizer.eos_token == "<|im_end|>"
+
+
+def test_a_file_is_found_by_its_path_and_alone_in_a_folder(file, tmp_path):
+    assert gguf_file.find_gguf_file(file) == gguf_file.find_gguf_file(file.parent) == file
+    assert gguf_file.find_gguf_file(tmp_path) is None
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ConfigError, match="expected one in the folder; got 2;"):
+        gguf_file.find_gguf_file(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    assert gguf_file.find_gguf_file(tmp_path) is None
+    with pytest.raises(ConfigError, match=r"expected a file; got none; at .*c\.gguf"):
+        gguf_file.find_gguf_file(tmp_path / "c.gguf")
+
+
+def test_a_digest_is_of_the_file_and_of_nothing_beside_it(file, tmp_path):
+    digest = checkpoints.digest(file)
+    copy = tmp_path / file.name
+    copy.write_bytes(file.read_bytes())
+    (tmp_path / "other.gguf").write_bytes(b"other")
+    assert checkpoints.digest(copy) == digest
+    with copy.open("r+b") as opened:
+        opened.seek(-1, 2)
+        opened.write(b"x")
+    assert checkpoints.digest(copy) != digest
+
+
+def test_a_file_that_is_cut_off_anywhere_is_refused(file, tmp_path):
+    whole, size = file.read_bytes(), gguf_file.read_header(file).size
+    cut = tmp_path / "cut.gguf"
+    for length in [*range(0, 400, 7), *range(400, size, size // 40), size - 1]:
+        cut.write_bytes(whole[:length])
+        with pytest.raises(ConfigError, match=r"GGUF file; expected a whole file; got .* Fetch or copy it again"):
+            gguf_file.read_header(cut)
+    cut.write_bytes(whole[:size])
+    assert gguf_file.read_header(cut).size == size
+
+
+def test_a_header_of_absurd_numbers_is_one_error(file, tmp_path):
+    whole = file.read_bytes()
+    harmed = tmp_path / "harmed.gguf"
+    for at in range(4, 600):
+        harmed.write_bytes(whole[:at] + struct.pack("<Q", 2**63 - 1) + whole[at + 8 :])
+        with suppress(ConfigError):  # or a name differs and nothing else
+            gguf_file.read_header(harmed)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"architecture": "gemma3"}, r"architecture llama or qwen2 or qwen3; got gemma3; at .*gguf\. Choose another"),
+        ({"kind": gguf.GGMLQuantizationType.Q5_0}, r"weights of the types F32, .*Q6_K; got type 6 \(w\)"),
+        ({"context": None}, "expected a whole file"),
+        ({}, r"one of \d+ bytes where its header states \d+"),
+    ],
+)
+def test_another_kind_of_file_is_refused_with_what_would_do(header, message, written):
+    with pytest.raises(ConfigError, match=message):
+        gguf_file.read_header(written(**header))
