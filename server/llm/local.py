@@ -91,6 +91,7 @@ class Local:
         prompts: Prompts | None = None,
     ) -> None:
         not_empty(name=name)
+        _choose_device(engine, device, name)  # before any file is read
         self._folder = checkpoints.language_model(
             model, what=f"language model {name}", local_files_only=local_files_only
         )
@@ -98,15 +99,7 @@ class Local:
         one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
-        setting = f"llm.models.{name}.device"
-        if engine == "openvino" and device not in (None, "cpu"):
-            raise ConfigError(
-                setting,
-                expected="cpu or null for the engine openvino",
-                got=repr(device),
-                do="Choose engine: transformers for a GPU",
-            )
-        device = "cpu" if engine == "openvino" else device_here(device, setting)
+        device = _choose_device(engine, device, name)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
         if engine == "openvino":
@@ -314,6 +307,17 @@ def _choose_engine(
         do = "Leave engine out, or give a folder with the files of transformers"
         raise ConfigError(f"engine of {name}", expected="openvino for a GGUF file", got=engine, where=model, do=do)
     return engine
+
+
+def _choose_device(engine: str | None, device: str | None, name: str) -> str:
+    """Return the device asked for, checked, or else the best that the engine can use here."""
+    setting = f"llm.models.{name}.device"
+    if engine != "openvino":
+        return device_here(device, setting)
+    if device not in (None, "cpu"):
+        expected, do = "cpu or null for the engine openvino", "Choose engine: transformers for a GPU"
+        raise ConfigError(setting, expected=expected, got=repr(device), do=do)
+    return "cpu"
 
 
 def _context(config: Any, tokenizer: Any) -> int:

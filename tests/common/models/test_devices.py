@@ -21,7 +21,7 @@ def accelerated(monkeypatch):
 
     def give(count):
         device = torch.device("cuda") if count else None
-        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: device)
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: device)
         monkeypatch.setattr(torch.accelerator, "device_count", lambda: count)
 
     return give
