@@ -24,6 +24,7 @@ _HEAD_ENDS = re.compile(
 )
 _SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
 _NAMED = 5
+_WORD = re.compile(r"\b[^\W\d]{3,}\b")
 _VOWEL_Y = re.compile(r"[aeiou]y$")
 
 
@@ -89,8 +90,15 @@ def kinds_of(kind: str, wording: Wording) -> str:
 
 
 def label_in_words(label: str, description: str) -> str:
-    """Return the description of a label or, if it only repeats the name, the name with spaces for underscores."""
-    return label.replace("_", " ") if normal(label.replace("_", " ")) == normal(description) else description
+    """Return a label in quotes, by its name and its description, as far as these are words and differ.
+
+    A name without a word says nothing, such as "2.0" or "C34". Together the two say most: a description alone lacks
+    the words that writers of such texts use, and a name alone is ambiguous.
+    """
+    name = label.replace("_", " ")
+    if normal(name) == normal(description) or not description:
+        return f'"{name}"'
+    return f'"{name}" ({description})' if _WORD.search(name) else f'"{description}"'
 
 
 def undescribed(task: Task) -> str:

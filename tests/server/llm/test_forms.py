@@ -3,7 +3,7 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Example, Task, Wording
 from server.llm.completion import Completion, opening_words
-from server.llm.forms import FORMS, kinds_of, plural, plural_of, undescribed
+from server.llm.forms import FORMS, kinds_of, label_in_words, plural, plural_of, undescribed
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
 
 PUBLIC = [Example(text="Is the office open?", topic="hours"), Example(text='She said "no" to me.', topic="refusal")]
@@ -100,3 +100,17 @@ def test_labels_that_only_a_name_or_a_number_describes_are_named():
     assert "late_card" not in advice
     described = Task(name="t", kind="note", labels={"late_card": "a card that has not come"})
     assert undescribed(described) == undescribed(described.without_labels()) == ""
+
+
+@pytest.mark.parametrize(
+    ("label", "description", "words"),
+    [
+        ("late_card", "a card that has not come", '"late card" (a card that has not come)'),
+        ("late_card", "Late card", '"late card"'),
+        ("late_card", "", '"late card"'),
+        ("2.0", "negative", '"negative"'),
+        ("C34", "cancer of the lung", '"cancer of the lung"'),
+    ],
+)
+def test_a_label_is_said_by_its_name_and_description_as_far_as_they_are_words(label, description, words):
+    assert label_in_words(label, description) == words

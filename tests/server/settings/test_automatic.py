@@ -143,11 +143,17 @@ def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():
 def test_a_request_asks_for_fewer_texts_if_they_are_longer(words, texts, public, tmp_path):
     (tmp_path / "public.txt").write_text(f"{'word ' * words}\n" * 3)
     length = [f"task.public_text={tmp_path}/public.txt"] if public else [f"method.words={words}"]
-    task = ["task=csv", "task.labels=[a,b]"]
+    task = ["llm=openai", "task=csv", "task.labels=[a,b]"]
     assert settled(composed([*task, *length])).method.texts_per_request == texts
+
+
+@pytest.mark.parametrize(("llm", "texts"), [("qwen", 1), ("builtin", 5), ("smollm2", 5), ("mixed", 4)])
+def test_a_request_to_a_model_on_this_machine_has_its_own_number_of_texts(llm, texts):
+    run = settled(composed([f"llm={llm}", "method.words=30", "task=csv", "task.labels=[a,b]"]))
+    assert run.method.texts_per_request == texts
 
 
 @pytest.mark.parametrize("text", ["null", "absent.txt"])
 def test_a_request_asks_for_many_texts_of_unknown_length(text):
-    run = settled(composed(["task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
+    run = settled(composed(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
     assert run.method.texts_per_request == 10
