@@ -299,7 +299,7 @@ def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_it
     assert main(["status", str(flower.folder)]) == 0
     first, _, *lines = capsys.readouterr().out.splitlines()
     assert first == f"the coordinator does not run: caucus-coordinator serve {flower.folder}"
-    assert [line.partition(";")[0] for line in lines[:2]] == ["St. Mary", "St. Luke"]
+    assert [line.partition(";")[0] for line in lines[:2]] == ['"St. Mary"', '"St. Luke"']
     assert lines[2].startswith("run earlier: ")
     assert main(["status", str(flower.folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
