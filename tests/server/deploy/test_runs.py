@@ -321,6 +321,26 @@ def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys)
     lock.close()
 
 
+@pytest.mark.parametrize("name", ["text_of", "at_work"])
+def test_a_process_that_begins_between_two_looks_at_its_folder_has_not_died(name, flower, monkeypatch):
+    folder = under_way(flower)
+    (folder / "lock").write_bytes(b"")
+    looked, locks = getattr(run_state, name), []
+
+    def looked_at(path):
+        seen = looked(path)
+        if path in {folder, folder / "lock"} and not locks:
+            locks.append(lock_folder(folder))
+            (folder / "lock").write_text("18")
+        return seen
+
+    monkeypatch.setattr(run_state, name, looked_at)
+    assert run_state.progress(folder).status is not run_state.Status.FAILED
+    assert run_state.progress(folder).status is run_state.Status.RUNNING
+    locks[0].close()
+    assert run_state.progress(folder).reason == run_state.DIED
+
+
 @pytest.mark.parametrize(("verb", "asks"), [("resume", "run"), ("cancel", "stop")])
 def test_one_command_at_a_time_starts_resumes_or_cancels_a_run(verb, asks, flower, monkeypatch, capsys):
     flower.leaves, flower.says = {"error.txt": "interrupted"}, "running"
