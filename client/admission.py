@@ -81,6 +81,11 @@ class Admission:
         self._approvals = approvals
         self._latest = terms()
 
+    @property
+    def records_digest(self) -> str:
+        """Keyed digest of the file of records that the hospital has read; empty in a simulation."""
+        return self._approvals.data if self._approvals else ""
+
     def at_opening(self, run: str, plan: Plan) -> Limits:
         """Check a run's plan when the run is opened.
 

@@ -142,6 +142,9 @@ class Approvals:
         labelled: Whether the file's labels are used. The digest includes this setting, so that a run that began with
             the other value is refused.
         headings: Headings of the records' sections, which the digest includes for the same reason.
+
+    Attributes:
+        data: Keyed digest of the file of records when this object was made.
     """
 
     def __init__(
@@ -153,7 +156,7 @@ class Approvals:
         self._key = key
         self._choices = b"" if labelled else b"\0without labels"
         self._choices += b"".join(b"\0heading " + heading.encode() for heading in headings)
-        self._data = self.digest()
+        self.data = self.digest()
 
     def digest(self) -> str:
         """Return the keyed digest of the file of records in its current state."""
@@ -187,8 +190,8 @@ class Approvals:
                 check()
             self._check_unchanged()
             if not approval.data:
-                _store(self._folder, replace(approval, data=self._data))
-            elif approval.data != self._data:
+                _store(self._folder, replace(approval, data=self.data))
+            elif approval.data != self.data:
                 raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def ended(self, run: str) -> None:
@@ -223,7 +226,7 @@ class Approvals:
             current = self.digest()
         except OSError:
             current = ""
-        if current != self._data:
+        if current != self.data:
             raise RefusalError(
                 Reason.RECORDS,
                 "file of records",

@@ -145,6 +145,11 @@ class PartyService:
         self._run: OpenRun | None = None
         self._lock = Lock()
 
+    @property
+    def records_digest(self) -> str:
+        """Keyed digest of the file of records that the hospital has read; empty in a simulation."""
+        return self._admission.records_digest
+
     def handle(self, parcel: m.Parcel) -> m.Parcel:
         """Return the reply to one parcel; after an error, it has only a coarse reason, and the log has the details."""
         envelope, plan = None, None

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from client import records
 from client.admission import Terms
-from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.channel import READY, SOCKET, serve
 from client.deploy.settings import KEY_BYTES, HospitalSettings
@@ -122,7 +121,10 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
-    approvals = _approvals(settings)
+    key = settings.private / "records.key"
+    if not key.exists():
+        write_atomic(key, secure_bytes(KEY_BYTES), mode=SECRET)
+    approvals = settings.approvals()
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     declared = roster_file.parties[number].max_records
@@ -146,15 +148,6 @@ def service(settings: HospitalSettings) -> PartyService:
     )
 
 
-def _approvals(settings: HospitalSettings) -> Approvals:
-    """Return the hospital's decisions; make the key for the digest of the records at the first start."""
-    check_records(settings.records)
-    path = settings.private / "records.key"
-    if not path.exists():
-        write_atomic(path, secure_bytes(KEY_BYTES), mode=SECRET)
-    return settings.approvals()
-
-
 def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
@@ -166,8 +159,8 @@ def main() -> int:
         server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
         if settings.relay_user is not None and os.geteuid() == 0:
             os.chown("run/party.sock", -1, pwd.getpwnam(settings.relay_user).pw_gid, follow_symlinks=False)
-        roster, digest = settings.roster_file(), _approvals(settings).digest()
-        starting.built.set_result(service(settings))
+        roster, party = settings.roster_file(), service(settings)
+        starting.built.set_result(party)
     except (CaucusError, OSError) as error:
         log.error("%s", error)  # noqa: TRY400 the line is for an operator
         return 1
@@ -175,10 +168,10 @@ def main() -> int:
         starting.built.cancel()  # a message that waits for a party that could not be built must not keep the process
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
-    write_atomic(Path(READY), f"{roster.fingerprint}\n{digest}".encode())
+    write_atomic(Path(READY), f"{roster.fingerprint}\n{party.records_digest}".encode())
     log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
-    starting.built.result().stop()  # else the process lasts as long as a reply waits for its time
+    party.stop()  # else the process lasts as long as a reply waits for its time
     return 0
 
 

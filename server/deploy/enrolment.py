@@ -50,7 +50,7 @@ class Attending:
     def __str__(self) -> str:
         """Return the hospital's attendance in plain words."""
         if self.online is None:
-            return self.name
+            return quoted(self.name)
         since = f" since {self.since}" if self.since else ""
         return f"{quoted(self.name)} is {'online' if self.online else 'offline'}{since}"
 
@@ -142,7 +142,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
                 raise ConfigError(
                     f"hospital's {what.replace('_', ' ')}",
                     expected="one that no other hospital has",
-                    got=f"that of party {number}, {other.party.name}",
+                    got=f"that of party {number}, {quoted(other.party.name)}",
                     do="caucus-coordinator remove it first, if it is the same hospital with new keys",
                 )
     RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
@@ -164,13 +164,14 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     parties = enrolled(settings)
     removed = next((entry for entry in parties if entry.party.name == chosen.name), None)
     if removed is None:
-        names = ", ".join(entry.party.name for entry in parties) or "nobody"
-        raise ConfigError("hospital", expected=f"one of {names}", got=chosen.name)
+        names = ", ".join(quoted(entry.party.name) for entry in parties) or "nobody"
+        raise ConfigError("hospital", expected=f"one of {names}", got=quoted(chosen.name))
+    name = quoted(removed.party.name)
     settings.check_served()
-    question = f"remove {chosen.name}? its key is no longer accepted, and a run under way loses it"
+    question = f"remove {name}? its key is no longer accepted, and a run under way loses it"
     do = "--yes removes it without asking"
-    if not (chosen.yes or is_agreed(question, what=f"removal of {chosen.name}", do=do)):
-        raise CaucusError(f"{chosen.name} is not removed")
+    if not (chosen.yes or is_agreed(question, what=f"removal of {name}", do=do)):
+        raise CaucusError(f"{name} is not removed")
     flwr(settings.folder, "supernode", "unregister", removed.node)
     store(settings, [entry for entry in parties if entry is not removed])
-    yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"
+    yield f"{name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"

@@ -95,7 +95,8 @@ class Progress:
 
 def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
-    working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
+    began = bool(text_of(folder / LOCK))  # asked first: a process that begins after this question has not died
+    working = at_work(folder)  # asked next: a process that ends after this question leaves its last words first
     current = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(current, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
@@ -108,7 +109,7 @@ def progress(folder: Path) -> Progress:
         return replace(current, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
     if reason := text_of(folder / FAILURE):
         return replace(current, status=Status.FAILED, reason=reason)
-    if text_of(folder / LOCK) and not working:
+    if began and not working:
         return replace(current, status=Status.FAILED, reason=DIED)
     begun = Status.STARTING if (folder / FLOWER).exists() else Status.NEW
     return replace(current, status=Status.RUNNING if working else begun)

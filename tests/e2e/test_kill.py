@@ -231,7 +231,11 @@ def test_a_second_process_on_a_run_folder_is_refused_and_changes_nothing(tmp_pat
 )
 @pytest.mark.parametrize(
     ("setting", "value", "named"),
-    [("privacy.epsilon", 8.0, "privacy plan"), slow("llm.use", ["broad"], "language models")],
+    [
+        ("privacy.epsilon", 8.0, "privacy plan"),
+        slow("llm.use", ["broad"], "privacy plan"),  # which states the models
+        slow("llm.use", ["noisy", "broad"], "language models"),  # whose order decides which one is asked for a text
+    ],
 )
 def test_an_edited_configuration_is_refused_and_nothing_is_lost(name, setting, value, named, tmp_path):
     run = kill_before(tmp_path, name)

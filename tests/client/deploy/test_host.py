@@ -5,10 +5,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
+from unittest.mock import Mock
 
 import pytest
 import yaml
 
+from client.channel import READY
 from client.command import main
 from client.deploy import host
 from client.deploy.host import CurrentTerms, PendingService
@@ -236,6 +238,20 @@ def test_the_key_of_the_records_digest_has_no_other_purpose(made):
     path.chmod(0o644)
     with pytest.raises(ConfigError, match="got 0644"):
         host.service(HospitalSettings.load(made))
+
+
+def test_the_process_starts_in_a_new_folder_and_again_and_says_what_it_has_read(made, monkeypatch):
+    for name, replacement in (("serve", Mock()), ("signal", Mock())):
+        monkeypatch.setattr(host, name, replacement)
+    monkeypatch.setattr(sys, "argv", ["host", str(made)])
+    monkeypatch.chdir(made)
+    settings = HospitalSettings.load(made)
+    assert not (settings.private / "runs").exists()
+    for _ in range(2):
+        assert host.main() == 0
+        read = (settings.roster_file().fingerprint, settings.approvals().digest())
+        assert tuple((made / READY).read_text().splitlines()) == read
+        (made / READY).unlink()
 
 
 def test_messages_wait_for_a_service_that_starts(tmp_path):

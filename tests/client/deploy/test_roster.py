@@ -90,7 +90,7 @@ def test_a_running_service_has_the_roster_from_before_until_it_is_restarted(made
 def test_a_running_service_has_read_the_records_from_before_until_it_is_restarted(made, kept, monkeypatch):
     monkeypatch.setattr(processes, "status", lambda *_: {"children": {"service": {"process": 7}}})
     settings = HospitalSettings.load(made)
-    read = host._approvals(settings).digest()
+    read = host.service(settings).records_digest
     for change, warned in (("", False), ("another,record\n", True)):
         with settings.records.open("a") as file:
             file.write(change)

@@ -71,7 +71,7 @@ def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsy
     assert RosterFile.load(folder / "roster.json").names == ("B",)
     assert json.loads((folder / "identities.json").read_text()) == {"max_records": MOST_RECORDS, "0": "cd" * 32}
     capsys.readouterr()
-    assert "hospital; expected one of B; got St. Mary" in said(capsys, "remove", folder, "St. Mary")
+    assert 'hospital; expected one of "B"; got "St. Mary"' in said(capsys, "remove", folder, "St. Mary")
 
 
 def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, capsys, monkeypatch):
@@ -113,6 +113,36 @@ def test_no_name_shows_another_fingerprint(folder, tmp_path, capsys):
         assert main(["remove", "--yes", str(folder), name[:100]]) == 0
         capsys.readouterr()
     assert shown > 2
+
+
+def test_a_name_ends_where_its_quote_ends_whichever_command_shows_it(folder, tmp_path, capsys):
+    file = tmp_path / "a.json"
+
+    def shown(name):
+        """What each command says that shows the name of the only hospital; nothing if the name is refused."""
+        refused, texts = main(["enrol", "--yes", str(folder), str(party(file, name=name))]), []
+        capsys.readouterr()
+        if refused:
+            return []
+        for command, *words in (
+            ["status"],
+            ["remove", name],
+            ["remove", "another"],
+            ["enrol", str(file)],
+            ["remove", "--yes", name],
+        ):
+            main([command, str(folder), *words])
+            texts.append("".join(capsys.readouterr()))
+        return texts
+
+    genuine = [line for text in shown("St. Mary") for line in text.splitlines()]
+    accepted = [(name[:100], texts) for name in impostors(genuine) if (texts := shown(name[:100]))]
+    assert len(accepted) > 10
+    for name, texts in accepted:
+        quoted = json.dumps(name, ensure_ascii=False)
+        for text in texts:
+            assert quoted in text
+            assert name not in text.replace(quoted, "")
 
 
 def test_a_name_that_people_take_for_anothers_is_refused_before_its_node_is_registered(

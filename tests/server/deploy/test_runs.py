@@ -299,7 +299,7 @@ def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_it
     assert main(["status", str(flower.folder)]) == 0
     first, _, *lines = capsys.readouterr().out.splitlines()
     assert first == f"the coordinator does not run: caucus-coordinator serve {flower.folder}"
-    assert [line.partition(";")[0] for line in lines[:2]] == ["St. Mary", "St. Luke"]
+    assert [line.partition(";")[0] for line in lines[:2]] == ['"St. Mary"', '"St. Luke"']
     assert lines[2].startswith("run earlier: ")
     assert main(["status", str(flower.folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -319,6 +319,26 @@ def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys)
     assert "run; expected one that Flower stops; got no end of it" in capsys.readouterr().err
     assert not (folder / "cancelled.txt").exists()
     lock.close()
+
+
+@pytest.mark.parametrize("name", ["text_of", "at_work"])
+def test_a_process_that_begins_between_two_looks_at_its_folder_has_not_died(name, flower, monkeypatch):
+    folder = under_way(flower)
+    (folder / "lock").write_bytes(b"")
+    looked, locks = getattr(run_state, name), []
+
+    def looked_at(path):
+        seen = looked(path)
+        if path in {folder, folder / "lock"} and not locks:
+            locks.append(lock_folder(folder))
+            (folder / "lock").write_text("18")
+        return seen
+
+    monkeypatch.setattr(run_state, name, looked_at)
+    assert run_state.progress(folder).status is not run_state.Status.FAILED
+    assert run_state.progress(folder).status is run_state.Status.RUNNING
+    locks[0].close()
+    assert run_state.progress(folder).reason == run_state.DIED
 
 
 @pytest.mark.parametrize(("verb", "asks"), [("resume", "run"), ("cancel", "stop")])
