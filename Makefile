@@ -49,7 +49,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -75,9 +75,12 @@ wheelhouse: hospital
 	PYTHON=$(BIN)/python configs/deployment/wheelhouse.sh wheelhouse $(EXTRAS)
 
 # Another task than the demo's, and fewer texts: real models as small as these cannot write its notes, and are slower.
-demo-real: RUN := runs/demo-real-$(shell date +%Y%m%d-%H%M%S)
-demo-real: $(INSTALLED)
-	$(BIN)/caucus-simulate method=census task=demo_messages llm=smollm2 embedding=minilm \
+demo-real: LLM := smollm2
+demo-chat: LLM := qwen
+NOW := $(shell date +%Y%m%d-%H%M%S)
+demo-real demo-chat: RUN = runs/$@-$(NOW)
+demo-real demo-chat: $(INSTALLED)
+	$(BIN)/caucus-simulate method=census task=demo_messages llm=$(LLM) embedding=minilm \
 		method.samples=300 method.rounds=2 evaluation.model=encoder hydra.run.dir=$(RUN)
 	@awk 'NR % 50 == 1' $(RUN)/synthetic.jsonl | sed 's/, "model".*/}/'
 
