@@ -12,6 +12,7 @@ Caucus did not make stays.
 
 import argparse
 import hashlib
+import shlex
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -88,7 +89,8 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"the ledger's head is {head}; write it down elsewhere" if head else "this hospital never answered anything"
     yield from _untouched(settings, kept)
     yield "not stopped: a page of this hospital (caucus-party page); it shows nothing any more: end it with Ctrl-C"
-    yield f'tell the coordinator that {settings.name} leaves, for: caucus-coordinator remove FOLDER "{settings.name}"'
+    removal = f"caucus-coordinator remove FOLDER {shlex.quote(settings.name)}"
+    yield f"tell the coordinator that {settings.name} leaves, for: {removal}"
 
 
 def _close_ledger(settings: HospitalSettings) -> str:

@@ -38,7 +38,7 @@ Longer texts are requested one by one: small chat models write lists of short te
 ONE_BY_ONE, COMPLETED = 1, 5
 """Number of texts that one prompt requests of a chat model on this machine, which reads the common part of prompts only
 once, and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10, 91.5% have their label
-to a classifier of real texts if requested one by one, and 87.2% if requested in tens (`server/llm/PROMPT_RESULTS.md`).
+to a classifier of real texts if requested one by one, and 87.2% if requested in tens (`server/llm/prompts/RESULTS.md`).
 """
 
 

@@ -53,7 +53,7 @@ def test_only_sealed_files_stay_and_the_ledger_verifies(hospital, capsys):
     left = json.loads((hospital / "left.json").read_text())
     assert (left["hospital"], left["head"], left["lifetime_delta"]) == ("St. Mary #1", head, 1e-4)
     assert left["sha256"].keys() == SEALED - {"left.json"}
-    assert 'caucus-coordinator remove FOLDER "St. Mary #1"' in out
+    assert "caucus-coordinator remove FOLDER 'St. Mary #1'" in out
     assert CANARY not in out
     assert (hospital.parent / "notes.csv").is_file()
 
