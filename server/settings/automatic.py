@@ -31,14 +31,13 @@ _PER_RATIO = 10.0
 epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is within .007 of the accuracy reached
 with the best number of directions; a fixed number loses up to .07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
-TEXTS_PER_REQUEST = {25: USUAL_TEXTS, 40: 4}
-"""Number of texts that one prompt requests of a model behind an API, keyed by the maximum length of a text in words.
-Longer texts are requested one by one: small chat models write lists of short texts well, and lists of long texts badly.
-"""
+LONGEST_LISTED = 20
+"""Maximum length in words of texts that are requested in lists. Of texts for mts_notes8, of 24 words, those requested in
+tens reach 33.2% on real texts, and those requested one by one 50.6% (`server/llm/prompts/RESULTS.md`)."""
 ONE_BY_ONE, COMPLETED = 1, 5
 """Number of texts that one prompt requests of a chat model on this machine, which reads the common part of prompts only
 once, and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10, 91.5% have their label
-to a classifier of real texts if requested one by one, and 87.2% if requested in tens (`server/llm/prompts/RESULTS.md`).
+to a classifier of real texts if requested one by one, and 87.2% if requested in tens.
 """
 
 
@@ -99,7 +98,7 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 def texts_per_request(words: float) -> int:
     """Return the number of texts of this length, in words, that one prompt requests."""
-    return next((texts for most, texts in TEXTS_PER_REQUEST.items() if words <= most), 1)
+    return USUAL_TEXTS if words <= LONGEST_LISTED else 1
 
 
 def _texts_per_request(settings: Settings, task: Task, records: int | None) -> int:
