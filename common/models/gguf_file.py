@@ -74,8 +74,8 @@ def read_header(file: Path) -> Header:
     try:
         with file.open("rb") as opened:
             header = _read(opened, file)
-    except (struct.error, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise _damaged(file, f"one that ends or breaks off in its header ({type(error).__name__})") from error
+    except (struct.error, OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise _damaged(file, f"one whose header cannot be read ({type(error).__name__})") from error
     if (size := file.stat().st_size) < header.size:
         raise _damaged(file, f"one of {size:,} bytes where its header states {header.size:,}")
     return header
@@ -117,7 +117,7 @@ def _read(opened: IO[bytes], file: Path) -> Header:
     values = {_text(opened): _value(opened, *_take(opened, "I")) for _ in range(pairs)}
     architecture = str(values["general.architecture"])
     if architecture not in _ARCHITECTURES:
-        raise _unreadable(file, f"a model of the architecture {' or '.join(_ARCHITECTURES)}", architecture)
+        raise _unreadable(file, f"a model of the architecture {' or '.join(_ARCHITECTURES)}", repr(architecture))
     end = 0
     for _ in range(tensors):
         name = _text(opened)
@@ -127,12 +127,13 @@ def _read(opened: IO[bytes], file: Path) -> Header:
         *shape, kind, offset = _take(opened, f"{dimensions}QIQ")
         if kind not in _BLOCKS:
             known = "F32, F16, Q4_0, Q4_1, Q8_0, Q4_K or Q6_K"
-            raise _unreadable(file, f"weights of the types {known}", f"type {kind} ({name})")
+            raise _unreadable(file, f"weights of the types {known}", f"type {kind} ({name!r})")
         weights, size = _BLOCKS[kind]
         end = max(end, offset + math.prod(shape) // weights * size)
-    alignment = int(values.get("general.alignment", 32))
-    start = math.ceil(opened.tell() / alignment) * alignment
-    return Header(architecture=architecture, context=int(values[f"{architecture}.context_length"]), size=start + end)
+    context, alignment = int(values[f"{architecture}.context_length"]), int(values.get("general.alignment", 32))
+    if min(context, alignment) < 1:
+        raise ValueError(context, alignment)
+    return Header(architecture=architecture, context=context, size=opened.tell() + -opened.tell() % alignment + end)
 
 
 def _value(opened: IO[bytes], kind: int) -> Any:

@@ -21,29 +21,6 @@ _PARENTS = 2
 _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
 
-MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
-"""Request modes that a provider may decline. Zero-shot requests and requests by example are always accepted.
-
-In contrast mode the prompt shows good and bad exemplars; in keyphrases mode each text must contain the phrases in
-`must`. A source text is paraphrased in rewriting mode, combined with a second source text in crossing mode, and changed
-in some of its words in blanks mode. Abstracts mode requests abstracts, or texts written from abstracts; subtopics mode
-requests phrases."""
-
-PROMPTS = (
-    "subtopics",
-    "from_abstract",
-    "abstracts",
-    "crossing",
-    "blanks",
-    "paraphrase",
-    "section",
-    "contrast",
-    "keyphrases",
-    "examples",
-    "zero_shot",
-)
-"""Kinds of prompts, each with a file in `server/llm/prompts`. A request gets the first one that its fields ask for."""
-
 SIMPLIFIED = "contrast"
 """The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
 
@@ -169,34 +146,12 @@ class Request:
     @property
     def modes(self) -> frozenset[str]:
         """The modes of `MODES` that the request uses."""
-        used = {
-            "contrast": bool(self.bad),
-            "keyphrases": bool(self.must),
-            "rewriting": len(self.source) == 1 and not self.blanks and not self.abstract,
-            "crossing": len(self.source) == _PARENTS,
-            "blanks": self.blanks > 0,
-            "abstracts": self.abstract,
-            "subtopics": self.phrases,
-        }
-        return frozenset(mode for mode in MODES if used[mode])
+        return frozenset(mode for mode, used in _USES.items() if used(self))
 
     @property
     def prompt(self) -> str:
         """The kind of prompt that the request gets, one of `PROMPTS`."""
-        used = {
-            "subtopics": self.phrases,
-            "from_abstract": self.abstract and bool(self.source),
-            "abstracts": self.abstract,
-            "crossing": len(self.source) == _PARENTS,
-            "blanks": self.blanks > 0,
-            "paraphrase": bool(self.source),
-            "section": self.before is not None,
-            "contrast": bool(self.bad),
-            "keyphrases": bool(self.must),
-            "examples": bool(self.good),
-            "zero_shot": True,
-        }
-        return next(kind for kind in PROMPTS if used[kind])
+        return next(kind for kind, asked in PROMPTS.items() if asked(self))
 
     @property
     def zero_shot(self) -> bool:
@@ -232,6 +187,40 @@ class Request:
     def key(self, provider: str) -> str:
         """Return the cache key of the reply: the hex SHA-256 of the provider's identity and this request."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
+
+
+_USES: Mapping[str, Callable[[Request], object]] = {
+    "contrast": lambda request: request.bad,
+    "keyphrases": lambda request: request.must,
+    "rewriting": lambda request: len(request.source) == 1 and not request.blanks and not request.abstract,
+    "crossing": lambda request: len(request.source) == _PARENTS,
+    "blanks": lambda request: request.blanks,
+    "abstracts": lambda request: request.abstract,
+    "subtopics": lambda request: request.phrases,
+}
+
+MODES = tuple(_USES)
+"""Request modes that a provider may decline. Zero-shot requests and requests by example are always accepted.
+
+In contrast mode the prompt shows good and bad exemplars; in keyphrases mode each text must contain the phrases in
+`must`. A source text is paraphrased in rewriting mode, combined with a second source text in crossing mode, and changed
+in some of its words in blanks mode. Abstracts mode requests abstracts, or texts written from abstracts; subtopics mode
+requests phrases."""
+
+PROMPTS: Mapping[str, Callable[[Request], object]] = {
+    "subtopics": lambda request: request.phrases,
+    "from_abstract": lambda request: request.abstract and request.source,
+    "abstracts": lambda request: request.abstract,
+    "crossing": lambda request: len(request.source) == _PARENTS,
+    "blanks": lambda request: request.blanks,
+    "paraphrase": lambda request: request.source,
+    "section": lambda request: request.before is not None,
+    "contrast": lambda request: request.bad,
+    "keyphrases": lambda request: request.must,
+    "examples": lambda request: request.good,
+    "zero_shot": lambda _: True,
+}
+"""Kinds of prompts, each with a file in `server/llm/prompts`. A request gets the first one that its fields ask for."""
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:

@@ -38,7 +38,8 @@ _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
 _HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})(?:\n+|\Z)", re.MULTILINE)
 _PREFACE = re.compile(
     r"^\s*(?:(?:sure|certainly|of course|absolutely)\b[^\n]{0,80}?[,.!:]\s*)?"
-    r"(?:here(?:'s|’s| is| are)|below is|this is)\b[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
+    r"(?:here(?:'s|’s| is| are| it is| you are| you go)|below is|this is|how about this)\b"
+    r"[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
     re.IGNORECASE,
 )
 _NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"

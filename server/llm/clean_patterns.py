@@ -137,7 +137,7 @@ def language_patterns(language: str) -> LanguagePatterns:
 
     word = rf"(?:{any_of('addressee')}\b|{_NAME})"
     addressee = rf"(?!(?-i:I)\b){word}(?:[\s/&]+{word}){{0,5}}"
-    subject = r"\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*\n[\s,]*"
+    subject = r"\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*(?:\n[\s,]*|$)"
     own_line = rf"\W{{0,3}}{any_of('hello')}(?: there)?[,!.]?[ \t]*\n\s*"
     dear_someone = rf"{any_of('dear')}\b(?:\s+[^\s,:;!?]+){{0,6}}?"
     to_someone = rf"{any_of('hello')}(?:\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"

@@ -3,21 +3,26 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 _ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
 _FENCE = re.compile(r"```[\w-]*\n?")
-_THOUGHTS = re.compile(r"^\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
-_LIST = re.compile(r"\[\s*[\"{\]]")
-_ONLY_A_LIST = re.compile(r"(?:[^\n\[]*:)?\s*\[\s*[\"{\]]")
+_THOUGHTS = re.compile(r"\A(?:.*</think>|\s*<think>.*)", re.DOTALL)  # a prompt may have the opening tag
+_LIST = re.compile(r"\[[\s\[]*[\"{\]]")
+_ONLY_A_LIST = re.compile(rf"(?![{{\"])(?:[^\n\[]*:)?\s*{_LIST.pattern}")
+_BEFORE_JSON = re.compile(r"[^\n]*:\s*\n\s*(?=[\"{])")
+_BETWEEN_ITEMS = re.compile(r"[\s,\[\]]*(?=[\"{])")  # lists in a list are one list
 _LETTERS = re.compile(r"\W+")
 _AROUND = " \t\"',;."
+_TEXT_FIELDS = ("text", "message", "content", "body")
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 
 
 def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
     """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
-    If one text was requested, the completion is the text, unless it is a JSON list, string or object with the text.
+    If one text was requested, the completion is the text, unless it is a JSON list, string or object with the text. In
+    an object, the text is the field "text", "message", "content" or "body", or else the longest.
     Several texts are read from a JSON list or from a numbered or bulleted list; of a truncated JSON list, only the
     complete items are used. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose
     in place of several texts, and repeated phrases are dropped; `clean` handles all other defects of a text.
@@ -43,40 +48,51 @@ def normal(text: str) -> str:
 
 
 def _one_text(text: str) -> str:
-    """Return a text without the JSON string or object around it, or the quotation mark before it if it is cut off."""
-    if not text.startswith(('"', "{")):
+    """Return a text without the JSON string or object around it, or the quotation mark before it if it is cut off.
+
+    A line before the JSON that ends with a colon is no part of the text.
+    """
+    start = found.end() if (found := _BEFORE_JSON.match(text)) else 0
+    if not text.startswith(('"', "{"), start):
         return text
     try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
         return text[1:] if text.startswith('"') and text.count('"') == 1 else text
     if isinstance(value, dict):
-        return next((inner for inner in value.values() if isinstance(inner, str)), text)
+        return _text_field(value) or next(iter(_json_items(text, nested=False) or ()), text)
     return value if not text[end:].strip() else text  # '"Yes", she said.' begins with a quotation
+
+
+def _text_field(fields: dict[str, Any]) -> str | None:
+    """Return the text in an object: the field with a usual name for it, or else the longest; None without strings."""
+    strings = {name.casefold(): value for name, value in fields.items() if isinstance(value, str)}
+    named = (strings[name] for name in _TEXT_FIELDS if name in strings)
+    return next(named, max(strings.values(), key=len, default=None))
 
 
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
     """Return the strings in the first JSON list in the text; None if there is no list.
 
-    From a truncated list, only the complete strings are returned. An object in the list is replaced by its first string
-    or, if `nested`, by the strings of the list inside it.
+    From a truncated list, only the complete strings are returned. An object in the list is replaced by its text or, if
+    `nested`, by the strings of the list inside it.
     """
     start = text.find("[")
     if start < 0 or not _LIST.match(text, start):
         return None
     decoder, place = json.JSONDecoder(strict=False), start + 1
     items: list[str] = []
-    while match := re.compile(r"[\s,]*(?=[\"{])").match(text, place):
+    while match := _BETWEEN_ITEMS.match(text, place):
         try:
             item, place = decoder.raw_decode(text, match.end())
         except (json.JSONDecodeError, RecursionError):
             break
-        if isinstance(item, dict):  # [{"text": "..."}, ...] is a common slip
-            listed = next((value for value in item.values() if nested and isinstance(value, list)), None)
-            strings = [value for value in listed or item.values() if isinstance(value, str)]
-            items += strings if listed else strings[:1]
-        else:
+        if isinstance(item, str):
             items.append(item)
+        elif listed := next((value for value in item.values() if nested and isinstance(value, list)), None):
+            items += [value for value in listed if isinstance(value, str)]
+        elif (inner := _text_field(item)) is not None:  # [{"text": "..."}, ...] is a common slip
+            items.append(inner)
     return items
 
 

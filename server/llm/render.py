@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, meta, nodes
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from common.errors import ConfigError
 from common.structure import Structure
@@ -69,7 +69,7 @@ class Prompts:
     def __init__(self, folder: str | Path | None = None, *, name_other_labels: bool = False) -> None:
         self._files = {path.name: path for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
         self._name_other_labels = name_other_labels
-        self._environment = SandboxedEnvironment(
+        self._environment = ImmutableSandboxedEnvironment(  # keeps nothing of one prompt for another
             loader=FunctionLoader(self._source),
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -90,7 +90,17 @@ class Prompts:
         """Return the (system, user) prompts for one request; equal requests give equal prompts.
 
         An empty system prompt means that no system message is sent.
+
+        Raises:
+            ConfigError: A replaced file fails for this request. The error says where, and never repeats Jinja2's
+                message, which may hold a text that the prompt shows.
         """
+        try:
+            return self._rendered(request)
+        except Exception as error:  # noqa: BLE001, for a replaced file can fail in any way
+            raise self._failed(request, error, type(error).__name__) from None
+
+    def _rendered(self, request: Request) -> tuple[str, str]:
         template = self._environment.get_template(f"{request.prompt}{SUFFIX}")
         system, user = _SEPARATOR.split(template.render(self._variables(request)), maxsplit=1)
         return _tidy(system), _tidy(user)
@@ -149,20 +159,18 @@ class Prompts:
         )
         for request in requests:
             try:
-                self.render(request)
+                self._rendered(request)
             except Exception as error:
-                path, line = self._place(error) or (self._files[f"{request.prompt}{SUFFIX}"], 1)
-                raise _wrong(path, line, f"{type(error).__name__}: {error}") from error
+                raise self._failed(request, error, f"{type(error).__name__}: {error}") from error
 
-    def _place(self, error: Exception) -> tuple[Path, int] | None:
-        """Return the file and the line of a wording in which an error occurred; None if no wording is to blame."""
+    def _failed(self, request: Request, error: Exception, got: str) -> ConfigError:
+        """Return an error that names the file and the line at which a prompt failed."""
         files = {str(path): path for path in self._files.values()}
-        places = [
-            (files[place.filename], place.lineno or 1)
-            for place in traceback.extract_tb(error.__traceback__)
-            if place.filename in files
-        ]
-        return places[-1] if places else None
+        path, line = self._files[f"{request.prompt}{SUFFIX}"], 1
+        for place in traceback.extract_tb(error.__traceback__):
+            if place.filename in files:
+                path, line = files[place.filename], place.lineno or 1
+        return _wrong(path, line, got)
 
 
 @functools.cache
@@ -185,7 +193,7 @@ def _replacements(folder: Path, *, known: Iterable[str]) -> dict[str, Path]:
     """Return the files of a folder of wordings, keyed by name.
 
     Raises:
-        ConfigError: It is not a folder, has no such file, or has one of an unknown name.
+        ConfigError: It is not a folder, has no such file, or has one of an unknown name or from outside the folder.
     """
     expected = f"a folder with any of {', '.join(known)}"
     if not folder.is_dir():
@@ -194,6 +202,10 @@ def _replacements(folder: Path, *, known: Iterable[str]) -> dict[str, Path]:
     if not files or files.keys() - set(known):
         unknown = ", ".join(sorted(files.keys() - set(known)))
         raise ConfigError(SETTING, expected=expected, got=unknown or "no such file", where=folder)
+    for path in files.values():
+        if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
+            # A prompt goes to its model: a stranger's link could send it any file of this machine.
+            raise ConfigError(SETTING, expected="files inside the folder", got="a link or a folder", where=path)
     return files
 
 

@@ -1,7 +1,8 @@
 """Construction of requests to language models: the fields of `Request` that each mode sets.
 
 The providers choose the wording (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases are
-sampled from noised answers, and the examples with keyphrases come from the data's recipient. Only one kind of text from
+sampled from noised answers, and the examples with keyphrases come from the data's recipient, who may want to keep them
+private. Only one kind of text from
 a party can appear in a prompt: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers that lead to prompts are
 numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A
@@ -187,7 +188,7 @@ def with_keyphrases(
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
-        showable: Whether phrases and examples are public or drawn from noised answers.
+        showable: Whether all phrases and examples are public or drawn from noised answers.
     """
     not_empty(phrases=phrases)
     return replace(

@@ -157,7 +157,7 @@ class DpKps(DpKpsSettings):
                 temperature=self.temperature,
                 words=self.words,
                 rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
-                showable=True,
+                showable=not examples,  # a recipient's texts may be as private as records
             )
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)

@@ -1,7 +1,6 @@
 """One GGUF file is a whole model, and one that is damaged or of another kind is refused by its header."""
 
 import struct
-from contextlib import suppress
 
 import gguf
 import numpy as np
@@ -99,21 +98,33 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(file, tmp_path):
     assert gguf_file.read_header(cut).size == size
 
 
-def test_a_header_of_absurd_numbers_is_one_error(file, tmp_path):
-    whole = file.read_bytes()
+@pytest.mark.parametrize("number", [0, 2**32 - 1, 2**60, 2**63 - 1, 2**64 - 1])
+def test_a_header_of_absurd_numbers_is_one_error(number, file, tmp_path):
+    beginning = file.read_bytes()[:600]
     harmed = tmp_path / "harmed.gguf"
     for at in range(4, 600):
-        harmed.write_bytes(whole[:at] + struct.pack("<Q", 2**63 - 1) + whole[at + 8 :])
-        with suppress(ConfigError):  # or a name differs and nothing else
+        harmed.write_bytes(beginning[:at] + struct.pack("<Q", number) + beginning[at + 8 :])
+        with pytest.raises(ConfigError):
+            gguf_file.read_header(harmed)
+
+
+@pytest.mark.parametrize("elements", range(13))
+def test_an_array_is_no_longer_than_its_file(elements, tmp_path):
+    harmed = tmp_path / "harmed.gguf"
+    for count in {2**power - less for power in range(1, 65) for less in (0, 1) if 2**power - less < 2**64}:
+        harmed.write_bytes(b"GGUF" + struct.pack("<IQQQcIIQ", 3, 0, 1, 1, b"x", 9, elements, count))
+        with pytest.raises(ConfigError, match="expected a whole file"):
             gguf_file.read_header(harmed)
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ({"architecture": "gemma3"}, r"architecture llama or qwen2 or qwen3; got gemma3; at .*gguf\. Choose another"),
-        ({"kind": gguf.GGMLQuantizationType.Q5_0}, r"weights of the types F32, .*Q6_K; got type 6 \(w\)"),
+        ({"architecture": "gemma3"}, r"architecture llama or qwen2 or qwen3; got 'gemma3'; at .*gguf\. Choose another"),
+        ({"kind": gguf.GGMLQuantizationType.Q5_0}, r"weights of the types F32, .*Q6_K; got type 6 \('w'\)"),
         ({"context": None}, "expected a whole file"),
+        ({"context": 0}, "expected a whole file"),
+        ({"general.alignment": 0}, "expected a whole file"),
         ({}, r"one of \d+ bytes where its header states \d+"),
     ],
 )

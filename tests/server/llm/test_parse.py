@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from server.llm.parse import parse
+from server.llm.parse import _TEXT_FIELDS, parse
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,8 @@ from server.llm.parse import parse
         ("seen [1] before", 2, ()),
         ("", 2, ()),
         ("[]", 2, ()),
-        ('[["nested"]]', 2, ()),
+        ('[["one"], ["two"]]', 2, ("one", "two")),
+        ('[{"type": "request", "content": "one"}, {"topic": "x", "asks": "two words"}]', 2, ("one", "two words")),
         ("[1, 2]", 2, ()),
     ],
 )
@@ -43,14 +44,28 @@ def test_parse(completion, n, texts):
         ('["one", "two"]', "one"),
         ('Here you are:\n["one", "cut o', "one"),
         ('{"text": "one"}', "one"),
+        ('{"texts": ["one", "two"]}', "one"),
         ("<think>\nwhat to write\n</think>\n\none", "one"),
+        ("what to write\n</think>\none", "one"),
         ("<think>cut o", None),
+        ('Sure, here it is:\n\n"one"', "one"),
+        ('Sure, here it is:\n{"message": "one"}', "one"),
+        ('It said:\n"one" and more', 'It said:\n"one" and more'),
+        ('[["one"]]', "one"),
         ("[]", None),
         (" \n", None),
     ],
 )
 def test_parse_one_text(completion, text):
     assert parse(completion, 1) == (() if text is None else (text,))
+
+
+@pytest.mark.parametrize("field", [*_TEXT_FIELDS, "Message", "anything"])
+@pytest.mark.parametrize("others", [{}, {"type": "a"}, {"id": 3, "tags": ["a longer text"]}])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_text_of_an_object_is_found_beside_any_other_field(field, others, first):
+    fields = {field: "one text"} | others if first else others | {field: "one text"}
+    assert parse(json.dumps(fields), 1) == parse(json.dumps([fields]), 3) == ("one text",)
 
 
 def test_one_object_stays_json():

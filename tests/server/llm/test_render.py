@@ -1,4 +1,5 @@
 import itertools
+import traceback
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,30 @@ def test_a_folder_that_replaces_nothing_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(ConfigError):
             Prompts(folder)
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "secret").write_text("a key")
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / f"_answer{SUFFIX}").symlink_to(tmp_path / "secret")
+    with pytest.raises(ConfigError, match="got a link or a folder"):
+        Prompts(tmp_path / "prompts")
+
+
+@pytest.mark.parametrize("expression", ["labels[{}]", "n + labels[{}]", "kinds | attr({}) + n", "labels.index({})"])
+@pytest.mark.parametrize("kind", [kind for kind in PROMPTS if {"good", "source"} & SAMPLES[kind].keys()])
+def test_an_error_in_a_run_repeats_no_text(kind, expression, tmp_path):
+    field = "good" if "good" in SAMPLES[kind] else "source"
+    text = expression.format(f"{field}[0]")
+    prompts = replaced(tmp_path, f"---\n{{% if words == 77 %}}{{{{ {text} }}}}{{% endif %}}", kind)
+    asked = request(kind, words=77, **{field: ("PRIVATE", *SAMPLES[kind][field][1:])})
+    with pytest.raises(ConfigError, match=rf"{kind}{SUFFIX}, line 2") as caught:
+        prompts.render(asked)
+    assert "PRIVATE" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_one_prompt_keeps_nothing_for_another(tmp_path):
+    (tmp_path / f"_texts{SUFFIX}").write_text("{% set kept = [] %}")
+    text = "---\n{% import '_texts.jinja' as memory %}{% if good and memory.kept.append(good[0]) %}{% endif %}"
+    with pytest.raises(ConfigError, match="SecurityError"):
+        replaced(tmp_path, text + "{{ memory.kept }}", "examples")

@@ -147,6 +147,7 @@ def test_each_prompt_shows_the_recipient_examples_with_their_own_phrases(terms, 
     settings = method(terms, few_shot=str(examples))
     world = World(settings)
     run(settings, world)
+    assert not any(request.may_be_shown for request in world.requests)
     for request in world.requests:
         assert request.good == ("Itch, then a RASH and chest pain; fever too.", "Aspirin.")
         assert request.good_must == (("itch", "rash", "chest pain"), ("aspirin",))
