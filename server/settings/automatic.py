@@ -32,8 +32,8 @@ epsilon 1, 4 and infinite, a nearest-mean classifier built from the estimates is
 with the best number of directions; a fixed number loses up to .07."""
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 LONGEST_LISTED = 20
-"""Maximum length in words of texts that are requested in lists. Of texts for mts_notes8, of 24 words, those requested in
-tens reach 33.2% on real texts, and those requested one by one 50.6% (`server/llm/prompts/RESULTS.md`)."""
+"""Maximum length in words of texts that are requested in lists. Texts of 24 words for mts_notes8 reach 33.2% on real
+texts if requested in tens, and 50.6% if requested one by one (`server/llm/prompts/RESULTS.md`)."""
 ONE_BY_ONE, COMPLETED = 1, 5
 """Number of texts that one prompt requests of a chat model on this machine, which reads the common part of prompts only
 once, and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10, 91.5% have their label
