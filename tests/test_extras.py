@@ -47,6 +47,7 @@ GUARDED = {
     "client/writers/fine_tuning.py": "client/writers/causal_model.py",
     "client/writers/instructed.py": "client/writers/causal_model.py",
     "common/models/chat.py": "common/models/checkpoints.py",
+    "common/models/gguf_file.py": "common/models/checkpoints.py",
     "server/llm/engines/transformers.py": "common/models/checkpoints.py",
     "server/metrics/adaptation.py": "server/evaluation/small_model.py",
     "server/metrics/finetuned.py": "server/evaluation/small_model.py",

@@ -63,7 +63,7 @@ def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
     assert message.startswith(
         "nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if "
     )
-    assert "chosen" not in report
+    assert report["chosen"] == {"method.texts_per_request": 5}
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys, tmp_path):
@@ -76,7 +76,8 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys, tmp_path):
 
 def test_of_the_demo_the_number_of_records_is_known(capsys):
     report = plan(capsys, "method=census", "task.public_notes=60", "federation.parties=2")
-    assert (report["expected_records"], report["chosen"]) == (600, {"method.directions": 128})
+    chosen = {"method.directions": 128, "method.texts_per_request": 5}
+    assert (report["expected_records"], report["chosen"]) == (600, chosen)
     assert report["queries"][0]["signal"]["ratio"] > 3
     assert not report["advice"]
 
@@ -96,7 +97,7 @@ def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, 
 
 def test_what_auto_became_is_in_the_plan(capsys):
     report = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
-    assert report["chosen"] == {"method.rounds": 4}
+    assert report["chosen"] == {"method.rounds": 4, "method.texts_per_request": 5}
     assert report["queries"][0]["times"] == 3
 
 

@@ -204,7 +204,7 @@ def alike(name, nth, query):
 
 @pytest.mark.parametrize("asked", ["questions", "terms"])
 def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(asked):
-    census = method(questionnaire=asked, rounds=2, best_of=3)
+    census = method(questionnaire=asked, rounds=2, best_of=3, texts_per_request=5)
     world = World(census, answers=alike, deviation=1.0)
     (planned,) = plan_of(census)
     assert (planned.name, planned.times, planned.spec.kind) == (CLASS_SUMS, 1, "questionnaire")

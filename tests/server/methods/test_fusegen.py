@@ -34,7 +34,7 @@ def test_nothing_is_planned_or_asked():
 
 
 def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
-    method = FuseGen(samples=48, rounds=2, shots=3, pool=6)
+    method = FuseGen(samples=48, rounds=2, shots=3, pool=6, texts_per_request=5)
     world = World(method)
     first, _ = steps(method, world)
     pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory.pool.items()}
