@@ -52,7 +52,7 @@ def _one_text(text: str) -> str:
 
     A line before the JSON that ends with a colon is no part of the text.
     """
-    start = found.end() if (found := _BEFORE_JSON.match(text)) else 0
+    start = line.end() if (line := _BEFORE_JSON.match(text)) else 0
     if not text.startswith(('"', "{"), start):
         return text
     try:
