@@ -32,6 +32,7 @@
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
 # make bench-models  the engine of small language models, compared with transformers and the processor's limit (minutes)
+# make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
 # make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;
@@ -49,7 +50,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-prompts results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -182,6 +183,10 @@ bench-metrics: $(INSTALLED)
 
 bench-models: $(INSTALLED)
 	$(BIN)/python -m simulations.laboratory.benchmarks.models
+
+SETTINGS ?= task=demo_messages llm=qwen embedding=minilm
+bench-prompts: $(INSTALLED)
+	$(BIN)/python -m simulations.laboratory.benchmarks.prompts $(SETTINGS)
 
 PRESET ?= small
 results: $(INSTALLED)

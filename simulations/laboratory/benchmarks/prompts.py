@@ -11,19 +11,17 @@ They measure the texts, and they choose the exemplars: 100 of them vote, without
 label (nearest and furthest, with rank weights 1, 1/2, 1/4, ...). The best `EXEMPLARS` of a label are the good ones, and
 those with the most furthest votes among the others are the bad ones. Prompts show them, and rewrite good ones.
 
-A line has: the texts that were parsed and those that were left by the cleaning, as shares of those asked for; the
-distinct share of the parsed texts; the accuracy on real test texts of logistic regression that is trained on the cleaned
-texts, on the encoder's vectors and on TF-IDF of words and word pairs; the share of texts with the label that a classifier
-of the vectors of real training texts predicts; the median length, and the requested one, in words; tokens read and
-written, and seconds. Each line is of one sample: at 200 texts, differences of a few points are chance.
+The shares of a line: texts parsed, and kept by the cleaning, of those asked for; distinct ones of the parsed; accuracy
+on real test texts of logistic regression trained on the kept texts, by the encoder's vectors and by TF-IDF; agreement
+of the label with that of a classifier of real training texts. Then the median length and the requested one, in words,
+tokens read and written, and seconds. Each line is one sample: at 200 texts a few points are chance.
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +35,7 @@ from common.models.encoder import Encoder
 from common.queries.votes import Votes, VotesSpec
 from server.domain import Candidate, Task
 from server.llm import requests
-from server.llm.base import PROMPTS, Request
+from server.llm.base import Request
 from server.llm.orders import even_orders
 from server.llm.parse import normal
 from server.metrics.accuracy import accuracy, logistic_regression, predict
@@ -48,21 +46,24 @@ from server.settings.sections import setting
 from simulations.baselines.unprotected import records_of
 from simulations.federation.parties import prepared
 
-MODES = tuple(mode for mode in reversed(PROMPTS) if mode not in {"subtopics", "keyphrases", "section"})
-"""The kinds of prompts that ask for texts of one label; each comes after the kind whose texts it shows."""
-VOTERS, RANKS, EXEMPLARS, SHOWN, BLANKS = 100, 8, 8, 4, 0.5
-"""Real texts that vote, candidates that each votes for in each direction, maximum number of good (and of bad) exemplars
-of a label, maximum number of each in a prompt, and fraction of words to replace."""
+Pools = dict[str, dict[str, list[str]]]
+"""The texts that prompts may show: "good", "bad" and "abstracts", each keyed by label."""
+KINDS: Mapping[str, tuple[Callable[..., Request], Mapping[str, int]]] = {
+    "zero_shot": (requests.by_example, {}),
+    "examples": (requests.by_example, {"good": 4}),
+    "contrast": (requests.by_example, {"good": 4, "bad": 4}),
+    "paraphrase": (lambda *of, good, **more: requests.paraphrase(*of, *good, **more), {"good": 1}),
+    "blanks": (lambda *of, good, **more: requests.fill_in(*of, *good, blanks=0.5, **more), {"good": 1}),
+    "crossing": (lambda *of, good, **more: requests.crossover(*of, tuple(good), **more), {"good": 2}),
+    "abstracts": (requests.abstracts, {}),
+    "from_abstract": (lambda *of, abstracts, **more: requests.from_abstract(*of, *abstracts, **more), {"abstracts": 1}),
+}
+"""The kinds of prompts that ask for texts of one label: what makes a request, and the number of texts of each pool that
+it shows. A kind comes after the one that fills its pools. Other kinds ask for parts of a text, or name no label."""
+VOTERS, RANKS, EXEMPLARS = 100, 8, 8
+"""Real texts that vote, candidates that each votes for in each direction, and maximum number of good (and of bad)
+exemplars of a label."""
 COLUMNS = ("parsed", "kept", "distinct", "encoder", "tfidf", "agree", "words", "asked", "read", "written", "seconds")
-
-
-@dataclass(slots=True)
-class Shown:
-    """The texts that prompts may show, keyed by label: good and bad exemplars, and abstracts."""
-
-    good: Mapping[str, list[str]] = field(default_factory=dict)
-    bad: Mapping[str, list[str]] = field(default_factory=dict)
-    abstracts: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -71,13 +72,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("settings", nargs="*", help="settings of a simulation: task=... llm=... embedding=...")
     parser.add_argument("--config-dir", type=Path, help="a folder of settings files in addition to our own")
     parser.add_argument(
-        "--modes", default=",".join(MODES), help="kinds of prompts, besides those whose texts they show"
+        "--modes", default=",".join(KINDS), help="kinds of prompts, besides those whose texts they show"
     )
     parser.add_argument("--texts", type=int, default=200, help="number of texts of each kind, over all labels")
     options = parser.parse_intermixed_args(arguments)
     modes = {"zero_shot", *options.modes.split(",")}
-    if unknown := sorted(modes - set(MODES)):
-        parser.error(f"--modes {','.join(unknown)}: expected some of {','.join(MODES)}")
+    if unknown := sorted(modes - set(KINDS)):
+        parser.error(f"--modes {','.join(unknown)}: expected some of {','.join(KINDS)}")
     if "from_abstract" in modes:
         modes.add("abstracts")
     search = [f"hydra.searchpath=['file://{options.config_dir.resolve()}']"] if options.config_dir else []
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             bench = Bench([*search, *options.settings], options.texts, Path(folder))
             sys.stdout.write(f"{'model':16}{'prompt':16}{''.join(f'{name:>9}' for name in COLUMNS)}\n")
             for name in bench.parts.providers:
-                bench.measure(name, [mode for mode in MODES if mode in modes])
+                bench.measure(name, [mode for mode in KINDS if mode in modes])
     except CaucusError as error:
         sys.exit(f"error: {error}")
 
@@ -117,21 +118,22 @@ class Bench:
         Raises:
             ConfigError: A label has too few zero-shot texts to choose exemplars from.
         """
-        shown, model = Shown(), self.parts.providers[name]
+        pools: Pools = {}
         for mode in modes:
-            if mode == "from_abstract" and not shown.abstracts:
+            if mode == "from_abstract" and "abstracts" not in pools:
                 continue  # the model declines abstracts
-            asked = self._requests(name, mode, shown)
-            if declined := asked[0].modes & model.declines:
+            asked = self._requests(name, mode, pools)
+            if declined := asked[0].modes & self.parts.providers[name].declines:
                 sys.stdout.write(f"{name:16}{mode:16} declines {', '.join(sorted(declined))}\n")
                 continue
             kept = self._line(name, mode, asked)
-            if mode == "zero_shot" and modes != ["zero_shot"]:
-                shown.good, shown.bad = exemplars(kept, self._real, self._task, self.parts.encoder)
-            if mode == "abstracts":
-                shown.abstracts = _by_label(kept)
+            if mode == "zero_shot" and len(modes) > 1:
+                pools |= exemplars(kept, self._real, self._task, self.parts.encoder)
+            elif mode == "abstracts":
+                names = self._task.labels
+                pools[mode] = {label: [each.text for each in kept if each.label == label] for label in names}
 
-    def _requests(self, name: str, mode: str, shown: Shown) -> list[Request]:
+    def _requests(self, name: str, mode: str, pools: Pools) -> list[Request]:
         """Return the requests for all texts of one kind of prompt, evenly over the labels."""
         size, asked = setting(self._settings, "method.texts_per_request") or 1, []
         usual = {name: setting(self._settings, f"method.{name}") for name in ("words", "temperature")}
@@ -140,7 +142,7 @@ class Bench:
             for start in range(0, order.count, size):
                 generator = rng.experiment(self._settings.experiment_seed, "bench", name, mode, order.label, start)
                 options = {**common, "texts": min(size, order.count - start), "rng": generator}
-                asked.append(request(mode, self._task, order.label, shown, options))
+                asked.append(request(mode, self._task, order.label, pools, options))
         return asked
 
     def _line(self, name: str, mode: str, asked: Sequence[Request]) -> list[Candidate]:
@@ -174,65 +176,39 @@ class Bench:
         return [*(accuracy(each, right) for each in predicted), agreeing]
 
 
-def request(mode: str, task: Task, label: str, shown: Shown, options: Mapping[str, Any]) -> Request:
-    """Return a request of this kind of prompt, with exemplars or sources drawn from `shown`.
+def request(mode: str, task: Task, label: str, pools: Pools, options: Mapping[str, Any]) -> Request:
+    """Return a request of this kind of prompt, with exemplars or sources drawn from the pools.
 
     Raises:
         ConfigError: The label has no text to show.
     """
-
-    def texts_of(pool: Mapping[str, list[str]], count: int) -> list[str]:
-        if not pool.get(label):
-            do = "Ask for more texts, for example --texts 400"
-            raise ConfigError("bench_prompts", expected="texts of each label to show", got=f"none of {label}", do=do)
-        return drawn(pool[label], count, options["rng"])
-
-    if mode in {"zero_shot", "examples", "contrast"}:
-        good = texts_of(shown.good, SHOWN) if mode != "zero_shot" else []
-        bad = texts_of(shown.bad, SHOWN) if mode == "contrast" else []
-        return requests.by_example(task, label, good=good, bad=bad, **options)
-    if mode == "abstracts":
-        return requests.abstracts(task, label, **options)
-    if mode == "crossing":
-        first, second = texts_of(shown.good, 2)
-        return requests.crossover(task, label, (first, second), **options)
-    if mode == "from_abstract":
-        return requests.from_abstract(task, label, *texts_of(shown.abstracts, 1), **options)
-    [source] = texts_of(shown.good, 1)
-    if mode == "blanks":
-        return requests.fill_in(task, label, source, blanks=BLANKS, **options)
-    return requests.paraphrase(task, label, source, **options)
+    make, counts = KINDS[mode]
+    if lacking := [pool for pool in counts if not pools[pool].get(label)]:
+        do = "Ask for more texts, for example --texts 400"
+        raise ConfigError(f"prompt {mode}", expected=f"{lacking[0]} texts of each label", got=f"none of {label}", do=do)
+    shown = {pool: drawn(pools[pool][label], count, options["rng"]) for pool, count in counts.items()}
+    return make(task, label, **shown, **options)
 
 
-def exemplars(
-    texts: Sequence[Candidate], real: Sequence[Record], task: Task, encoder: Encoder
-) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return good and bad exemplars, keyed by label, by the votes of `VOTERS` real texts without noise.
+def exemplars(texts: Sequence[Candidate], real: Sequence[Record], task: Task, encoder: Encoder) -> Pools:
+    """Return the pools "good" and "bad", by the votes of `VOTERS` real texts without noise.
 
-    A label with n texts gets up to n / 2 of each, and none if n is less than 4, as a crossing needs two good ones.
+    A label with n texts gets up to n / 2 of each, and none if n is less than 4, since a crossing needs two good ones.
     """
     voters = drawn(real, VOTERS, rng.experiment(0, "voters"))
     names, labels = list(task.labels), label_numbers(texts, task)
-    query = Votes(spec=VotesSpec(top=RANKS), vectors=encoder.encode([each.text for each in texts]), labels=labels)
+    vectors = encoder.encode([each.text for each in texts])
     of_voters = np.array([names.index(record.label) for record in voters], dtype=np.int32)
+    query = Votes(spec=VotesSpec(top=RANKS), vectors=vectors, labels=labels)
     near, far = votes_of(query, encoder.encode([record.text for record in voters]), of_voters).reshape(2, -1)
-    good: dict[str, list[str]] = {}
-    bad: dict[str, list[str]] = {}
-    best = top_per_label(near, labels, len(texts), len(names))
-    for label, places in zip(names, best, strict=True):
-        size = min(EXEMPLARS, len(places) // 2)
+    pools: Pools = {"good": {}, "bad": {}}
+    for label, ranked in zip(names, top_per_label(near, labels, len(texts), len(names)), strict=True):
+        size = min(EXEMPLARS, len(ranked) // 2)
         if size > 1:
-            others = sorted(places[size:], key=lambda place: (-far[place], place))
-            good[label] = [texts[place].text for place in places[:size]]
-            bad[label] = [texts[place].text for place in others[:size]]
-    return good, bad
-
-
-def _by_label(texts: Sequence[Candidate]) -> dict[str, list[str]]:
-    by_label: dict[str, list[str]] = {}
-    for each in texts:
-        by_label.setdefault(each.label, []).append(each.text)
-    return by_label
+            furthest = sorted(ranked[size:], key=lambda place: -far[place])
+            pools["good"][label] = [texts[place].text for place in ranked[:size]]
+            pools["bad"][label] = [texts[place].text for place in furthest[:size]]
+    return pools
 
 
 if __name__ == "__main__":
