@@ -54,7 +54,10 @@ KINDS: Mapping[str, tuple[Callable[..., Request], Mapping[str, int]]] = {
     "contrast": (requests.by_example, {"good": 4, "bad": 4}),
     "paraphrase": (lambda *of, good, **more: requests.paraphrase(*of, *good, **more), {"good": 1}),
     "blanks": (lambda *of, good, **more: requests.fill_in(*of, *good, blanks=0.5, **more), {"good": 1}),
-    "crossing": (lambda *of, good, **more: requests.crossover(*of, tuple(good), **more), {"good": 2}),
+    "crossing": (
+        lambda task, label, good, **more: requests.crossover(task, label, (good[0], good[1]), **more),
+        {"good": 2},
+    ),
     "abstracts": (requests.abstracts, {}),
     "from_abstract": (lambda *of, abstracts, **more: requests.from_abstract(*of, *abstracts, **more), {"abstracts": 1}),
 }
