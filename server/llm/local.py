@@ -39,6 +39,7 @@ _TEXT, _OBJECT = '"', '{"'  # the beginning of one
 _TOKENS_PER_WORD = 1.4
 _USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
+_LONGEST_ANSWER, _AROUND_TEXT = 4, 100  # tokens of a chat's answer for each requested word, and around each text
 _SHORTEST = 40  # tokens that every completion may have
 
 
@@ -231,7 +232,7 @@ class Local:
             return Job(
                 ids=tuple(self._ids(request)),
                 seed=seed,
-                max_new_tokens=self._max_new_tokens,
+                max_new_tokens=self._answer_room(request),
                 temperature=request.temperature,
                 top_p=self._top_p,
             )
@@ -246,6 +247,12 @@ class Local:
             stop=self._completion.stop,
         )
 
+    def _answer_room(self, request: Request) -> int:
+        """Return the token limit of a chat's answer: far above the requested length, if one is requested."""
+        if request.words is None or request.structure:
+            return self._max_new_tokens
+        return min(request.n * (request.words * _LONGEST_ANSWER + _AROUND_TEXT), self._max_new_tokens)
+
     def _room(self, request: Request, beginning: Beginning) -> int:
         """Return the token limit of one completion, from the requested length or the longest example, with a margin."""
         words = request.words or beginning.longest or self._max_new_tokens
@@ -256,7 +263,8 @@ class Local:
         cut = [len(ids) >= job.max_new_tokens for ids in written]
         if self._completion is None:
             objects = request.structure is not None
-            texts = parse(self._begun(request) + outputs[0], request.n, phrases=request.phrases, objects=objects)
+            answer = self._begun(request) + outputs[0]
+            texts = parse(answer, request.n, phrases=request.phrases, objects=objects, cut=any(cut))
         else:
             read = [
                 self._completion.read(output, plain(request), whole=self._completion.stop in output or not broken)

@@ -18,11 +18,14 @@ _TEXT_FIELDS = ("text", "message", "content", "body")
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 
 
-def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
+def parse(
+    completion: str, n: int, *, phrases: bool = False, objects: bool = False, cut: bool = False
+) -> tuple[str, ...]:
     """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
     If one text was requested, the completion is the text, unless it is a JSON list, string or object with the text. In
-    an object, the text is the field "text", "message", "content" or "body", or else the longest.
+    an object, the text is the field "text", "message", "content" or "body", or else the longest. If the completion was
+    `cut` off at the limit of its length, there is no such text.
     Several texts are read from a JSON list or from a numbered or bulleted list; of a truncated JSON list, only the
     complete items are used. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose
     in place of several texts, and repeated phrases are dropped; `clean` handles all other defects of a text.
@@ -32,7 +35,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = Fal
         return tuple(_objects(bare))[:n]
     items = _json_items(bare, nested=phrases) if n > 1 or phrases or _ONLY_A_LIST.match(bare) else None
     if items is None:
-        items = [_one_text(bare)] if n == 1 else _listed_items(bare) or (_lines(bare) if phrases else [])
+        items = [_one_text(bare)] * (not cut) if n == 1 else _listed_items(bare) or (_lines(bare) if phrases else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
         items = list({normal(item): item for item in reversed(items)}.values())[::-1]

@@ -18,7 +18,8 @@ def read(completion: Completion, prompt: tuple[str, str], request: Request) -> R
     """Return the reply to a request with this prompt; the texts are parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
     objects = request.structure is not None
-    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects)
+    cut = completion.loss == "truncated"
+    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects, cut=cut)
     use = completion.usage
     return Reply(
         texts=texts,

@@ -99,3 +99,8 @@ def test_parse_phrases(completion, n, phrases):
 def test_round_trip_of_awkward_texts():
     texts = ("line\nbreak", 'quo"te', "[bracket]", "naïve – 38.5 °C", "1. not a list")
     assert parse(json.dumps(texts), 5) == texts
+
+
+def test_one_text_that_is_cut_off_is_none():
+    assert parse("He fell from the", 1, cut=True) == ()
+    assert parse('["He fell.", "She', 2, cut=True) == ("He fell.",)
