@@ -2,15 +2,15 @@
 
 The providers choose the wording (`server/llm/render.py`). Exemplars and sources are synthetic texts, keyphrases are
 sampled from noised answers, and the examples with keyphrases come from the data's recipient, who may want to keep them
-private. Only one kind of text from
-a party can appear in a prompt: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
-privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers that lead to prompts are
-numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A
-simulation can show records to models on its own machine, at ε = ∞, to measure how much this helps
-(`simulations/baselines/private_exemplars.py`).
+private. Only one kind of text from a party can appear in a prompt: an abstract of a record, released to the coordinator
+by RPSG's `seed_unproven`, whose privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other
+answers that lead to prompts are numbers; texts that parties release for publication (`FineTunedSpec`, `RewrittenSpec`)
+are not used in any prompt. A simulation can show records to models on its own machine, at ε = ∞, to measure how much
+this helps (`simulations/baselines/private_exemplars.py`).
 
-A run folder keeps examples of prompts. It keeps one with texts or keyphrases only if `showable=True` states that all of
-these are synthetic, public, or drawn from noised answers (`Request.may_be_shown`).
+A run folder keeps examples of prompts. It keeps one with texts or keyphrases only if whoever makes the request states
+`replace(request, showable=True)`: all of them are synthetic, public, or drawn from noised answers
+(`Request.may_be_shown`).
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,6 @@ def by_example(
     temperature: float = 1.0,
     words: int | None = None,
     more: Sequence[str] = (),
-    showable: bool = False,
 ) -> Request:
     """Make a request from the task, a label, one public attribute, and exemplars.
 
@@ -56,11 +55,10 @@ def by_example(
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
         more: Further labels of the new texts, if each has several.
-        showable: Whether all exemplars are synthetic or public; see `Request.may_be_shown`.
     """
     if attribute is None and task.attributes:
         attribute = str(rng.choice(np.array(task.attributes)))
-    plain = _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable)
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
     return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
@@ -73,15 +71,12 @@ def paraphrase(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for a paraphrase.
 
     Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
-    return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable), source=(source,)
-    )
+    return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
 
 def abstracts(
@@ -110,10 +105,9 @@ def from_abstract(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
-    plain = _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable)
+    plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
     return replace(plain, source=(abstract,), abstract=True)
 
 
@@ -127,7 +121,6 @@ def fill_in(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for variants of the source in which a fraction `blanks` of the words is replaced.
 
@@ -136,7 +129,7 @@ def fill_in(
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable),
+        _plain(task, label, texts, rng, temperature=temperature, words=words),
         source=(source,),
         blanks=blanks,
     )
@@ -152,14 +145,13 @@ def crossover(
     attribute: str | None = None,
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for a text from two parents.
 
     In DPGA-TextSyn (3.4.2), `words` is the parents' mean length, and `attribute` is a keyword.
     """
     return replace(
-        _plain(task, label, texts, rng, temperature=temperature, words=words, showable=showable),
+        _plain(task, label, texts, rng, temperature=temperature, words=words),
         source=parents,
         attribute=attribute,
     )
@@ -174,7 +166,6 @@ def with_keyphrases(
     examples: Sequence[tuple[str, Sequence[str]]] = (),
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for a text that contains the phrases, without a label (DP-KPS, section 2, step 5).
 
@@ -188,11 +179,10 @@ def with_keyphrases(
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Requested length in words; None leaves it open.
-        showable: Whether all phrases and examples are public or drawn from noised answers.
     """
     not_empty(phrases=phrases)
     return replace(
-        _plain(task, None, texts, rng, temperature=temperature, words=words, showable=showable),
+        _plain(task, None, texts, rng, temperature=temperature, words=words),
         must=tuple(phrases),
         good=tuple(text for text, _ in examples),
         good_must=tuple(tuple(keyphrases) for _, keyphrases in examples),
@@ -208,7 +198,6 @@ def from_words(
     rng: np.random.Generator,
     temperature: float = 1.0,
     words: int | None = None,
-    showable: bool = False,
 ) -> Request:
     """Make a request for a text that contains random words of a vocabulary, without a label.
 
@@ -217,7 +206,7 @@ def from_words(
     """
     in_range(1, len(vocabulary), count=count)
     sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
-    return with_keyphrases(task, sample, texts=texts, rng=rng, temperature=temperature, words=words, showable=showable)
+    return with_keyphrases(task, sample, texts=texts, rng=rng, temperature=temperature, words=words)
 
 
 def subtopics(
@@ -236,7 +225,6 @@ def _plain(
     *,
     temperature: float,
     words: int | None,
-    showable: bool = False,
 ) -> Request:
     """Return the common part of all modes: a zero-shot request, which names no label if the task has none."""
     return Request(
@@ -250,5 +238,4 @@ def _plain(
         wording=task.wording,
         structure=task.structure,
         marks=marks_of(task),
-        showable=showable,
     )

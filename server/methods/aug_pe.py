@@ -18,7 +18,7 @@ gives the labels their meaning.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -181,7 +181,7 @@ class AugPe(AugPeSettings):
                 return by_example(
                     tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
                 )
-            return from_words(
+            request = from_words(
                 tools.task,
                 words,
                 count=self.terms,
@@ -189,8 +189,8 @@ class AugPe(AugPeSettings):
                 rng=generator,
                 temperature=self.temperature,
                 words=self.words,
-                showable=True,
             )
+            return replace(request, showable=True)
 
         return write
 

@@ -157,8 +157,9 @@ class DpKps(DpKpsSettings):
                 temperature=self.temperature,
                 words=self.words,
                 rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
-                showable=not examples,  # a recipient's texts may be as private as records
             )
+            # A recipient's texts may be as private as records.
+            request = replace(request, showable=not examples)
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)
         candidates = [

@@ -104,7 +104,7 @@ class FuseGen(FuseGenSettings):
     def _writer(self, state: State[FuseGenMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             shown = selection.drawn(state.memory.pool[order.label], self.shots, generator)
-            return by_example(
+            request = by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -112,8 +112,8 @@ class FuseGen(FuseGenSettings):
                 good=[state.candidates[i].text for i in shown],
                 temperature=self.temperature,
                 words=self.words,
-                showable=True,
             )
+            return replace(request, showable=True)
 
         return write
 

@@ -157,7 +157,7 @@ class PreText(PreTextSettings):
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]
-            return by_example(
+            request = by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -165,8 +165,8 @@ class PreText(PreTextSettings):
                 good=selection.drawn(label_seeds, self.shots, generator),
                 temperature=self.temperature,
                 words=self.words,
-                showable=True,
             )
+            return replace(request, showable=True)
 
         orders = even_orders(samples, tools.task, tools.models)
         return tools.generate(orders, write, round_number=round_number)

@@ -265,22 +265,18 @@ class Rpsg(RpsgSettings):
         Raises:
             ProviderError: A label got no text from any model.
         """
-        requests = [
-            (
-                source.model,
-                prompt(
-                    tools.task,
-                    source.label,
-                    source.text,
-                    texts=1,
-                    temperature=self.temperature,
-                    rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
-                    words=self.words if prompt is from_abstract else None,
-                    showable=self.candidates != "seed_unproven",
-                ),
+        requests = []
+        for at, source in enumerate(sources):
+            request = prompt(
+                tools.task,
+                source.label,
+                source.text,
+                texts=1,
+                temperature=self.temperature,
+                rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
+                words=self.words if prompt is from_abstract else None,
             )
-            for at, source in enumerate(sources)
-        ]
+            requests.append((source.model, replace(request, showable=self.candidates != "seed_unproven")))
         written = tools.write(requests)
         first_texts = [(at, texts[0]) for at, texts in enumerate(written.texts) if texts]
         new = [replace(sources[at], text=text, round=round_number) for at, text in first_texts]

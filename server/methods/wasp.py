@@ -155,7 +155,7 @@ class Wasp(WaspSettings):
             good, bad = (label_sets.pooled(pool, order.labels, state.candidates) for pool in pools)
             chosen = selection.exemplars(good, bad, self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
-            return by_example(
+            request = by_example(
                 tools.task,
                 order.label,
                 texts=texts,
@@ -165,8 +165,8 @@ class Wasp(WaspSettings):
                 temperature=self.temperature,
                 words=self.words,
                 more=order.more or (),
-                showable=True,
             )
+            return replace(request, showable=True)
 
         return write
 

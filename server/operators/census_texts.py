@@ -110,7 +110,7 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
         reliable = order.model in state.memory.reliable
         pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
         shown = selection.drawn(pool, settings.shots, generator)
-        return by_example(
+        request = by_example(
             tools.task,
             order.label,
             texts=texts,
@@ -119,8 +119,8 @@ def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | N
             temperature=settings.temperature,
             words=length(aimed, generator) if aimed and settings.words is None else settings.words,
             more=order.more or (),
-            showable=True,
         )
+        return replace(request, showable=True)
 
     return write
 

@@ -73,9 +73,8 @@ class Births:
                 attribute=self.genes.draw_keyword(first.label, generator),
                 temperature=self.temperature,
                 words=round((_words(first) + _words(second)) / 2),
-                showable=True,
             )
-            yield self._child(first), request
+            yield self._child(first), replace(request, showable=True)
 
     def _varied(
         self, operator: str, ask: Callable[..., Request], elites: Sequence[Candidate], count: int
@@ -90,9 +89,8 @@ class Births:
                 rng=self._generator(operator, place),
                 temperature=self.temperature,
                 words=_words(parent),
-                showable=True,
             )
-            yield self._child(parent), request
+            yield self._child(parent), replace(request, showable=True)
 
     def _child(self, parent: Candidate) -> Candidate:
         return replace(parent, text="", round=self.number)

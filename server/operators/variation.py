@@ -64,7 +64,7 @@ def vary(
             texts = min(texts_per_request, count - start)
             label = parent.label if with_label else None
             request = _request(variation, parent.text, label, tools, generator, texts=texts, temperature=temperature)
-            requests.append((parent.model, request))
+            requests.append((parent.model, replace(request, showable=True)))
             owners.append(at)
     written: Written = tools.write(requests)
     variations: list[tuple[str, ...]] = [()] * len(parents)
@@ -94,11 +94,8 @@ def _request(
             rng=generator,
             temperature=temperature,
             words=words,
-            showable=True,
         )
-    return paraphrase(
-        tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words, showable=True
-    )
+    return paraphrase(tools.task, label, parent, texts=texts, rng=generator, temperature=temperature, words=words)
 
 
 def _length(variation: Variation, text: str, generator: np.random.Generator) -> int | None:
