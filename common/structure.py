@@ -121,11 +121,13 @@ class Structure:
     def reading(self, text: str) -> str:
         """Return the part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
         fields = self.fields(text)
-        return text if fields is None else _unicode(fields[self.text_field])
+        return text if fields is None else without_surrogates(fields[self.text_field])
 
     def canonical(self, fields: Mapping[str, Any]) -> str:
         """Return an object as one line of JSON, with its fields in the schema's order."""
-        return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
+        return without_surrogates(
+            json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False)
+        )
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
         """Read a text that a model or a hospital wrote, and repair it if necessary.
@@ -262,8 +264,11 @@ def _loose(text: str) -> Object | None:
     return value if isinstance(value, dict) and all(isinstance(key, str) for key in value) else None
 
 
-def _unicode(text: str) -> str:
-    """Replace each half of a surrogate pair, which an escape in JSON can express, by a question mark."""
+def without_surrogates(text: str) -> str:
+    """Return the text with a question mark for each half of a surrogate pair, which no file can hold.
+
+    A language model may write one, and an escape in JSON can express it.
+    """
     return text.encode(errors="replace").decode()
 
 

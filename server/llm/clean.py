@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from common.structure import Structure
+from common.structure import Structure, without_surrogates
 from server.domain import Task
 from server.llm.base import Request
 from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
@@ -156,12 +156,11 @@ class Cleaner:
         return replace(self._rules, **dict.fromkeys(off, False))
 
     def _readable(self, text: str, changed: Counter[str]) -> str:
-        # A model may write half of a surrogate pair, which cannot be encoded in a file.
-        text = text.encode(errors="replace").decode().strip()
+        text = without_surrogates(text).strip()
         return _take("characters", text, _visible(text), changed) if self._rules.characters else text
 
     def _steps(self, request: Request) -> Iterator[tuple[str, Callable[[str], str]]]:
-        """Yield each rule that repairs a text, with its function; a rule may have several."""
+        """Yield each rule that takes off what stands around a text, with its function; a rule may have several."""
         patterns = language_patterns(self._language)
         yield "fences", partial(_FENCE.sub, "")
         yield "prefaces", partial(_PREFACE.sub, "", count=1)
@@ -173,11 +172,11 @@ class Cleaner:
         if not LETTER_KINDS.search(request.task_kind):
             yield "salutations", partial(patterns.salutation.sub, "")
             yield "salutations", partial(patterns.closing.sub, "")
-        yield "loops", _without_loop
 
     def _bare(self, text: str, request: Request, changed: Counter[str]) -> str:
         """Return the text without the model's additions around it. The rules are repeated until nothing changes."""
-        steps = [(rule, step) for rule, step in self._steps(request) if getattr(self._rules, rule)]
+        every_step = [*self._steps(request), ("loops", _without_loop)]
+        steps = [(rule, step) for rule, step in every_step if getattr(self._rules, rule)]
         before = None
         while before != text:
             before = text

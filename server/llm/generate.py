@@ -10,6 +10,7 @@ import numpy as np
 
 from common import rng
 from common.errors import ProviderError
+from common.structure import without_surrogates
 from server.documents.rounds import Exchange
 from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
@@ -53,9 +54,10 @@ class Use:
 
     def add(self, model: str, request: Request, reply: Reply, cleaned: Counter[str]) -> None:
         """Add one reply of this model to the totals."""
-        kept = request.may_be_shown and reply.prompt
-        raw = reply.raw.encode(errors="replace").decode()  # half of a surrogate pair cannot be written to a file
-        exchange = Exchange(written_by=model, prompt=reply.prompt, reply=raw)
+        exchanges = {}
+        if request.may_be_shown and reply.prompt:
+            raw = without_surrogates(reply.raw)
+            exchanges[request.prompt] = Exchange(written_by=model, prompt=reply.prompt, reply=raw)
         self.merge(
             Use(
                 calls=1,
@@ -64,7 +66,7 @@ class Use:
                 output_tokens=reply.output_tokens,
                 losses={model: Counter([reply.loss])} if reply.loss else {},
                 cleaned={model: cleaned} if cleaned else {},
-                exchanges={request.prompt: exchange} if kept else {},
+                exchanges=exchanges,
             )
         )
 
