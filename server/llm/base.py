@@ -208,15 +208,15 @@ in some of its words in blanks mode. Abstracts mode requests abstracts, or texts
 requests phrases."""
 
 PROMPTS: Mapping[str, Callable[[Request], object]] = {
-    "subtopics": lambda request: request.phrases,
+    "subtopics": _USES["subtopics"],
     "from_abstract": lambda request: request.abstract and request.source,
-    "abstracts": lambda request: request.abstract,
-    "crossing": lambda request: len(request.source) == _PARENTS,
-    "blanks": lambda request: request.blanks,
-    "paraphrase": lambda request: request.source,
+    "abstracts": _USES["abstracts"],
+    "crossing": _USES["crossing"],
+    "blanks": _USES["blanks"],
+    "paraphrase": _USES["rewriting"],
     "section": lambda request: request.before is not None,
-    "contrast": lambda request: request.bad,
-    "keyphrases": lambda request: request.must,
+    "contrast": _USES["contrast"],
+    "keyphrases": _USES["keyphrases"],
     "examples": lambda request: request.good,
     "zero_shot": lambda _: True,
 }

@@ -89,6 +89,11 @@ def kinds_of(kind: str, wording: Wording) -> str:
     return words[:1].lower() + words[1:] if kind[:1].islower() else words
 
 
+def repeats_name(label: str, description: str) -> bool:
+    """Return whether the description of a label only repeats its name."""
+    return normal(description) == normal(label.replace("_", " "))
+
+
 def label_in_words(label: str, description: str) -> str:
     """Return a label in quotes, by its name and its description, as far as these are words and differ.
 
@@ -96,7 +101,7 @@ def label_in_words(label: str, description: str) -> str:
     the words that writers of such texts use, and a name alone is ambiguous.
     """
     name = label.replace("_", " ")
-    if normal(name) == normal(description) or not description:
+    if repeats_name(label, description) or not description:
         return f'"{name}"'
     return f'"{name}" ({description})' if _WORD.search(name) else f'"{description}"'
 
@@ -104,9 +109,7 @@ def label_in_words(label: str, description: str) -> str:
 def undescribed(task: Task) -> str:
     """Return advice on labels whose descriptions only repeat their names, or are numbers; empty if there are none."""
     names = [
-        label
-        for label, words in task.labels.items()
-        if normal(words) == normal(label.replace("_", " ")) or not any(map(str.isalpha, words))
+        label for label, words in task.labels.items() if repeats_name(label, words) or not any(map(str.isalpha, words))
     ]
     if not names or not task.labelled:
         return ""
