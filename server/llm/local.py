@@ -2,10 +2,9 @@
 
 A model is prompted in one of two ways. In a chat it receives the prompts of `render` in its chat template; a causal
 model without a template receives them as one text that ends in `["`, or in `"` if one text is requested, so that the
-continuation is the answer.
-Alternatively, it completes a list of examples (`completion`), which small models do better. The tokens come from one of
-two engines: transformers for any checkpoint on any device, or OpenVINO for GGUF files and exported models on CPUs,
-which is several times as fast.
+continuation is the answer. Alternatively, it completes a list of examples (`completion`), which small models do better.
+The tokens come from one of two engines: transformers for any checkpoint on any device, or OpenVINO for GGUF files and
+exported models on CPUs, which is several times as fast.
 """
 
 import hashlib

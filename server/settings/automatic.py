@@ -35,9 +35,9 @@ LONGEST_LISTED = 20
 """Maximum length in words of texts that are requested in lists. Texts of 24 words for mts_notes8 reach 33.2% on real
 texts if requested in tens, and 50.6% if requested one by one (`server/llm/prompts/RESULTS.md`)."""
 ONE_BY_ONE, COMPLETED = 1, 5
-"""Number of texts that one prompt requests of a chat model on this machine, which reads the common part of prompts only
-once, and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10, 91.5% have their label
-to a classifier of real texts if requested one by one, and 87.2% if requested in tens.
+"""Number of texts that one prompt requests if they are long, or of a chat model on this machine, which reads the common
+part of prompts only once; and of a model that completes lists or composes. Of Qwen's 200 short texts for banking10,
+91.5% have their label to a classifier of real texts if requested one by one, and 87.2% if requested in tens.
 """
 
 
@@ -96,11 +96,6 @@ def rounds(ratio: Callable[[int], float]) -> int:
     return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
 
 
-def texts_per_request(words: float) -> int:
-    """Return the number of texts of this length, in words, that one prompt requests."""
-    return USUAL_TEXTS if words <= LONGEST_LISTED else 1
-
-
 def _texts_per_request(settings: Settings, task: Task, records: int | None) -> int:
     """Return the number of texts that suits the models and the requested length, or else that of the public texts."""
     del task, records
@@ -114,7 +109,7 @@ def _texts_per_request(settings: Settings, task: Task, records: int | None) -> i
         source: Source = build(settings.task)
         with contextlib.suppress(DataError):  # a run may be planned where its files are not
             words = [len(example.text.split()) for example in source.public_examples()]
-    return texts_per_request(float(np.median(words))) if words else USUAL_TEXTS
+    return ONE_BY_ONE if words and np.median(words) > LONGEST_LISTED else USUAL_TEXTS
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:
