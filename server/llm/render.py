@@ -179,11 +179,6 @@ def our_prompts() -> Prompts:
     return Prompts()
 
 
-def render(request: Request) -> tuple[str, str]:
-    """Return the (system, user) prompts for one request in the project's own words."""
-    return our_prompts().render(request)
-
-
 def whole(prompt: tuple[str, str]) -> str:
     """Return the (system, user) prompts as one text."""
     return "\n\n".join(filter(None, prompt))

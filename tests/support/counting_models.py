@@ -3,8 +3,8 @@
 from server.llm.base import Reply, accepted
 from server.llm.completion import DECLINED, Completion
 from server.llm.remote import tokens
-from server.llm.render import render
 from server.tasks import demo_notes
+from tests.support.prompts import render
 
 WORDS = " ".join(demo_notes.public_text(120, 0)).split()
 

@@ -19,9 +19,10 @@ from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
-from server.llm.render import render, whole
+from server.llm.render import whole
 from server.method import State
 from server.report.write import write_report
+from tests.support.prompts import render
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
 UNLABELLED = TASK.without_labels()

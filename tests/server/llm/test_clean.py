@@ -8,7 +8,7 @@ from server.domain import Task
 from server.llm.base import MODES, Request
 from server.llm.clean import DROPPING, Cleaner, Rules
 from server.llm.clean_patterns import TABLE
-from server.llm.render import render
+from tests.support.prompts import render
 
 LABELS = (("late card", "a card that has not come by post"), ("lost card", "a card that was stolen"))
 REQUEST = Request(task_kind="customer's question", labels=LABELS, label="late card", good=("Where is my card?",))

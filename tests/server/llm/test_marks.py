@@ -13,12 +13,12 @@ from server.llm.builtin.model import BuiltinModel
 from server.llm.clean import Cleaner
 from server.llm.completion import Completion, opening_words
 from server.llm.marks import Marks, RunMarks, marks_of, unmarked
-from server.llm.render import render
 from server.llm.requests import abstracts, by_example, subtopics
 from server.settings.schema import Rules
 from server.spans import REASONS, Marked, Span, marked, read, without_tags, words
 from server.tasks import demo_notes
 from tests.support.marks import fit
+from tests.support.prompts import render
 
 TASK = Task(
     name="t", kind="note", labels={"a": "A", "b": "B"}, spans={"drug": "name of a medicine", "dose": "an amount"}

@@ -9,7 +9,8 @@ from common.structure import Structure
 from server.domain import Wording
 from server.llm.base import PROMPTS, Request
 from server.llm.marks import Marks
-from server.llm.render import FOLDER, SAMPLES, SUFFIX, Prompts, render
+from server.llm.render import FOLDER, SAMPLES, SUFFIX, Prompts
+from tests.support.prompts import render
 
 LABELS = (("late_card", "a card that has not come"), ("lost_card", "lost card"), ("fee", "money that was taken"))
 OTHERS = ("late_card", "late card", "has not come", "lost_card", "lost card", "fee", "money that was taken")

@@ -12,7 +12,6 @@ from common.structure import Structure
 from server.domain import Task
 from server.llm.clean import Cleaner, Rules
 from server.llm.parse import parse
-from server.llm.render import render
 from server.llm.requests import (
     abstracts,
     by_example,
@@ -24,6 +23,7 @@ from server.llm.requests import (
     with_keyphrases,
 )
 from server.llm.structured_fallback import plain, structured
+from tests.support.prompts import render
 from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 TASK = Task(name="t", kind="triage record", labels={"a": "falls", "b": "burns"}, structure=STRUCTURE)

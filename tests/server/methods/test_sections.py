@@ -13,7 +13,6 @@ from common.sections import sections
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.evaluation.sections import of_run
 from server.llm.completion import Completion
-from server.llm.render import render
 from server.methods.aug_pe import AugPe
 from server.methods.census import CensusMethod
 from server.methods.dp_sgd import DpSgd
@@ -22,6 +21,7 @@ from server.operators import section_texts
 from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 from tests.support.method_contract import World, steps, through_json
+from tests.support.prompts import render
 
 HEADINGS = {"History": "what was told", "Findings": "what was seen", "Plan": "what is to be done"}
 TASK = Task(name="t", kind="letter", labels=HEADINGS, labels_per_text=3, sectioned=True)

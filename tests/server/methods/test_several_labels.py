@@ -8,7 +8,6 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.llm.render import render
 from server.methods.aug_pe import AugPe
 from server.methods.census import CensusMethod
 from server.methods.dpga import Dpga
@@ -20,6 +19,7 @@ from server.operators import label_sets
 from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 from tests.support.method_contract import World, plan_of, steps, through_json
+from tests.support.prompts import render
 
 LABELS = {"a": "about a", "b": "about b", "c": "about c"}
 TASK = Task(name="t", kind="note", labels=LABELS, labels_per_text=2)

@@ -14,8 +14,8 @@ from server.llm.base import Request
 from server.llm.remote import openai
 from server.llm.remote.chat import RemoteSettings
 from server.llm.remote.retry import failure_of
-from server.llm.render import render
 from tests.support import serving
+from tests.support.prompts import render
 from tests.support.provider_contract import requests
 from tests.support.real_models import fetched
 from tests.support.runs import labelled, lines, read, resume, tiny
