@@ -291,7 +291,7 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
             stdout=out,
             stderr=out,
             start_new_session=True,
-            preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 one thread, and prctl alone
+            preexec_fn=ends_with(os.getpid()),  # noqa: PLW1509 one thread, and prctl alone
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
             extra_groups=[] if account else None,
@@ -322,7 +322,8 @@ def _shorten(path: Path) -> None:
         file.truncate(0)
 
 
-def _ends_with(parent: int) -> Callable[[], None]:
+def ends_with(parent: int) -> Callable[[], None]:
+    """Return a `preexec_fn` for a child of this process: the kernel kills the child when `parent` ends in any way."""
     library = ctypes.CDLL(None)
 
     def ask() -> None:

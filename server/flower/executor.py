@@ -21,7 +21,7 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExec
 from flwr.supercore.runtime import RuntimeHttpClient
 
 from common.system.log_lines import LOG_FORMAT
-from common.system.processes import program
+from common.system.processes import ends_with, program
 
 log = logging.getLogger("caucus.executor")
 
@@ -71,9 +71,11 @@ def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[byte
         return subprocess.Popen(
             [
                 *(program("flwr-serverapp"), "--runtime-api-address", superlink, "--root-certificates", str(authority)),
-                *("--token-file", f"/proc/self/fd/{file}", "--parent-pid", str(os.getpid())),
+                *("--token-file", f"/proc/self/fd/{file}"),
             ],
             pass_fds=[file],
+            # Flower's own --parent-pid sends a signal that waits until a thread has stopped fetching a reply.
+            preexec_fn=ends_with(os.getpid()),  # noqa: PLW1509 one thread, and prctl alone
         )
     finally:
         os.close(file)

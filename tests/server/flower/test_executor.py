@@ -1,4 +1,6 @@
 import os
+import select
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -33,7 +35,20 @@ def test_a_runs_process_gets_its_token_in_a_file_that_no_other_has(serverapp, tm
     assert (is_file, token) == ("True", TOKEN)
     assert TOKEN not in "".join(arguments)
     assert arguments[:4] == ["--runtime-api-address", "127.0.0.1:1", "--root-certificates", str(tmp_path / "ca.crt")]
-    assert arguments[-2:] == ["--parent-pid", str(os.getpid())]
+
+
+def test_a_runs_process_is_killed_with_its_executor_whatever_it_waits_for(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from server.flower import executor\n"
+        f"executor.program = lambda name: {str(tmp_path / 'app')!r}\n"
+        f"print(executor.start('token', 'here', Path({str(tmp_path)!r})).pid, flush=True); sys.stdin.read()"
+    )
+    (tmp_path / "app").write_text("#!/bin/sh\ntrap '' INT TERM HUP\nexec sleep 600\n")
+    (tmp_path / "app").chmod(0o700)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        child = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+    assert select.select([child], [], [], 60)[0]  # readable once the process has ended
 
 
 def test_every_serverapp_is_started_and_a_superlink_that_is_away_is_waited_for(tmp_path, monkeypatch, caplog):
