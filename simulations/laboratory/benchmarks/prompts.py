@@ -26,7 +26,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,7 @@ from server.settings.parts import build_parts
 from server.settings.sections import setting
 from simulations.baselines.unprotected import records_of
 from simulations.federation.parties import prepared
+from simulations.laboratory.output import show
 
 Pools = dict[str, dict[str, list[str]]]
 """What prompts may show: "good", "bad", "phrases" and "abstracts", each keyed by label."""
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench([*search, *options.settings], options.texts, Path(folder))
-            sys.stdout.write(f"{'model':16}{'prompt':16}{''.join(f'{name:>9}' for name in COLUMNS)}\n")
+            show(f"{'model':16}{'prompt':16}{''.join(f'{name:>9}' for name in COLUMNS)}\n")
             for name in bench.parts.providers:
                 samples = [bench.measure(name, modes, seed) for seed in range(options.seeds)]
                 for mode in samples[0] if options.seeds > 1 else ():
@@ -139,7 +139,7 @@ class Bench:
                 continue  # not asked for, or the model declines abstracts, or no record votes for exemplars
             asked = self._requests(name, mode, pools, self._settings.experiment_seed + seed)
             if declined := asked[0][1].modes & self.parts.providers[name].declines:
-                sys.stdout.write(f"{name:16}{mode:16} declines {', '.join(sorted(declined))}\n")
+                show(f"{name:16}{mode:16} declines {', '.join(sorted(declined))}\n")
                 continue
             kept, figures[mode] = self._line(name, asked)
             _say(name, mode, figures[mode])
@@ -147,9 +147,8 @@ class Bench:
                 pools |= exemplars(kept, self._real, self._task, self.parts.encoder)
                 pools["phrases"] = {label: _longest_words(texts) for label, texts in pools["good"].items()}
             elif mode == "abstracts":
-                pools[mode] = {
-                    label: [each.text for each in kept if each.label == label] for label in self._task.labels
-                }
+                names = self._task.labels
+                pools[mode] = {label: [each.text for each in kept if each.label == label] for label in names}
         return figures
 
     def _requests(self, name: str, mode: str, pools: Pools, seed: int) -> list[tuple[str, Request]]:
@@ -157,8 +156,9 @@ class Bench:
         size, asked = setting(self._settings, "method.texts_per_request") or 1, []
         usual = {name: setting(self._settings, f"method.{name}") for name in ("words", "temperature")}
         common = {name: value for name, value in usual.items() if value is not None}
-        if mode == "subtopics":
-            common.pop("words", None)  # phrases have no length
+        if mode == "subtopics":  # all of a label in one request, as in DPGA-TextSyn, and without a length
+            size = self._texts
+            common.pop("words", None)
         for order in even_orders(self._texts, self._task, [name]):
             for start in range(0, order.count, size):
                 generator = rng.experiment(seed, "bench", name, mode, order.label, start)
@@ -198,14 +198,13 @@ class Bench:
 def _say(name: str, mode: str, figures: Iterable[float]) -> None:
     """Print one line, with "-" for each figure that is NaN."""
     cells = ("-" if np.isnan(figure) else f"{figure:{form}}" for figure, form in zip(figures, FORMATS, strict=True))
-    sys.stdout.write(f"{name:16}{mode:16}{''.join(f'{cell:>9}' for cell in cells)}\n")
-    sys.stdout.flush()
+    show(f"{name:16}{mode:16}{''.join(f'{cell:>9}' for cell in cells)}\n")
 
 
 def _longest_words(texts: Sequence[str]) -> list[str]:
     """Return the `PHRASES` longest words of each text, without repetitions."""
     longest = (sorted(dict.fromkeys(words(text)), key=len)[-PHRASES:] for text in texts)
-    return list(dict.fromkeys(chain.from_iterable(longest)))
+    return list(dict.fromkeys(word for of_text in longest for word in of_text))
 
 
 def request(mode: str, task: Task, label: str, pools: Pools, options: Mapping[str, Any]) -> Request:
