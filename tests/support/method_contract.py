@@ -288,6 +288,8 @@ class MethodContract:
             assert line.requested[other] == line.generated[other]
             assert sum(note.startswith(f"{silent} wrote no") for note in line.notes) == (line.lost[silent] > 0)
         assert 0 < state.rounds[0].lost[silent] <= usual.rounds[0].requested[silent]
+        once = sum(request.n for request in worlds[1].providers[silent].requests if not request.phrases)
+        assert once == sum(line.lost[silent] for line in state.rounds)
         (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line.to_json()) + "\n" for line in state.rounds))
         assert f"{silent} wrote no" in write_report(tmp_path).read_text("utf-8")
 
