@@ -42,7 +42,6 @@ def make_report(
     silent = [
         f"{model} wrote no usable text (requested: {count}), so other models were asked instead"
         for model, count in total.passed_on.items()
-        if count
     ]
     for note in silent:
         log.warning("round %d: %s", number + 1, note)
