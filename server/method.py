@@ -119,7 +119,10 @@ class Tools(Protocol):
         """
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
-        """Send each request to the model named with it; see `server/llm/generate.py`."""
+        """Send each request to the model named with it, or to others if this model writes nothing usable.
+
+        `Written.models` states who wrote; see `server/llm/generate.py`.
+        """
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""

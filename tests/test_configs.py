@@ -191,6 +191,14 @@ def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, cho
         monkeypatch.setenv(key, "no-real-key")
 
 
+def test_models_of_this_machine_are_mixed_by_name_and_their_texts_are_cleaned():
+    names = ["qwen", "smollm2", "broad"]
+    mixed = composed(["llm=mixed", f"llm.use=[{','.join(names)}]"]).llm
+    for choice, name in zip(["qwen", "smollm2", "builtin"], names, strict=True):
+        assert mixed.models[name] == composed([f"llm={choice}"]).llm.models[name]
+    assert (mixed.use, mixed.clean) == (tuple(names), composed(["llm=qwen"]).llm.clean)
+
+
 @pytest.fixture(scope="module")
 def random_model(tmp_path_factory):
     """A sentence-transformers folder with a tiny BERT of random weights."""

@@ -100,7 +100,8 @@ class RoundReport(Document):
 
     Attributes:
         round: Round number: from 0 in the program, from 1 in the file.
-        requested: Number of texts requested as candidates, keyed by model.
+        requested: Number of texts requested as candidates, keyed by model. A text that one model did not write and
+            another one did counts for both.
         generated: Number of requested texts that became candidates, keyed by model.
         lost: Number of requested texts that did not become candidates, keyed by model.
         candidates: Number of candidates after the round.

@@ -1,5 +1,6 @@
 """Generation of a round's texts. Each model is asked for the texts ordered from it, and missing texts are reported."""
 
+import itertools
 import logging
 import threading
 from collections import Counter
@@ -29,6 +30,8 @@ labels."""
 PLAIN = Cleaner(Rules.none())
 """A cleaner without rules, which leaves texts unchanged."""
 
+_Text = tuple[str, str]  # its model, and the text
+
 
 @dataclass(slots=True, kw_only=True)
 class Use:
@@ -42,6 +45,7 @@ class Use:
         losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
         cleaned: Number of changes and dropped texts, keyed by model and the cleaner's rule.
         exchanges: The first prompt of each kind that may be shown, with its reply, keyed by kind.
+        passed_on: Number of texts requested from other models instead, keyed by the model that wrote nothing usable.
     """
 
     calls: int = 0
@@ -51,6 +55,7 @@ class Use:
     losses: dict[str, Counter[str]] = field(default_factory=dict)
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
     exchanges: dict[str, Exchange] = field(default_factory=dict)
+    passed_on: Counter[str] = field(default_factory=Counter)
 
     def add(self, model: str, request: Request, reply: Reply, cleaned: Counter[str]) -> None:
         """Add one reply of this model to the totals."""
@@ -80,6 +85,7 @@ class Use:
             for model, counts in others.items():
                 mine.setdefault(model, Counter()).update(counts)
         self.exchanges = more.exchanges | self.exchanges
+        self.passed_on.update(more.passed_on)
 
 
 @dataclass(slots=True)
@@ -88,7 +94,7 @@ class Generated:
 
     Attributes:
         candidates: Texts, in the sequence of the orders; at most the number ordered.
-        lost: Number of texts ordered but not received, keyed by model.
+        lost: Number of texts ordered from a model that it did not write, keyed by model.
         use: Totals over all models.
     """
 
@@ -98,7 +104,7 @@ class Generated:
 
     @property
     def requested(self) -> Counter[str]:
-        """Number of texts that were ordered from each model."""
+        """Number of texts that were requested from each model: ordered, or written in place of another model."""
         return Counter(candidate.model for candidate in self.candidates) + self.lost
 
 
@@ -116,10 +122,10 @@ def generate(
 ) -> Generated:
     """Generate texts that fill the orders of one round.
 
-    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again, and texts still
-    missing after the last pass are reported as lost. Each pass asks all models at once. For a label without any text
-    there are further passes. If the label still has no text after these, the first round stops before any private
-    query; a later round continues with the texts of earlier rounds.
+    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again (`complete` says
+    from which model), and texts still missing after the last pass are reported as lost. Each pass asks all models at
+    once. For a label without any text there are further passes. If the label still has no text after these, the first
+    round stops before any private query; a later round continues with the texts of earlier rounds.
 
     Args:
         providers: Language models, keyed by name.
@@ -136,8 +142,8 @@ def generate(
         ProviderError: A label that was ordered in the first round got no text from any model.
     """
     use = Use()
-    texts: list[list[str]] = [[] for _ in orders]
-    earlier_texts = _EarlierTexts(run_texts)
+    texts: list[list[_Text]] = [[] for _ in orders]
+    known = _Known(run_texts)
     for attempt in range(PASSES_OF_A_LABEL):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -149,17 +155,17 @@ def generate(
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.named, attempt, i)
                 requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
-        replies = complete(providers, requests, cleaner=cleaner, known=earlier_texts, use=use, progress=progress)
+        replies = complete(providers, requests, cleaner=cleaner, known=known, use=use, progress=progress)
         for at, reply in zip(owners, replies, strict=True):
             texts[at] += reply
     generated = Generated(use=use)
     for order, surplus in zip(orders, texts, strict=True):
         stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.named)
         order_texts = _cut(surplus, order, stream)
-        generated.lost[order.model] += order.count - len(order_texts)
+        generated.lost[order.model] += order.count - sum(model == order.model for model, _ in order_texts)
         generated.candidates += [
-            Candidate(text=text, label=order.label, model=order.model, round=round_number, more=order.more)
-            for text in order_texts
+            Candidate(text=text, label=order.label, model=model, round=round_number, more=order.more)
+            for model, text in order_texts
         ]
     ordered = dict.fromkeys(order.named for order in orders if order.count)
     if round_number == 0:
@@ -174,14 +180,29 @@ class Written:
     """The texts received in answer to individual requests.
 
     Attributes:
-        texts: Texts of each request, in order; empty if the model wrote nothing in any pass.
-        lost: Number of texts requested but not received, keyed by model.
+        texts: Texts of each request, in order; empty if no text was written in any pass.
+        lost: Number of texts requested from a model that it did not write, keyed by model.
         use: Totals over all models.
+        models: Model of each text, in the order of `texts`.
     """
 
     texts: list[tuple[str, ...]]
     lost: Counter[str] = field(default_factory=Counter)
     use: Use = field(default_factory=Use)
+    models: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def requested(self) -> Counter[str]:
+        """Number of texts that were requested from each model, first or in place of another model."""
+        return Counter(itertools.chain.from_iterable(self.models)) + self.lost
+
+    def fill(self, drafts: Iterable[Candidate]) -> list[Candidate]:
+        """Return the texts as candidates that are, apart from text and model, like the draft of their request."""
+        return [
+            replace(draft, text=text, model=model)
+            for draft, texts, models in zip(drafts, self.texts, self.models, strict=True)
+            for text, model in zip(texts, models, strict=True)
+        ]
 
 
 def write(
@@ -194,8 +215,8 @@ def write(
 ) -> Written:
     """Send each request to its model, and return the texts received.
 
-    A request with an empty reply is sent again under another seed; after the last pass, the missing texts count as
-    lost.
+    A request with an empty reply is sent again under another seed (`complete` says to which model); after the last
+    pass, the missing texts count as lost.
 
     Args:
         providers: Language models, keyed by name.
@@ -205,19 +226,18 @@ def write(
         progress: Called with the number of texts in each reply when it arrives.
     """
     written = Written(texts=[])
-    texts: list[list[str]] = [[] for _ in requests]
-    earlier_texts = _EarlierTexts(run_texts)
+    texts: list[list[_Text]] = [[] for _ in requests]
+    known = _Known(run_texts)
     for attempt in range(MOST_PASSES):
         places = [place for place, reply in enumerate(texts) if not reply]
         open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
-        replies = complete(
-            providers, open_requests, cleaner=cleaner, known=earlier_texts, use=written.use, progress=progress
-        )
+        replies = complete(providers, open_requests, cleaner=cleaner, known=known, use=written.use, progress=progress)
         for place, reply in zip(places, replies, strict=True):
             texts[place] = reply
     for (model, request), reply in zip(requests, texts, strict=True):
-        written.texts.append(tuple(reply[: request.n]))
-        written.lost[model] += request.n - len(written.texts[-1])
+        written.texts.append(tuple(text for _, text in reply[: request.n]))
+        written.models.append(tuple(writer for writer, _ in reply[: request.n]))
+        written.lost[model] += request.n - written.models[-1].count(model)
     return written
 
 
@@ -226,32 +246,39 @@ def complete(
     requests: Sequence[tuple[str, Request]],
     *,
     cleaner: Cleaner,
-    known: "_EarlierTexts",
+    known: "_Known",
     use: Use,
     progress: Callable[[int], object],
-) -> list[list[str]]:
+) -> list[list[_Text]]:
     """Make one pass: ask all models at once, clean their texts, and add requests and replies to `use`.
+
+    The requests to a model without any clean text in earlier passes go, in turn, to the models that have one.
 
     Args:
         providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
-        known: Texts that the run already has; the new texts are added.
+        known: Texts that the run already has, and who wrote in earlier passes; the new texts are added.
         use: Totals of requests and replies; the new ones are added.
         progress: Called with the number of texts in each reply when it arrives.
 
     Returns:
-        The clean texts of each request, in order.
+        The clean texts of each request, in order, each with its model.
 
     Raises:
         ProviderError: A model failed. The error of the first such model is raised once all models have finished.
     """
+    turn, asked, passed_on = itertools.cycle(tuple(known.writers)), [], Counter[str]()
+    for model, request in requests:
+        asked.append((model if model in known.writers else next(turn, model), request))
+        passed_on[model] += request.n if asked[-1][0] != model else 0
+    use.passed_on |= passed_on  # the larger number: a later pass requests the rest of the same texts
     texts = []
-    for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
+    for (model, request), reply in zip(asked, _ask(providers, asked, progress), strict=True):
         cleaned, changed = cleaner.clean(reply.texts, request, run_texts=known)
-        known.new.update(cleaned)
+        known.add(model, cleaned)
         use.add(model, request, reply, changed)
-        texts.append(cleaned)
+        texts.append([(model, text) for text in cleaned])
     return texts
 
 
@@ -281,7 +308,7 @@ def _sizes(missing: int, most: int) -> list[int]:
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
-def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
+def _cut(texts: list[_Text], order: Order, stream: np.random.Generator) -> list[_Text]:
     """Return a random subset of the ordered size, in the same order; all texts if there are at most that many."""
     if len(texts) <= order.count:
         return texts
@@ -331,15 +358,21 @@ def _ask(
     return [replies[place] for place in range(len(requests))]
 
 
-class _EarlierTexts:
-    """Texts that the run already has, from before the call and from the call itself."""
+class _Known:
+    """Texts that the run already has, from before the call and from the call itself, and who wrote in the call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before
-        self.new: set[str] = set()
+        self._new: set[str] = set()
+        self.writers: dict[str, None] = {}
 
     def __contains__(self, text: object) -> bool:
-        return text in self._before or text in self.new
+        return text in self._before or text in self._new
+
+    def add(self, model: str, texts: Sequence[str]) -> None:
+        self._new.update(texts)
+        if texts:
+            self.writers[model] = None
 
 
 def _reseeded(request: Request, attempt: int) -> Request:

@@ -39,7 +39,7 @@ from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
-from server.operators.variation import Ahead, children, family_sizes, look_ahead, modes, vary, vectors
+from server.operators.variation import Ahead, children, look_ahead, modes, vary, vectors
 from server.settings.voting import AugPeSettings
 
 VOTES = "nearest votes"
@@ -155,7 +155,7 @@ class AugPe(AugPeSettings):
         report = make_report(
             state.round,
             tools.models,
-            requested=first.requested + family_sizes(families),
+            requested=first.requested + varied.requested,
             generated=[*first.candidates, *new],
             candidates=len(kept) + len(new),
             work=[first, looking, varied],

@@ -14,7 +14,6 @@ private data. Sketches and histograms are sums over records, so that they work f
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -162,11 +161,7 @@ class DpKps(DpKpsSettings):
             request = replace(request, showable=not examples)
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)
-        candidates = [
-            Candidate(text=text, label=label, model=model, round=0)
-            for (label, _), (model, _), texts in zip(seeds, requests, written.texts, strict=True)
-            for text in texts
-        ]
+        candidates = written.fill(Candidate(text="", label=label, model="", round=0) for label, _ in seeds)
         refuse_missing(tools.task.labels, candidates)
         return candidates, written
 
@@ -196,11 +191,10 @@ class DpKps(DpKpsSettings):
         *,
         notes: list[str],
     ) -> State[NoMemory]:
-        by_model = Counter(candidate.model for candidate in candidates)
         report = make_report(
             0,
             tools.models,
-            requested=by_model + written.lost,
+            requested=written.requested,
             generated=candidates,
             candidates=len(candidates),
             work=[written],

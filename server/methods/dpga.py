@@ -22,9 +22,8 @@ asked only with `tau=None`. One subsample serves all votes, so that subsampling 
 computes; with `redraw`, a new subsample is drawn for each vote and charged accordingly.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -163,9 +162,7 @@ class Dpga(DpgaSettings):
             genes, listing, notes = self._metadata(tools)
         births = self._births(state, genes, tools)
         written = tools.write([(child.model, request) for child, request in births])
-        born = [
-            replace(child, text=text) for (child, _), texts in zip(births, written.texts, strict=True) for text in texts
-        ]
+        born = written.fill(child for child, _ in births)
         population = (*state.candidates, *born)
         if not population:
             raise ProviderError(
@@ -186,7 +183,7 @@ class Dpga(DpgaSettings):
         report = make_report(
             state.round,
             tools.models,
-            requested=Counter(child.model for child, _ in births),
+            requested=written.requested,
             generated=born,
             candidates=len(elites),
             work=[listing, written],

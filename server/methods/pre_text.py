@@ -31,7 +31,7 @@ from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
-from server.operators.variation import children, family_sizes, look_ahead, modes, vary, vectors
+from server.operators.variation import children, look_ahead, modes, vary, vectors
 from server.settings.voting import PreTextSettings
 
 VOTES = "nearest votes"
@@ -120,14 +120,13 @@ class PreText(PreTextSettings):
             for label_parents, size_of_label in zip(parents, sizes, strict=True)
             for i, count in survivors.offspring(label_parents, size_of_label)
         ]
-        work: list[Generated | Written] = [first, looking]
+        written: Generated | Written
         if following == self.rounds:
             seeds = [parent for parent, _ in families]
-            last = self._write(self.samples, seeds, tools, following)
-            requested, new, kept = last.requested, last.candidates, []
-            work.append(last)
+            written = last = self._write(self.samples, seeds, tools, following)
+            new, kept = last.candidates, []
         else:
-            varied = vary(
+            written = varied = vary(
                 self.variation,
                 families,
                 tools,
@@ -136,18 +135,16 @@ class PreText(PreTextSettings):
                 texts_per_request=self.texts_per_request,
                 temperature=self.temperature,
             )
-            requested = family_sizes(families)
             new = children(families, varied, following)
-            work.append(varied)
             # A parent whose variations were all lost stays, so that no label dies out.
             kept = [parent for (parent, _), texts in zip(families, varied.texts, strict=True) if not texts]
         report = make_report(
             state.round,
             tools.models,
-            requested=first.requested + requested,
+            requested=first.requested + written.requested,
             generated=[*first.candidates, *new],
             candidates=len(kept) + len(new),
-            work=work,
+            work=[first, looking, written],
             notes=notes,
         )
         return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report), memory=state.memory)

@@ -136,7 +136,7 @@ class Rpsg(RpsgSettings):
         report = make_report(
             state.round,
             tools.models,
-            requested=public.requested + Counter(seed.model for seed in chosen),
+            requested=public.requested + written.requested,
             generated=[*public.candidates, *variants],
             candidates=len(variants),
             work=[public, written],
@@ -159,7 +159,7 @@ class Rpsg(RpsgSettings):
         report = make_report(
             state.round,
             tools.models,
-            requested=Counter(variant.model for variant in variants),
+            requested=written.requested,
             generated=rephrased,
             candidates=len(candidates),
             work=[written],
@@ -278,10 +278,9 @@ class Rpsg(RpsgSettings):
             )
             requests.append((source.model, replace(request, showable=self.candidates != "seed_unproven")))
         written = tools.write(requests)
-        first_texts = [(at, texts[0]) for at, texts in enumerate(written.texts) if texts]
-        new = [replace(sources[at], text=text, round=round_number) for at, text in first_texts]
+        new = written.fill(replace(source, round=round_number) for source in sources)
         refuse_missing(tools.task.labels, new)
-        return new, [at for at, _ in first_texts], written
+        return new, [at for at, texts in enumerate(written.texts) if texts], written
 
     def _texts_per_label(self, task: Task) -> list[int]:
         """Return the number of texts of each label that should remain after refinement."""

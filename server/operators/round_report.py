@@ -1,5 +1,6 @@
 """The method's part of a round's report: the requests to the models, and the texts that they wrote."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from server.documents.rounds import RoundReport, Tokens
 from server.domain import Candidate
 from server.llm.generate import Generated, Use, Written
+
+log = logging.getLogger("caucus.llm")
 
 
 def make_report(
@@ -36,6 +39,12 @@ def make_report(
     total = Use()
     for output in work:
         total.merge(output.use)
+    silent = [
+        f"{model} wrote no usable text (requested: {count}), so other models were asked instead"
+        for model, count in total.passed_on.items()
+    ]
+    for note in silent:
+        log.warning("round %d: %s", number + 1, note)
     return RoundReport(
         round=number,
         requested={model: requested.get(model, 0) for model in models},
@@ -50,7 +59,7 @@ def make_report(
         calls=total.calls,
         losses=_in_order(total.losses),
         cleaned=_in_order(total.cleaned),
-        notes=tuple(notes),
+        notes=(*notes, *silent),
         figures=figures or {},
         prompts=total.exchanges,
     )

@@ -147,7 +147,8 @@ def generate(
     headings = list(tools.task.labels)
     stream = rng.experiment(tools.experiment_seed, "section order", round_number)
     sequences = [[headings[at] for at in sequence] for sequence in Chain(**known).draw(int(counts.sum()), stream)]
-    models = [model for model, count in zip(tools.models, counts.tolist(), strict=True) for _ in range(count)]
+    ordered = [model for model, count in zip(tools.models, counts.tolist(), strict=True) for _ in range(count)]
+    models = ordered.copy()
     generators = [rng.experiment(tools.experiment_seed, "section", round_number, at) for at in range(len(sequences))]
     texts: list[list[tuple[str, str]]] = [[] for _ in sequences]
     made = Generated()
@@ -160,16 +161,16 @@ def generate(
             requests.append((order.model, request))
         written = tools.write(requests)
         made.use.merge(written.use)
-        for place, reply in zip(places, written.texts, strict=True):
+        for place, reply, writers in zip(places, written.texts, written.models, strict=True):
             heading = sequences[place][step]
             if body := own(reply[0], heading, headings) if reply else "":
                 texts[place].append((heading, body))
-    for model, parts in zip(models, texts, strict=True):
+                models[place] = writers[0]
+    for model, orderer, parts in zip(models, ordered, texts, strict=True):
         if parts:
             text, placed = assembled(parts)
             made.candidates.append(Candidate.in_sections(text, placed, model=model, round_number=round_number))
-        else:
-            made.lost[model] += 1
+        made.lost[orderer] += not parts or model != orderer
     if texts and not made.candidates:
         refuse_missing(headings, (), passes=1)
     return made

@@ -5,7 +5,6 @@ a length drawn around the parent's. With look-ahead, votes for a candidate depen
 variations instead of its own embedding, and therefore on where its offspring lie.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -55,7 +54,7 @@ def vary(
         with_label: Whether prompts mention the label.
 
     Returns:
-        The texts of each parent, in the order of the parents.
+        The texts of each parent and their models, in the order of the parents.
     """
     requests, owners = [], []
     for at, (parent, count) in enumerate(parents):
@@ -68,9 +67,11 @@ def vary(
             owners.append(at)
     written: Written = tools.write(requests)
     variations: list[tuple[str, ...]] = [()] * len(parents)
-    for owner, reply in zip(owners, written.texts, strict=True):
+    models = variations.copy()
+    for owner, reply, writers in zip(owners, written.texts, written.models, strict=True):
         variations[owner] += reply
-    return replace(written, texts=variations)
+        models[owner] += writers
+    return replace(written, texts=variations, models=models)
 
 
 def _request(
@@ -105,21 +106,9 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
     return max(SHORTEST, round(length + generator.normal() * variation.length_spread * length))
 
 
-def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
-    """Return the number of requested variations, keyed by model."""
-    sizes: Counter[str] = Counter()
-    for parent, count in parents:
-        sizes[parent.model] += count
-    return sizes
-
-
 def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
-    """Return the variations as candidates, with the label and model of their parents."""
-    return [
-        Candidate(text=text, label=parent.label, model=parent.model, round=round_number)
-        for (parent, _), texts in zip(parents, written.texts, strict=True)
-        for text in texts
-    ]
+    """Return the variations as candidates, with the label of their parents."""
+    return written.fill(Candidate(text="", label=parent.label, model="", round=round_number) for parent, _ in parents)
 
 
 def look_ahead(

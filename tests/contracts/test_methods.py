@@ -303,7 +303,7 @@ class FromParties(MethodContract):
         assert {(candidate.model, candidate.round) for candidate in state.candidates} == {(method.name, 0)}
         assert all(candidate.text.startswith("party ") for candidate in state.candidates)
 
-    def test_a_model_that_writes_nothing_is_stated_and_stops_nothing(self, method):
+    def test_a_model_that_writes_nothing_is_stated_and_the_others_write_its_texts(self, method):
         world = World(method, silent=MODELS)
         assert len(run(method, world).candidates) == method.samples
         assert world.requests == []

@@ -1,9 +1,11 @@
 """Every method on real parties, alone and under secure aggregation: seconds each."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from server.llm.builtin.model import BuiltinModel
 from tests.support.lanes import slow, slow_but
 from tests.support.runs import lines, read, tiny
 
@@ -53,3 +55,24 @@ def test_a_whole_run(method, parties, vocabulary, tmp_path):
     assert names == [query["name"] for query in privacy["queries"] for _ in range(query["times"])]
     assert read(run, "run.json") | {"method": method, "status": "complete"} == read(run, "run.json")
     assert (run / "report.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("method", slow_but({"wasp", "pre_text"}, SETTINGS))
+def test_a_whole_run_in_which_one_of_three_models_writes_nothing(method, vocabulary, tmp_path, monkeypatch, caplog):
+    answer = BuiltinModel.generate
+
+    def generate(self, requests, **settings):
+        replies = answer(self, requests, **settings)
+        return [replace(reply, texts=()) for reply in replies] if self.name == "narrow" else replies
+
+    monkeypatch.setattr(BuiltinModel, "generate", generate)
+    named = (f"method.vocabulary={vocabulary}",) if method == "aug_pe_plus" else ()
+    run = tiny(tmp_path / "run", f"method={method}", "method.samples=24", *SETTINGS[method], *named)
+    texts, rounds = lines(run, "synthetic.jsonl"), lines(run, "rounds.jsonl")
+    assert (len(texts), {text["model"] for text in texts}) == (24, {"broad", "noisy"})
+    assert sum(line["lost"]["narrow"] for line in rounds) == sum(line["requested"]["narrow"] for line in rounds) > 0
+    for line in rounds:
+        assert sum(note.startswith("narrow ") for note in line["notes"]) == (line["lost"]["narrow"] > 0)
+    told = [note for line in rounds for note in line["notes"] if note.startswith("narrow ")]
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records if record.name == "caucus.llm"] == told
+    assert told[0] in (run / "report.html").read_text("utf-8")

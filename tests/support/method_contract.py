@@ -32,12 +32,16 @@ PARTIES = 3
 
 
 class Echo:
-    """A model with texts that depend only on the request, or one that writes nothing; it stores the requests."""
+    """A model with texts that depend only on the request, or one that writes nothing; it stores the requests.
+
+    Attributes:
+        silent: Whether it writes nothing; a function of the request decides for each.
+    """
 
     remote = False
 
     def __init__(self, name, *, silent):
-        self.name, self.silent, self.requests = name, silent, []
+        self.name, self.silent, self.requests = name, lambda _: silent, []
 
     def generate(self, requests, *, arrived=None):
         self.requests += requests
@@ -49,7 +53,7 @@ class Echo:
     def _reply(self, request):
         texts = (f"{self.name} wrote {request.seed} number {i}" for i in range(request.n))
         prompt = whole(render(request))
-        texts = () if self.silent else tuple(texts)
+        texts = () if self.silent(request) else tuple(texts)
         return Reply(texts=texts, input_tokens=3, output_tokens=2 * request.n, prompt=prompt, raw=str(texts))
 
 
@@ -269,11 +273,25 @@ class MethodContract:
         (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         assert "Texts asked for" in write_report(tmp_path).read_text("utf-8")
 
-    def test_a_model_that_writes_nothing_is_stated_and_stops_nothing(self, method):
-        state = run(method, World(method, silent=("k",)))
+    @pytest.mark.parametrize("silent", MODELS)
+    def test_a_model_that_writes_nothing_is_stated_and_the_others_write_its_texts(self, method, silent, tmp_path):
+        (other,) = {*MODELS} - {silent}
+        worlds = [World(method), World(method, silent=(silent,)), World(method, silent=(silent,))]
+        usual, state, again = (run(method, world) for world in worlds)
+        assert len(state.candidates) == len(usual.candidates)
         assert {candidate.label for candidate in state.candidates} == set(TASK.labels)
-        assert {candidate.model for candidate in state.candidates} == {"m"}
-        assert sum(line.lost["k"] for line in state.rounds) > 0
+        assert {candidate.model for candidate in state.candidates} == {other}
+        assert state.to_dict() == again.to_dict()
+        for line in state.rounds:
+            assert (line.generated[silent], line.lost[other]) == (0, 0)
+            assert line.lost[silent] == line.requested[silent]
+            assert line.requested[other] == line.generated[other]
+            assert sum(note.startswith(f"{silent} wrote no") for note in line.notes) == (line.lost[silent] > 0)
+        assert 0 < state.rounds[0].lost[silent] <= usual.rounds[0].requested[silent]
+        once = sum(request.n for request in worlds[1].providers[silent].requests if not request.phrases)
+        assert once == sum(line.lost[silent] for line in state.rounds)
+        (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line.to_json()) + "\n" for line in state.rounds))
+        assert f"{silent} wrote no" in write_report(tmp_path).read_text("utf-8")
 
     def test_settings_that_make_no_method_are_named(self, build):
         for settings, word in self.wrong:

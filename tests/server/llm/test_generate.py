@@ -1,11 +1,13 @@
 import threading
+from dataclasses import replace
 
 import pytest
 
 from common.errors import ProviderError
 from server.llm.base import Reply, Request
 from server.llm.clean import Cleaner, Rules
-from server.llm.generate import PASSES_OF_A_LABEL, generate
+from server.llm.generate import MOST_PASSES, PASSES_OF_A_LABEL, generate
+from server.llm.generate import write as write_each
 from server.llm.orders import Order
 
 
@@ -36,8 +38,8 @@ def write(order, texts, rng):
     )
 
 
-def run(providers, orders, seed=0, number=1):
-    return generate(providers, orders, write, round_number=number, texts_per_request=4, experiment_seed=seed)
+def run(providers, orders, seed=0, number=1, **more):
+    return generate(providers, orders, write, round_number=number, texts_per_request=4, experiment_seed=seed, **more)
 
 
 def test_orders_are_filled_exactly_and_marked():
@@ -90,11 +92,63 @@ def test_a_label_gets_its_first_text_late_and_no_label_with_one_is_asked_again()
     assert sum(request.label == "a" for request in slow.asked) == 3 + 2 + 1
 
 
-def test_another_model_makes_up_for_a_silent_one():
-    orders = [Order(model=name, label="a", count=2) for name in ("m", "k")]
-    harvest = run({"m": Scripted(lambda *_: 0), "k": Scripted(lambda r, _: r.n)}, orders)
-    assert [candidate.model for candidate in harvest.candidates] == ["k", "k"]
-    assert harvest.lost["m"] == 2
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
+class Refusing(Scripted):
+    """A provider whose every text is a refusal, which the cleaner drops."""
+
+    def __init__(self, *texts):
+        super().__init__(lambda request, _: request.n)
+        self.texts = texts
+
+    def generate(self, requests, *, arrived):
+        return [replace(reply, texts=self.texts) for reply in super().generate(requests, arrived=arrived)]
+
+
+@pytest.mark.parametrize("texts", [(), (REFUSAL,)], ids=["empty", "refusals"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_others_write_in_turn_what_a_model_without_usable_texts_does_not(texts, number):
+    orders = [Order(model="m", label="a", count=8), *(Order(model=name, label="b", count=4) for name in "kj")]
+    calls = []
+    for _ in range(2):
+        providers = {"m": Refusing(*texts), **{name: Scripted(lambda r, _: r.n) for name in "kj"}}
+        harvest = run(providers, orders, number=number, cleaner=Cleaner(Rules()))
+        asked = {name: [(request.label, request.n) for request in model.asked] for name, model in providers.items()}
+        assert asked == {"m": [("a", 4)] * 2, "k": [("b", 4), ("a", 4)], "j": [("b", 4), ("a", 4)]}
+        by = [(candidate.model, candidate.label) for candidate in harvest.candidates]
+        assert by == [*[("k", "a")] * 4, *[("j", "a")] * 4, *[("k", "b")] * 4, *[("j", "b")] * 4]
+        assert (harvest.requested, +harvest.lost) == ({"m": 8, "k": 8, "j": 8}, {"m": 8})
+        assert +harvest.use.passed_on == {"m": 8}
+        calls.append([request for model in providers.values() for request in model.asked])
+    assert calls[0] == calls[1]
+    assert len({request.seed for request in calls[0]}) == len(calls[0])
+
+
+def test_a_text_that_its_model_may_still_write_is_requested_of_no_other():
+    weak = Scripted(lambda *_: 1)
+    harvest = run({"m": weak, "k": Scripted(lambda r, _: r.n)}, [Order(model=m, label="a", count=5) for m in "mk"])
+    assert (+harvest.lost, +harvest.use.passed_on) == ({"m": 1}, {})
+    assert len(weak.asked) == 2 + 1 + 1
+
+
+@pytest.mark.parametrize("texts", [(), (REFUSAL,)], ids=["empty", "refusals"])
+def test_single_requests_go_in_turn_to_the_others(texts):
+    requests = [
+        (model, Request(task_kind="note", labels=(("a", "A"),), seed=10 * i)) for i, model in enumerate("mmmkj")
+    ]
+    providers = {"m": Refusing(*texts), **{name: Scripted(lambda r, _: r.n) for name in "kj"}}
+    written = write_each(providers, requests, cleaner=Cleaner(Rules()))
+    assert written.models == [("k",), ("j",), ("k",), ("k",), ("j",)]
+    assert written.texts == [("1 0",), ("11 0",), ("21 0",), ("30 0",), ("40 0",)]
+    assert (written.requested, written.use.passed_on) == ({"m": 3, "k": 3, "j": 2}, {"m": 3})
+
+
+def test_nobody_is_asked_for_another_where_nobody_writes():
+    providers = {name: Scripted(lambda *_: 0) for name in "mk"}
+    written = write_each(providers, [(name, Request(task_kind="note", labels=(("a", "A"),))) for name in "mk"])
+    assert (written.texts, written.lost, +written.use.passed_on) == ([(), ()], {"m": 1, "k": 1}, {})
+    assert [len(model.asked) for model in providers.values()] == [MOST_PASSES] * 2
 
 
 def test_the_same_round_asks_the_same_requests():

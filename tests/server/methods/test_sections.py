@@ -81,11 +81,13 @@ def test_texts_are_written_section_by_section_and_a_run_goes_on_from_any_step():
     assert through_json(method, resumed) == through_json(method, last)
 
 
-def test_a_model_that_writes_nothing_loses_its_texts_alone():
+def test_the_others_write_the_texts_of_a_model_that_writes_nothing():
     world = World(census(), task=TASK, silent=("k",))
     first, *_ = steps(census(), world)
-    assert {text.model for text in first.candidates} == {"m"}
-    assert first.rounds[0].lost["k"] == first.rounds[0].requested["k"] == 5
+    assert [text.model for text in first.candidates] == ["m"] * 10
+    assert first.rounds[0].lost == {"m": 0, "k": 5}
+    assert first.rounds[0].requested == {"m": 10, "k": 5}
+    assert "(requested: 5)" in first.rounds[0].notes[0]
 
 
 def test_without_any_section_the_records_are_not_asked_about():

@@ -7,6 +7,7 @@ from common.errors import ConfigError
 from server.command import main
 from server.domain import Task
 from server.evaluation.remote_encoder import RemoteEncoder
+from server.llm.base import Reply
 from server.llm.builtin.model import BuiltinModel
 from server.settings.compose import composed
 from server.settings.parts import build_parts
@@ -42,12 +43,14 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     answer = BuiltinModel.generate
 
     def generate(self, requests, **settings):
+        if self.name == "narrow":
+            return [Reply(texts=(), input_tokens=1, output_tokens=1) for _ in requests]
         asked.extend(requests)
         replies = answer(self, requests, **settings)
         return [replace(reply, prompt=r.good[0], raw=r.good[0]) for r, reply in zip(requests, replies, strict=True)]
 
     monkeypatch.setattr(BuiltinModel, "generate", generate)
-    folder = small(tmp_path, f"reply_cache={tmp_path}/shared.db")
+    folder = small(tmp_path, f"reply_cache={tmp_path}/shared.db", "llm.use=[narrow,broad]")
     private = {(row.partition(",")[0], row[-1]) for row in (tmp_path / "train.csv").read_text().splitlines()[1:]}
     assert all(len(request.good) == 4 for request in asked)  # half of 8, as many as WASP shows
     assert {(text, request.label) for request in asked for text in request.good} <= private
@@ -55,7 +58,8 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     assert not any(request.may_be_shown for request in asked)
     assert all("prompts" not in line for line in lines(folder, "rounds.jsonl"))
     texts, metrics = lines(folder, "synthetic.jsonl"), read(folder, "metrics.json")
-    assert {text["label"] for text in texts} == {"a", "b"}
+    assert {(text["label"], text["model"]) for text in texts} == {("a", "broad"), ("b", "broad")}
+    assert (len(texts), lines(folder, "rounds.jsonl")[0]["lost"]) == (20, {"narrow": 10, "broad": 0})
     assert metrics["synthetic"]["records"] == len(texts) == lines(folder, "rounds.jsonl")[0]["candidates"]
     assert "encoder's vectors" in metrics["utility_encoder"]["definition"]
     privacy = read(folder, "privacy.json")
