@@ -228,16 +228,15 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
+    asked = settled(settings, task, ("words", "texts_per_request"))  # which do not depend on epsilon
 
     def at(epsilon: float) -> Settings:
-        return changed(settings, {"privacy.epsilon": epsilon})
+        return changed(asked, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
         return weakest(with_parts(*drafted(settled(at(epsilon), task), task), records)).ratio
 
-    if for_epsilon:
-        settings = at(least_epsilon(ratio, target))
-    chosen = settled(settings, task)
+    chosen = settled(at(least_epsilon(ratio, target)) if for_epsilon else asked, task)
     if not for_epsilon:
         records = least_records(*drafted(chosen, task), target)
     plan, choices = drafted(chosen, task)
@@ -260,5 +259,6 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
 
 def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
     """Return the numbers that replaced `auto`, keyed by setting."""
-    chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    values = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    chosen = {name: value for name, value in values.items() if value is not None}
     return {"chosen": chosen} if chosen else {}

@@ -21,7 +21,7 @@ from server.settings.tasks import TASKS
 
 AUTO = "auto"
 FEWEST_ROUNDS = 2
-AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS, "texts_per_request": USUAL_TEXTS}
+AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS, "texts_per_request": USUAL_TEXTS, "words": None}
 """Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
 chooses one."""
 
