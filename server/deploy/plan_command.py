@@ -228,15 +228,16 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
-    asked = settled(settings, task, ("words", "texts_per_request"))  # which do not depend on epsilon
 
     def at(epsilon: float) -> Settings:
-        return changed(asked, {"privacy.epsilon": epsilon})
+        return changed(settings, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
         return weakest(with_parts(*drafted(settled(at(epsilon), task), task), records)).ratio
 
-    chosen = settled(at(least_epsilon(ratio, target)) if for_epsilon else asked, task)
+    if for_epsilon:
+        settings = at(least_epsilon(ratio, target))
+    chosen = settled(settings, task)
     if not for_epsilon:
         records = least_records(*drafted(chosen, task), target)
     plan, choices = drafted(chosen, task)

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from common.queries.questionnaire import QuestionnaireSpec
 from server.domain import Task
 from server.planning.signal import HOPELESS, signals
 from server.settings.build import build, drafted
-from server.settings.reading import AUTOMATIC, FEWEST_ROUNDS
+from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, changed, setting
 from server.settings.tasks import DemoSettings
@@ -45,30 +45,27 @@ part of prompts only once; and of a model that completes lists or composes. Of Q
 """
 
 
-def settled(settings: Settings, task: Task | None = None, names: Sequence[str] = tuple(AUTOMATIC)) -> Settings:
-    """Return the settings with a number in place of each `auto`. A run stores these, to resume with the same plan.
+def settled(settings: Settings, task: Task | None = None) -> Settings:
+    """Return the settings with a number, or None, in place of each `auto`. A run stores these, to resume with its plan.
 
     Args:
         settings: The settings, which are not changed.
         task: The task; if None, it is built when needed.
-        names: Names of the method's settings for which to choose a number.
 
     Raises:
         ConfigError: A number of rounds depends on the expected number of records, which is not set.
     """
-    # The number of texts a request depends on their length, which is first. The signal along a direction depends
-    # neither on the number of directions nor on that of rounds.
-    choices = {"words": _words, "texts_per_request": _texts_per_request, "directions": _directions, "rounds": _rounds}
-    names = [name for name in choices if name in settings.automatic and name in names]
-    if not names:
+    if not settings.automatic:
         return settings
+    # The signal along a direction depends neither on the number of directions nor on that of rounds.
+    choices = {"words": _words, "texts_per_request": _texts_per_request, "directions": _directions, "rounds": _rounds}
     task = task or build(settings.task).task()
-    for name in names:
+    for name in settings.automatic:
         number = choices[name](settings, task)
         if number is not None:
             log.info("method.%s=auto: %d%s", name, number, ", the median length of public texts" * (name == "words"))
         settings = changed(settings, {f"method.{name}": number})
-    return replace(settings, automatic=tuple(name for name in settings.automatic if name not in names))
+    return replace(settings, automatic=())
 
 
 def asks_in_chats(settings: Settings) -> bool:
