@@ -9,7 +9,6 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
@@ -103,9 +102,10 @@ def preflight(settings: Settings) -> list[Finding]:
         ("method", settings.method.name, parts.method),
         ("evaluation", settings.evaluation.model, parts.evaluation),
     ]
-    models = settings.llm.models
-    used = list(models) if settings.llm.use is None else settings.llm.use
-    probes += [("language model", _named(models[name], name), partial(parts.model, name)) for name in used]
+    probes += [
+        ("language model", _named(model, name), partial(parts.model, name, model))
+        for name, model in settings.llm.used.items()
+    ]
     if settings.tracking:
         probes.append(("tracking", settings.tracking, partial(_tracking, settings.tracking)))
     findings = [_finding(*probe) for probe in probes]
@@ -166,15 +166,10 @@ class _Parts:
         build(self._settings.evaluation)
         return "", ""
 
-    def model(self, name: str) -> tuple[str, str]:
-        specs = self._settings.llm.models
-        offered: dict[str, Any] = {
-            model: build(specs[model], partial=True) if model == name else None for model in specs
-        }
+    def model(self, name: str, model: Part) -> tuple[str, str]:
         encoder = self._encoder or Encoder.hashed_ngrams()  # a missing encoder is reported already
         built = providers.providers(
-            offered,
-            use=[name],
+            {name: build(model, partial=True)},
             public_texts=lambda: self._source().public_texts(),
             public_examples=lambda: self._source().public_examples(),
             encoder=encoder,

@@ -260,5 +260,6 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
 
 def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
     """Return the numbers that replaced `auto`, keyed by setting."""
-    chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    values = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    chosen = {name: value for name, value in values.items() if value is not None}
     return {"chosen": chosen} if chosen else {}

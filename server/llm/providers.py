@@ -1,14 +1,14 @@
 """Construction of the language models and the cleaner from their configuration."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError, InputError
 from common.models.encoder import Encoder
 from server.domain import Example, Task
-from server.llm.base import Provider, form_of
+from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.marks import RunMarks
@@ -23,7 +23,6 @@ SPENDING = "spending.jsonl"
 def providers(
     models: Mapping[str, Callable[..., Provider]],
     *,
-    use: Sequence[str] | None,
     public_texts: Callable[[], list[str]],
     public_examples: Callable[[], list[Example]],
     public_spans: Callable[[], list[Example]] = list,
@@ -43,7 +42,6 @@ def providers(
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
-        use: Names of the models to build, all of them keys in `models` (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
         public_spans: Reads texts with spans, from which a built-in model learns to mark its own texts; there may be
@@ -59,8 +57,7 @@ def providers(
     Raises:
         ConfigError: There are no models, or there are no public texts for a model that needs them.
     """
-    names = list(models) if use is None else list(use)
-    if not names:
+    if not models:
         raise ConfigError("llm.models", expected="at least one model", got="none")
     built: dict[str, Provider] = {}
     arguments: dict[str, Any] = {
@@ -71,8 +68,8 @@ def providers(
         "prompts": prompts,
     }
     path = (folder and folder / "replies.db") if cache is None else cache
-    for name in names:
-        parameters = inspect.signature(models[name]).parameters
+    for name, constructor in models.items():
+        parameters = inspect.signature(constructor).parameters
         for argument, read in (
             ("public_texts", public_texts),
             ("public_examples", public_examples),
@@ -83,17 +80,12 @@ def providers(
                 arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
         try:
-            provider = models[name](name=name, **settings)
+            provider = constructor(name=name, **settings)
         except InputError as error:
-            known = {**parameters, **getattr(models[name], "keywords", {})}  # of a remote model the latter are more
+            known = {**parameters, **getattr(constructor, "keywords", {})}  # of a remote model the latter are more
             raise within(f"llm.models.{name}", error, known) from error
         built[name] = Cached(provider=provider, path=path) if path else provider
     return built
-
-
-def takes_chats(constructor: Callable[..., Provider], provider: Provider) -> bool:
-    """Return whether a model, built by this constructor, gets chat prompts in our words."""
-    return "prompts" in inspect.signature(constructor).parameters and form_of(provider) is None
 
 
 def cleaner(

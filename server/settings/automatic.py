@@ -24,6 +24,10 @@ from server.tasks.sources import Source
 log = logging.getLogger("caucus.planning")
 
 _RUNS_HERE, _COMPOSES = "server.llm.local.Local", "server.llm.builtin.model.BuiltinModel"
+_NO_LENGTH = (
+    "no public texts show the length of a text: chat models choose it, and often write letters, which take minutes. "
+    "Set method.words=NUMBER or, unless texts have sections, task.public_text=FILE"
+)
 
 DIRECTIONS = (16, 32, 64, 128)
 _PER_RATIO = 10.0
@@ -42,7 +46,7 @@ part of prompts only once; and of a model that completes lists or composes. Of Q
 
 
 def settled(settings: Settings, task: Task | None = None) -> Settings:
-    """Return the settings with a number in place of each `auto`. A run stores these, to resume with the same plan.
+    """Return the settings with a number, or None, in place of each `auto`. A run stores these, to resume with its plan.
 
     Args:
         settings: The settings, which are not changed.
@@ -54,13 +58,20 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
     if not settings.automatic:
         return settings
     # The signal along a direction depends neither on the number of directions nor on that of rounds.
-    choices = {"directions": _directions, "rounds": _rounds, "texts_per_request": _texts_per_request}
+    choices = {"words": _words, "texts_per_request": _texts_per_request, "directions": _directions, "rounds": _rounds}
     task = task or build(settings.task).task()
-    records = expected_records(settings)
-    chosen = {f"method.{name}": choices[name](settings, task, records) for name in settings.automatic}
-    for name, number in chosen.items():
-        log.info("%s=auto: %d", name, number)
-    return changed(replace(settings, automatic=()), chosen)
+    for name in settings.automatic:
+        number = choices[name](settings, task)
+        if number is not None:
+            log.info("method.%s=auto: %d%s", name, number, ", the median length of public texts" * (name == "words"))
+        settings = changed(settings, {f"method.{name}": number})
+    return replace(settings, automatic=())
+
+
+def asks_in_chats(settings: Settings) -> bool:
+    """Return whether any model in use is asked in a chat: it neither completes lists of examples nor composes."""
+    models = [model.settings for model in settings.llm.used.values()]
+    return any(not model.get("completion") and model[TARGET] != _COMPOSES for model in models)
 
 
 def expected_records(settings: Settings) -> int | None:
@@ -96,33 +107,47 @@ def rounds(ratio: Callable[[int], float]) -> int:
     return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
 
 
-def _texts_per_request(settings: Settings, task: Task, records: int | None) -> int:
-    """Return the number of texts that suits the models and the requested length, or else that of the public texts."""
-    del task, records
-    models = [settings.llm.models[name].settings for name in settings.llm.use or settings.llm.models]
-    if all(model.get("completion") or model[TARGET] == _COMPOSES for model in models):
-        return COMPLETED
-    if all(model[TARGET] == _RUNS_HERE for model in models):
-        return ONE_BY_ONE
-    words = setting(settings, "method.words")
+def _words(settings: Settings, task: Task) -> int | None:
+    """Return the length to request of chat models; None for other models, and where the hospitals tell lengths."""
+    if not asks_in_chats(settings) or setting(settings, "method.questionnaire") not in {None, "none"}:
+        return None
+    words = None if task.sectioned else _public_length(settings)  # the public texts of such a task are sections
     if words is None:
-        source: Source = build(settings.task)
-        with contextlib.suppress(DataError):  # a run may be planned where its files are not
-            words = [len(example.text.split()) for example in source.public_examples()]
-    return ONE_BY_ONE if words and np.median(words) > LONGEST_LISTED else USUAL_TEXTS
+        log.warning(_NO_LENGTH)
+    return words
 
 
-def _directions(settings: Settings, task: Task, records: int | None) -> int:
+def _texts_per_request(settings: Settings, task: Task) -> int:
+    """Return the number of texts that suits the models and the requested length, or else that of the public texts."""
+    del task
+    if not asks_in_chats(settings):
+        return COMPLETED
+    if all(model.settings[TARGET] == _RUNS_HERE for model in settings.llm.used.values()):
+        return ONE_BY_ONE
+    words = setting(settings, "method.words") or _public_length(settings)
+    return ONE_BY_ONE if words and words > LONGEST_LISTED else USUAL_TEXTS
+
+
+def _public_length(settings: Settings) -> int | None:
+    """Return the median length in words, at least 1, of the public texts that prompts may show; None without any."""
+    source: Source = build(settings.task)
+    with contextlib.suppress(DataError):  # a run may be planned where its files are not
+        if lengths := [len(example.text.split()) for example in source.public_examples()]:
+            return max(1, round(np.median(lengths)))
+    return None
+
+
+def _directions(settings: Settings, task: Task) -> int:
     """Return the number of directions that suits the signal of the class sums."""
     plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
-    estimates = signals(plan, {}, records)
+    estimates = signals(plan, {}, expected_records(settings))
     kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
     ratios = [signal.ratio for signal in estimates if signal.kind in kinds and signal.expected]
     unknown: int = setting(settings, "method.directions")
     return directions(min(ratios)) if ratios else unknown
 
 
-def _rounds(settings: Settings, task: Task, records: int | None) -> int:
+def _rounds(settings: Settings, task: Task) -> int:
     """Return the most rounds at which no repeated answer is mere noise; the maximum if no answer is repeated."""
 
     def with_rounds(number: int) -> Settings:
@@ -134,7 +159,7 @@ def _rounds(settings: Settings, task: Task, records: int | None) -> int:
     repeated = {name for name, number in times[0].items() if number != times[1].get(name)}
     if not repeated:
         return ROUNDS[0]
-    if records is None:
+    if (records := expected_records(settings)) is None:
         raise ConfigError(
             "method.rounds",
             expected="a number, or auto with an expected number of records",

@@ -38,7 +38,7 @@ class FuseGenSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.fusegen.FuseGen"
-    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request",)
+    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words")
 
     name: str = "fusegen"
     rounds: int = 5
@@ -96,7 +96,7 @@ class CensusSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
-    auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request")
+    auto_by_default: ClassVar[tuple[str, ...]] = ("directions", "texts_per_request", "words")
 
     name: str = "census"
     rounds: int = 2

@@ -22,7 +22,7 @@ from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
-from server.settings.automatic import settled
+from server.settings.automatic import asks_in_chats, settled
 from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.schema import Settings
 from server.tasks.sources import Source
@@ -40,7 +40,7 @@ class Parts:
         roster: The parties' identities, if the plan contains their digest.
         encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
-        chat: Whether any of the models gets chat prompts.
+        chat: Whether any of the models is asked in a chat.
         cleaner: Rules that clean the models' texts.
         prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
@@ -96,10 +96,8 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         max_cost=llm.max_cost,
         max_tokens=llm.max_tokens,
     )
-    constructors = {name: build(model, partial=True) for name, model in llm.models.items()}
     models = providers.providers(
-        constructors,
-        use=llm.use,
+        {name: build(model, partial=True) for name, model in llm.used.items()},
         public_texts=source.public_texts,
         public_examples=source.public_examples,
         public_spans=public_spans,
@@ -123,7 +121,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         encoder=encoder,
         cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans, prompts),
         prompts=prompts,
-        chat=any(providers.takes_chats(constructors[name], model) for name, model in models.items()),
+        chat=asks_in_chats(settings),
         providers=models,
         spending=spending,
         evaluation=evaluation,

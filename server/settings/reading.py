@@ -21,9 +21,9 @@ from server.settings.tasks import TASKS
 
 AUTO = "auto"
 FEWEST_ROUNDS = 2
-AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS, "texts_per_request": USUAL_TEXTS}
+AUTOMATIC = {"words": None, "texts_per_request": USUAL_TEXTS, "directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
 """Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
-chooses one."""
+chooses one, in this order: the number of texts depends on their length."""
 
 S = TypeVar("S")
 

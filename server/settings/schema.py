@@ -282,6 +282,11 @@ class Llm:
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
 
+    @property
+    def used(self) -> dict[str, Part]:
+        """Settings of the models to use, keyed by name, in the order of `use`."""
+        return {name: self.models[name] for name in self.use or self.models}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -308,8 +313,8 @@ class Settings:
         secagg: Secure aggregation.
         federation: The parties.
         evaluation: The evaluation.
-        automatic: Names of the method's settings that are `auto`; until a number is chosen, each has the value for an
-            unknown number of records.
+        automatic: Names of the method's settings that are `auto`; until a number is chosen, each has the value for
+            unknown records and texts.
         others: Further top-level settings, to which the user's settings may refer as ${NAME}.
     """
 

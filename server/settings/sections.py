@@ -77,8 +77,11 @@ class PromptingSettings(SynthesisSettings):
         texts_per_request: Number of texts that one prompt requests, at least 1. `auto` chooses it from their length
             (`server/settings/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
-        words: Requested length of a text in words, at least 1; None leaves it open.
+        words: Requested length of a text in words, at least 1; None leaves it open. `auto` is the median length of the
+            public texts for models that are asked in a chat, and None for others.
     """
+
+    auto_by_default: ClassVar[tuple[str, ...]] = ("words",)
 
     texts_per_request: int = 1
     temperature: float = 1.0

@@ -56,7 +56,7 @@ class WaspSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
-    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request",)
+    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words")
 
     name: str = "wasp"
     rounds: int = 5

@@ -108,8 +108,7 @@ def _written(
     evaluation, encoder = measured.evaluation, measured.encoder
     prompts = Prompts(settings.llm.prompts, name_other_labels=settings.llm.name_other_labels)
     models: dict[str, Provider] = providers.providers(
-        {name: build(model, partial=True) for name, model in settings.llm.models.items()},
-        use=settings.llm.use,
+        {name: build(model, partial=True) for name, model in settings.llm.used.items()},
         public_texts=source.public_texts,
         public_examples=source.public_examples,
         encoder=encoder,

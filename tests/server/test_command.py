@@ -101,6 +101,12 @@ def test_what_auto_became_is_in_the_plan(capsys):
     assert report["queries"][0]["times"] == 3
 
 
+def test_a_length_for_chat_models_is_in_the_plan(capsys):
+    chat = ("--records", "90", "--signal", "3", "llm=qwen", "method=census")
+    assert plan(capsys, *chat, "task=demo_messages")["chosen"]["method.words"] == 17
+    assert "method.words" not in plan(capsys, *chat, "task=csv", "task.labels=[a,b]")["chosen"]
+
+
 def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monkeypatch):
     monkeypatch.setattr("server.planning.forecast.rehearse", lambda *_: pytest.fail("rehearsed"))
     monkeypatch.setattr("server.llm.providers.providers", lambda *_, **__: pytest.fail("models were looked at"))

@@ -41,7 +41,7 @@ def build(texts=("A public text.", "Another one."), **changes):
         reads.append(1)
         return list(texts)
 
-    settings = {"use": None, "encoder": None, "experiment_seed": 3, "spending": ACCOUNT, "folder": None}
+    settings = {"encoder": None, "experiment_seed": 3, "spending": ACCOUNT, "folder": None}
     settings |= {"models": MODELS, "public_examples": list} | changes
     return providers(settings.pop("models"), public_texts=public_texts, **settings), reads
 
@@ -56,7 +56,7 @@ def test_all_models_are_built_by_name_with_their_settings():
 
 
 def test_public_text_is_read_for_models_that_learn_from_it_only():
-    built, reads = build(use=["there"])
+    built, reads = build(models={"there": MODELS["there"]})
     assert list(built) == ["there"]
     assert not reads
 
@@ -87,7 +87,7 @@ def test_with_a_folder_each_model_answers_from_its_cache(tmp_path):
 def test_runs_may_share_one_cache_of_replies(tmp_path):
     request = Request(task_kind="note", labels=(("a", "first"),), label="a")
     shared = tmp_path / "shared.db"
-    settings = {"use": ["here"], "encoder": ENCODER, "cache": shared}
+    settings = {"models": {"here": MODELS["here"]}, "encoder": ENCODER, "cache": shared}
     first, second = (build(folder=tmp_path / run, **settings)[0]["here"] for run in ("1", "2"))
     assert first.generate([request]) == second.generate([request])
     assert (first.calls, second.calls) == (1, 0)

@@ -1,5 +1,6 @@
 """Numbers in place of `auto`, chosen before anything is asked and kept in the run's configuration."""
 
+import logging
 import math
 from dataclasses import replace
 
@@ -11,10 +12,14 @@ from server.settings import automatic
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build, drafted
 from server.settings.compose import composed, load
+from server.settings.methods import METHODS, PromptingSettings
+from server.settings.reading import defaults
+from server.tasks.sources import LabelledFiles
 from simulations import run as simulation
 from tests.support.runs import labelled, settings
 
-SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", "method.texts_per_request=5"]
+OPEN = ["method.texts_per_request=5", "method.words=null"]
+SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", *OPEN]
 TASK = build(composed(SMALL).task).task()
 
 
@@ -157,3 +162,83 @@ def test_a_request_to_a_model_on_this_machine_has_its_own_number_of_texts(llm, t
 def test_a_request_asks_for_many_texts_of_unknown_length(text):
     run = settled(composed(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
     assert run.method.texts_per_request == 10
+
+
+WITH_WORDS = {defaults(method)["name"]: method for method in METHODS if "words" in defaults(method)}
+"""Methods that request a length, keyed by name. Those without the setting, such as DPGA-TextSyn, ask the hospitals."""
+
+
+def with_public(tmp_path, method, *overrides, texts=("a b", "a b c d e f g", "a b c d")):
+    """Settings of a method whose public texts have a median of 4 words."""
+    path = tmp_path / "public.txt"
+    path.write_text("\n".join(texts))
+    terms = ["method.vocabulary=absent.txt"] if "vocabulary" in defaults(WITH_WORDS[method]) else []
+    task = ["task=csv", "task.labels=[a,b]", f"task.public_text={path}", "federation.parties=3"]
+    return composed([*task, f"method={method}", *terms, *overrides])
+
+
+@pytest.mark.parametrize("method", WITH_WORDS)
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (("llm=qwen",), 4),
+        (("llm=openai",), 4),
+        (("llm=mixed", "llm.use=[smollm2,broad,haiku]"), 4),
+        (("llm=mixed", "llm.use=[smollm2,broad]"), None),
+        (("llm=smollm2",), None),
+        (("llm=builtin",), None),
+        (("llm=qwen", "method.words=null"), None),
+        (("llm=qwen", "method.words=9"), 9),
+    ],
+)
+def test_a_chat_model_is_asked_for_the_length_of_public_texts(method, overrides, words, tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    run = settled(with_public(tmp_path, method, *overrides))
+    assert (run.method.words, "words" in run.automatic) == (words, False)
+    assert ("method.words=auto: 4, the median length of public texts" in caplog.messages) == (words == 4)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+@pytest.mark.parametrize("method", WITH_WORDS)
+def test_without_a_public_length_a_chat_model_s_texts_stay_open_which_is_said_once(method, tmp_path, caplog):
+    unknown = ("llm=qwen", "task.public_text=null")
+    run = settled(with_public(tmp_path, method, *unknown))
+    (said,) = caplog.messages
+    assert run.method.words is None
+    assert "Set method.words=NUMBER" in said
+    assert "task.public_text=FILE" in said
+    caplog.clear()
+    assert settled(run) is run
+    assert settled(with_public(tmp_path, method, *unknown, "method.words=null")).method.words is None
+    assert caplog.messages == []
+
+
+def test_a_length_is_chosen_by_default_wherever_the_coordinator_s_models_are_prompted():
+    assert {method for method in METHODS if issubclass(method, PromptingSettings)} == set(WITH_WORDS.values())
+    assert all("words" in method.auto_by_default for method in WITH_WORDS.values())
+
+
+def test_public_texts_are_read_once_for_both_choices(tmp_path, monkeypatch):
+    reads, read = [], LabelledFiles.public_examples
+    monkeypatch.setattr(LabelledFiles, "public_examples", lambda source: reads.append(source) or read(source))
+    run = settled(with_public(tmp_path, "census", "llm=openai"))
+    assert (run.method.words, run.method.texts_per_request, len(reads)) == (4, 10, 1)
+
+
+def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of_texts(tmp_path, caplog):
+    assert settled(with_public(tmp_path, "census", "llm=qwen", "method.questionnaire=terms")).method.words is None
+    assert caplog.messages == []
+    sections = ["task=demo_letters", "task.public_notes=20", "method=census", "federation.parties=3"]
+    assert settled(composed(["llm=qwen", *sections])).method.words is None
+    assert "Set method.words=NUMBER" in caplog.text
+
+
+def test_the_shortest_length_is_a_word(tmp_path):
+    assert settled(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1
+
+
+def test_a_simulation_keeps_the_length_that_was_chosen(tmp_path, monkeypatch):
+    for step in ("_in_process", "_compare"):
+        monkeypatch.setattr(simulation, step, lambda *_: None)
+    simulation.simulate(composed(["llm=qwen", "task=demo_messages", "federation.records=40"]), tmp_path)
+    assert load(tmp_path).method.words == 17
