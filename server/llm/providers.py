@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import ConfigError, InputError
 from common.models.encoder import Encoder
 from server.domain import Example, Task
-from server.llm.base import Provider, form_of
+from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.marks import RunMarks
@@ -91,9 +91,10 @@ def providers(
     return built
 
 
-def takes_chats(constructor: Callable[..., Provider], provider: Provider) -> bool:
+def takes_chats(constructor: Callable[..., Provider]) -> bool:
     """Return whether a model, built by this constructor, gets chat prompts in our words."""
-    return "prompts" in inspect.signature(constructor).parameters and form_of(provider) is None
+    parameters = inspect.signature(constructor).parameters
+    return "prompts" in parameters and ("completion" not in parameters or parameters["completion"].default is None)
 
 
 def cleaner(
