@@ -24,7 +24,7 @@ def assert_whole(run):
 
 def test_a_run_with_a_tiny_model_in_place_of_the_real_one(tmp_path, monkeypatch):
     folder = tmp_path / "models" / "smollm2"
-    tiny_gguf(folder, seed=4)
+    tiny_gguf(folder)
     convert("gguf to safetensors", folder)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
