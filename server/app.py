@@ -27,8 +27,7 @@ from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
-from server.llm.base import forms_of
-from server.llm.forms import kinds_of, undescribed
+from server.llm.wording import kinds_of, undescribed
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
@@ -141,7 +140,6 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             versions=versions(),
             started=started(folder),
             models=tuple(parts.providers),
-            forms=forms_of(parts.providers),
             prompts=parts.prompts.digest,
             encoder=settings.embedding.model or "hashed n-grams",
             purpose=plan.purpose,

@@ -112,7 +112,6 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     """Return the guarantee for settings, and all that `plan --json` prints: queries, signal and forecast, too."""
-    from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.settings.automatic import expected_records, settled
@@ -142,7 +141,6 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     return privacy, {
         **facts,
         **_chosen(settings, chosen),
-        **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
         "forecast": expected,
     }
 

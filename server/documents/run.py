@@ -48,8 +48,6 @@ class RunSummary(Document):
         started: Day on which the run began, such as 2026-11-24; this field and the following ones are missing in
             earlier versions.
         models: Names of the language models.
-        forms: Form of the prompts for each language model that completes a list, keyed by model; missing if no model
-            does.
         prompts: SHA-256 of the wordings of prompts in use, in hexadecimal digits.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
@@ -73,7 +71,6 @@ class RunSummary(Document):
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str | None = field(default=None, metadata=ABSENT)
     models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
-    forms: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     prompts: str | None = field(default=None, metadata=ABSENT)
     encoder: str | None = field(default=None, metadata=ABSENT)
     purpose: str | None = field(default=None, metadata=ABSENT)

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from common.errors import ConfigError, InternalError
 from common.structure import Structure
@@ -314,22 +314,3 @@ class Provider(Protocol):
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Return the expected numbers of input and output tokens, for the cost forecast."""
-
-
-@runtime_checkable
-class Formed(Protocol):
-    """A model that completes prompts written in one of the forms of `server/llm/forms.py`."""
-
-    @property
-    def form(self) -> str | None:
-        """Name of the form; None if this model receives chat prompts instead."""
-
-
-def form_of(provider: Provider) -> str | None:
-    """Return the name of a model's prompt form, or None if the model has no form; see `Formed.form`."""
-    return provider.form if isinstance(provider, Formed) else None
-
-
-def forms_of(providers: Mapping[str, Provider]) -> dict[str, str] | None:
-    """Return the names of prompt forms, keyed by model, for the models that have one; None if no model has one."""
-    return {name: form for name, provider in providers.items() if (form := form_of(provider))} or None

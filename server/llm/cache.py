@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from common.errors import ProviderError
-from server.llm.base import Arrived, Provider, Reply, Request, form_of
+from server.llm.base import Arrived, Provider, Reply, Request
 
 _WAIT_S = 60.0  # maximum wait for another process to finish its write
 _SCHEMA = """
@@ -40,7 +40,6 @@ class Cached:
         self.remote = provider.remote
         self.declines = provider.declines
         self.check = provider.check
-        self.form = form_of(provider)
         self.calls = 0
         self._provider = provider
         self._path = Path(path)

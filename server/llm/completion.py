@@ -2,7 +2,11 @@
 
 A small instruct model cannot count, write a JSON list, or understand "unlike these"; in a chat it turns the requested
 texts into letters. After three or four examples, however, it continues the list well. One prompt yields one text, and
-is sampled once for each requested text. A prompt has one of a few forms (`forms.py`).
+is sampled once for each requested text:
+
+    Written by: a nurse.
+    Note, about "falls": "He fell."
+    Note, about "burns": "
 
 The examples are the request's good exemplars, or its sources, or else public texts on other topics (for a section,
 public texts under the section's heading). Examples much longer than the requested length are cut, since reading prompts
@@ -21,11 +25,11 @@ import numpy as np
 from common import rng
 from common.domain import is_one_population
 from common.models.sentences import whole_sentences
+from common.phrases import capital
 from common.sections import normal
-from common.validate import at_least, in_range, one_of
+from common.validate import at_least, in_range
 from server.domain import Example
 from server.llm.base import Request
-from server.llm.forms import FORMS, Form
 from server.spans import marked, without_tags
 from server.spans import words as words_of
 
@@ -44,6 +48,7 @@ SUBTOPICS = (
 """Pairs of a topic and a subtopic, for use as examples; no task is about these topics."""
 
 _LINE = "\n"
+_QUOTE = '"'
 _FEWEST_WORDS = 3  # shorter completions are fragments
 _KEYWORDS = 2  # that stand for a topic
 _CHOICE = 4  # public texts per example, of which those of about the requested length are shown
@@ -69,13 +74,13 @@ class Completion:
     Attributes:
         examples: Maximum number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. All sources, or at least one exemplar, are shown in any case.
-        public: Whether a prompt without good exemplars shows public texts, before any source texts.
-        instruction: First line of each prompt; None uses the task's kind of text, writer and style.
+        public: Whether a prompt without good exemplars shows public texts, before any source texts. A prompt without
+            any example is poor (`README.md`).
+        instruction: First line of each prompt; None uses the task's writer and style.
         end: Line that ends each text. If None, a text ends at its line break, and the lines of a longer text are joined
             into one line.
         temperature: Factor by which the request's temperature is multiplied; small models need a lower one than large
             models.
-        form: Name of the prompts' form, a key of `FORMS`.
     """
 
     examples: int = 4
@@ -83,19 +88,15 @@ class Completion:
     instruction: str | None = None
     end: str | None = None
     temperature: float = 0.75
-    form: str = "headings"
 
     def __post_init__(self) -> None:
-        one_of("completion.form", self.form, among=tuple(FORMS))
         at_least(0, examples=self.examples)
         in_range(0, 2, temperature=self.temperature)
 
     @property
     def stop(self) -> str:
         """Text that ends a completion."""
-        if self.end is None:
-            return self._form.closing or _LINE
-        return f"{self._form.closing}{_LINE}{self.end}"
+        return _QUOTE if self.end is None else f"{_QUOTE}{_LINE}{self.end}"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
         """Return the prompt for a request; equal arguments give equal prompts.
@@ -106,15 +107,10 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        prompt, before = self._first_lines(request, examples), ""
-        for topic, text in [*examples, (_topic(request), opening_words(request))]:
-            title = self._form.title(request, topic)
-            prompt += "" if self._form.grouped and title == before else title
-            before = title
-            whole = " ".join(text.split()) if self.end is None else text.strip()
-            prompt += f"{self._form.item(request, whole)}{self._between}"
+        items = [*examples, (_topic(request), opening_words(request))]
         return Beginning(
-            prompt=prompt.removesuffix(self._between).rstrip(),
+            prompt=self._first_lines(request, examples)
+            + f"{self.stop}{_LINE}".join(self._item(request, topic, text) for topic, text in items),
             longest=max((len(text.split()) for _, text in examples), default=0),
         )
 
@@ -134,17 +130,8 @@ class Completion:
         text = f"{opening_words(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
 
-    @property
-    def _form(self) -> Form:
-        return FORMS[self.form]
-
-    @property
-    def _between(self) -> str:
-        """Characters between the last word of one text and the next item."""
-        return f"{self._form.closing}{_LINE}" + ("" if self.end is None else f"{self.end}{_LINE}")
-
     def _first_lines(self, request: Request, examples: Sequence[tuple[str, str]]) -> str:
-        lines = [self.instruction] if self.instruction else _described(request, kind=self._form.described)
+        lines = [self.instruction] if self.instruction else _described(request)
         if request.before:
             lines.append(f"The text so far: {' '.join(request.before.split())}")
         if marks := request.marks:
@@ -152,6 +139,13 @@ class Completion:
             if all(without_tags(text) == text for _, text in examples):
                 lines.append(f"Marked: {marks.shown_example}")
         return "".join(f"{line}{_LINE}" for line in lines)
+
+    def _item(self, request: Request, topic: str, text: str) -> str:
+        """Return a text after its kind and topic, without the quotation mark that ends it."""
+        kind, term = capital("subtopic" if request.phrases else request.task_kind), request.wording.label
+        about = f', {"about" if term == "label" else term} "{_without_quotes(topic)}"' if topic else ""
+        whole = " ".join(text.split()) if self.end is None else text.strip()
+        return f"{kind}{about}: {_QUOTE}{_without_quotes(whole)}"
 
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
@@ -193,11 +187,14 @@ def opening_words(request: Request) -> str:
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
-def _described(request: Request, *, kind: bool) -> list[str]:
+def _without_quotes(text: str) -> str:
+    return text.replace(_QUOTE, "'")
+
+
+def _described(request: Request) -> list[str]:
     """Return a list of the one line that describes the texts in a prompt without an instruction, or an empty list."""
     wording = request.wording
-    parts = [f"Kind of text: {request.task_kind}."] if kind else []
-    parts += [f"Written by: {wording.writer}."] if wording.writer else []
+    parts = [f"Written by: {wording.writer}."] if wording.writer else []
     parts += [f"Manner of writing: {wording.style}."] if wording.style else []
     return [" ".join(parts)] if parts else []
 

@@ -134,11 +134,6 @@ class Local:
             self._longest = min(self._longest, openvino.LONGEST_PROMPT)
         self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
 
-    @property
-    def form(self) -> str | None:
-        """Name of the form of this model's prompts; see `server.llm.base.Formed`."""
-        return self._completion.form if self._completion else None
-
     @cached_property
     def identity(self) -> str:
         """Digest of the weights, tokenizer, settings and public texts.

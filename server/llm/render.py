@@ -17,8 +17,8 @@ from common.errors import ConfigError
 from common.structure import Structure
 from server.domain import Wording
 from server.llm.base import PROMPTS, Request
-from server.llm.forms import kinds_of, label_in_words
 from server.llm.marks import Marks
+from server.llm.wording import kinds_of, label_in_words
 from server.spans import words as words_of
 
 FOLDER = Path(__file__).with_name("prompts")

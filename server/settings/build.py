@@ -16,6 +16,7 @@ from common.domain import MOST_RECORDS
 from common.errors import CaucusError, ConfigError, InputError
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
+from common.validate import meant
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
 from server.planning.forecast import forecast_sentence
@@ -80,20 +81,27 @@ def _built(part: Part, *, partial: bool) -> Any:
 
 
 def _check_kinds(part: Part) -> None:
-    """Compare a part's settings with its constructor's annotations, for types that YAML can express.
+    """Compare the settings of a part, and of the parts in it, with the parameters of its constructor.
 
     Raises:
-        ConfigError: A setting is of the wrong type; the message names it.
+        ConfigError: A setting is unknown, or of the wrong type if YAML can express its type; the message names it.
     """
     try:
         parameters = inspect.signature(get_object(part.settings[TARGET])).parameters
     except Exception:  # noqa: BLE001 `instantiate` says what is wrong, if it cannot be imported
         return
+    any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     for name, value in part.settings.items():
+        place = f"{part.place}.{name}"
+        if not any_name and name not in parameters and not name.startswith("_"):  # as Hydra's own names do
+            expected, do = f"one of {', '.join(sorted(parameters))}", meant(name, list(parameters))
+            raise ConfigError(place, expected=expected, got="an unknown setting", do=do)
+        if isinstance(value, Mapping) and TARGET in value:
+            _check_kinds(Part(place=place, settings=value))
         hint = parameters[name].annotation if name in parameters else None
         kinds = set(typing.get_args(hint) if isinstance(hint, UnionType) else (hint,))
         if kinds <= {bool, int, float, str, NoneType} and len(kinds - {NoneType}) == 1:
-            of_kind(f"{part.place}.{name}", value, hint)
+            of_kind(place, value, hint)
 
 
 def method_of(settings: Settings) -> Method[Any]:

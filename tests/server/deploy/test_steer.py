@@ -71,8 +71,8 @@ def test_a_folder_beside_the_run_is_named_by_it_and_a_steered_run_can_be_steered
 
 
 def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
-    config = steer.reusing(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2_headings]"], tmp_path / "new")
-    assert (list(config.llm.use), config.method.words, config.method.samples) == (["smollm2_headings"], 30, 40)
+    config = steer.reusing(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2]"], tmp_path / "new")
+    assert (list(config.llm.use), config.method.words, config.method.samples) == (["smollm2"], 30, 40)
     assert "broad" not in config.llm.models
     assert config.experiment_seed != load(finished).experiment_seed
     assert steer.reusing(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7

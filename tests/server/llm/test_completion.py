@@ -4,40 +4,39 @@ from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Example, Wording
 from server.llm.completion import SUBTOPICS, Completion, opening_words, with_topics
-from tests.support.provider_contract import OTHER, SOURCE, requests
+from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
+KIND, ASKED = "Customer's question", 'Customer\'s question, about "late card (a card that has not come)": "'
 
 
 def prompt(fields=None, *, public=PUBLIC, seed=0, **settings):
     request = requests(seed + 1, **fields or {})[seed]
-    return Completion(form="fields", **settings).beginning(request, public).prompt
+    return Completion(**settings).beginning(request, public).prompt
 
 
 def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_one():
     lines = prompt().split("\n")
-    assert lines[0] == "Kind of text: customer's question."
-    assert [line.split(":")[0] for line in lines[1:]] == ["Topic", "Text"] * 5
-    assert lines[-2:] == ["Topic: late card (a card that has not come)", "Text:"]
-    assert sum(f"Text: {example.text}" in lines for example in PUBLIC) == 4
+    assert len(lines) == 5
+    assert lines[-1] == ASKED
+    assert {f'{KIND}, about "{example.topic}": "{example.text}"' for example in PUBLIC} > set(lines[:-1])
     assert prompt() == prompt()
     assert prompt() != prompt(seed=1)
 
 
-def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_have_no_line():
+def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_name_none():
     examples = [Example(text="My card is late.", topic="Late card")]
     assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
-    assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
-    bare = Completion(form="fields", public=False).beginning(requests(1)[0], PUBLIC).prompt
-    assert bare == prompt(public=[])
-    assert bare.count("Text:") == 1
+    assert prompt(public=plain) == f'{KIND}: "Nobody knows what this is about."\n{ASKED}'
+    bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
+    assert bare == prompt(public=[]) == ASKED
 
 
 def test_a_section_is_shown_public_sections_under_its_own_heading_or_else_texts_of_other_topics():
     asked, own = {"before": "", "label": "late card"}, Example(text="My card is late.", topic="Late card")
     shown = prompt(asked, public=[*PUBLIC, own])
-    assert shown.count("Topic: late card (a card that has not come)\nText: My card is late.\n") == 1
+    assert shown.count(f'{ASKED}My card is late."\n') == 1
     assert "public" not in shown
     assert "public" in prompt(asked)
 
@@ -60,7 +59,7 @@ def test_public_texts_without_topics_get_their_two_longest_words_as_one():
 
 def test_exemplars_stand_under_the_label_and_replace_the_public_texts():
     text = prompt({"good": (SOURCE, OTHER)})
-    assert text.count("Topic: late card (a card that has not come)\nText: ") == 2
+    assert text.count(ASKED) == 3
     assert SOURCE in text
     assert OTHER in text
     assert "public" not in text
@@ -76,7 +75,7 @@ def test_of_many_exemplars_each_prompt_shows_a_random_few():
 
 def test_a_source_is_the_last_example_and_two_are_shown_alike():
     lines = prompt({"source": (SOURCE,)}).split("\n")
-    assert lines[-3] == f"Text: {SOURCE}"
+    assert lines[-2:] == [f'{ASKED}{SOURCE}"', ASKED]
     assert sum("public" in line for line in lines) == 3
     crossed = prompt({"source": (SOURCE, OTHER)})
     assert SOURCE in crossed
@@ -84,18 +83,18 @@ def test_a_source_is_the_last_example_and_two_are_shown_alike():
 
 
 def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
-    assert prompt({"source": (SOURCE, OTHER)}, examples=0).count("Text:") == 3
-    assert prompt({"good": (SOURCE, OTHER)}, examples=0).count("Text:") == 2
-    assert prompt(examples=0).count("Text:") == 1
+    assert prompt({"source": (SOURCE, OTHER)}, examples=0).count(KIND) == 3
+    assert prompt({"good": (SOURCE, OTHER)}, examples=0).count(KIND) == 2
+    assert prompt(examples=0) == ASKED
 
 
 def test_blanks_keep_the_beginning_of_the_source():
     (request,) = requests(1, source=(SOURCE,), blanks=0.5)
-    beginning = Completion(form="fields").beginning(request, [])
+    beginning = Completion().beginning(request, [])
     assert opening_words(request) == "Where is my card? I"
-    assert beginning.prompt.endswith("\nText: Where is my card? I")
-    assert Completion(form="fields").read(" need it now.", request, whole=True) == "Where is my card? I need it now."
-    assert Completion(form="fields").read("\n", request, whole=True) is None
+    assert beginning.prompt.endswith(f"\n{ASKED}Where is my card? I")
+    assert Completion().read(' need it now."', request, whole=True) == "Where is my card? I need it now."
+    assert Completion().read('"', request, whole=True) is None
     (all_of_it,) = requests(1, source=(SOURCE,), blanks=1.0)
     assert opening_words(all_of_it) == ""
 
@@ -103,62 +102,78 @@ def test_blanks_keep_the_beginning_of_the_source():
 def test_label_attribute_instruction_and_wording_are_in_the_prompt():
     wording = Wording(writer="a customer", style="short", label="problem")
     text = prompt({"wording": wording, "attribute": "in a hurry"})
-    assert text.startswith("Kind of text: customer's question. Written by: a customer. Manner of writing: short.\n")
-    assert "\nProblem: late card (a card that has not come), in a hurry\nText:" in text
-    assert prompt(instruction="Letters to a bank.").startswith("Letters to a bank.\nTopic:")
-    nameless = prompt({"label": None}, public=[])
-    assert nameless == "Kind of text: customer's question.\nText:"
+    assert text.startswith(f"Written by: a customer. Manner of writing: short.\n{KIND}, problem")
+    assert text.endswith(f'\n{KIND}, problem "late card (a card that has not come), in a hurry": "')
+    assert prompt(instruction="Letters to a bank.").startswith(f"Letters to a bank.\n{KIND}, about")
+    assert prompt({"label": None}, public=[]) == f'{KIND}: "'
 
 
 def test_a_requested_length_prefers_public_texts_of_that_length():
-    short = Completion(form="fields").beginning(requests(1, words=3)[0], PUBLIC)
-    long = Completion(form="fields").beginning(requests(1, words=40)[0], PUBLIC)
+    short = Completion().beginning(requests(1, words=3)[0], PUBLIC)
+    long = Completion().beginning(requests(1, words=40)[0], PUBLIC)
     assert short.longest < long.longest
     assert long.longest > 25
 
 
 def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence():
     long = "One two three four five. Six seven eight nine ten. Eleven twelve."
-    assert "Text: One two three four five.\nTopic" in prompt({"good": (long,), "words": 4})
-    assert "Text: One two\nTopic" in prompt({"good": (long,), "words": 1})
+    assert prompt({"good": (long,), "words": 4}) == f'{ASKED}One two three four five."\n{ASKED}'
+    assert prompt({"good": (long,), "words": 1}) == f'{ASKED}One two"\n{ASKED}'
     assert long in prompt({"good": (long,), "words": 6})
     assert long in prompt({"good": (long,)})
 
 
 def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     several = "First line.\nSecond line."
-    one = Completion(form="fields")
+    one = Completion()
     assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
-    assert one.read(" A whole first line.\nTopic: other", requests(1)[0], whole=True) == "A whole first line."
-    assert "\nText: First line. Second line.\n" in prompt({"good": (several,)})
-    marked = Completion(form="fields", end="###")
-    assert marked.stop == "\n###"
-    assert marked.read(f" {several}\n###\nTopic:", requests(1)[0], whole=True) == several
-    text = prompt({"good": (several,)}, end="###")
-    assert f"Text: {several}\n###\nTopic: late card" in text
-    assert text.endswith("Text:")
+    assert one.read("A whole first line.\nAnd more", requests(1)[0], whole=True) == "A whole first line."
+    assert prompt({"good": (several,)}) == f'{ASKED}First line. Second line."\n{ASKED}'
+    marked = Completion(end="###")
+    assert marked.stop == '"\n###'
+    assert marked.read(f'{several}"\n###\nCustomer', requests(1)[0], whole=True) == several
+    assert prompt({"good": (several,)}, end="###") == f'{ASKED}{several}"\n###\n{ASKED}'
+
+
+@pytest.mark.parametrize("end", [None, "###"])
+@pytest.mark.parametrize("fields", [fields for fields in REQUESTS.values() if "must" not in fields])
+def test_a_completion_is_read_up_to_the_end_of_its_text(end, fields):
+    completion, (request,) = Completion(end=end), requests(1, **fields)
+    assert completion.beginning(request, PUBLIC).prompt.endswith(f': "{opening_words(request)}')
+    for after in ("", completion.stop, f"{completion.stop}\nmore of the list"):
+        text = completion.read(f" need it now{after}", request, whole=True)
+        assert text == f"{opening_words(request)} need it now".strip()
+    assert completion.read(completion.stop, request, whole=True) is None
+
+
+def test_no_quotation_mark_in_a_text_or_topic_ends_it():
+    said = [Example(text='She said "no" to me.', topic='a "refusal"')]
+    labels = (("late_card", 'a "late"\ncard'), ("lost", ""))
+    shown = prompt({"labels": labels, "label": "late_card"}, public=said).split("\n")
+    assert shown[0] == f"{KIND}, about \"a 'refusal'\": \"She said 'no' to me.\""
+    assert shown[1] == f'{KIND}, about "late card (a \'late\' card)": "'
 
 
 def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
-    read = Completion(form="fields").read
+    read = Completion().read
     assert read(" A first sentence. And then it", requests(1)[0], whole=False) == "A first sentence."
     assert read(" no sentence ends here at all", requests(1)[0], whole=False) is None
 
 
 def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_word():
     lines = prompt({"phrases": True}).split("\n")
-    assert lines[-2:] == ["Topic: late card (a card that has not come)", "Subtopic:"]
-    assert [line for line in lines if line.startswith("Subtopic: ")] == [
-        f"Subtopic: {phrase}" for _, phrase in SUBTOPICS
+    assert lines == [
+        *(f'Subtopic, about "{topic}": "{phrase}"' for topic, phrase in SUBTOPICS),
+        'Subtopic, about "late card (a card that has not come)": "',
     ]
     request = requests(1, phrases=True)[0]
-    assert Completion(form="fields").read(" delay\nTopic: other", request, whole=True) == "delay"
-    assert Completion(form="fields").read(" \nTopic: other", request, whole=True) is None
+    assert Completion().read('delay"\nother', request, whole=True) == "delay"
+    assert Completion().read(' "\nother', request, whole=True) is None
 
 
 def test_an_abstract_is_a_text_of_its_length_and_is_rewritten_like_one():
     assert prompt({"abstract": True, "words": 8}) == prompt({"words": 8})
-    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-3] == f"Text: {SOURCE}"
+    assert prompt({"abstract": True, "source": (SOURCE,)}).split("\n")[-2] == f'{ASKED}{SOURCE}"'
 
 
 def test_settings_are_checked():
@@ -171,8 +186,7 @@ def test_settings_are_checked():
 def test_without_labels_public_texts_have_no_topic_either():
     bare = {"labels": ((UNLABELLED, "question"),), "label": None}
     text = prompt(bare)
-    assert text.count("Text: ") == 4
-    assert text.endswith("\nText:")
-    assert "Topic" not in text
+    assert text.count(f'{KIND}: "') == 5
+    assert "about" not in text
     assert UNLABELLED not in text
-    assert prompt(bare | {"attribute": "a stolen card"}).count("Topic: ") == 5
+    assert prompt(bare | {"attribute": "a stolen card"}).count(f"{KIND}, about") == 5

@@ -61,14 +61,14 @@ class TestLocal(ProviderContract):
 @pytest.fixture(scope="module", params=["openvino", "transformers"])
 def completing(request, tmp_path_factory):
     """A model that completes a list, by each engine."""
-    folder = tiny_gguf(tmp_path_factory.mktemp("gguf"), seed=4).parent
+    folder = tiny_gguf(tmp_path_factory.mktemp("gguf")).parent
     convert("gguf to safetensors", folder)
     public = [Example(text=f"the doctor came on day {i} " * 7, topic="visits") for i in range(9)]
     return Local(
         name="m",
         model=folder,
         engine=request.param,
-        completion=Completion(form="fields"),
+        completion=Completion(),
         public_examples=public,
         max_new_tokens=120,
     )
@@ -171,7 +171,7 @@ def test_a_gguf_file_of_another_engine_or_without_a_chat_is_refused(tmp_path):
         Local(name="m", model=bare, engine="transformers")
     with pytest.raises(ConfigError, match=r"expected a chat template in the GGUF file; got none; at .*bare"):
         Local(name="m", model=bare)
-    assert Local(name="m", model=bare, completion=Completion()).form == Completion().form
+    Local(name="m", model=bare, completion=Completion())
     bare.write_bytes(bare.read_bytes()[:-5000])
     with pytest.raises(ConfigError, match="GGUF file; expected a whole file"):
         Local(name="m", model=bare.parent)
@@ -186,7 +186,7 @@ def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
         settings = {
             "engine": completing._engine_name,
-            "completion": Completion(form="fields"),
+            "completion": Completion(),
             "public_examples": completing._public,
         }
         return Local(name="m", model=completing._folder, max_new_tokens=120, **settings | changes).identity
@@ -195,11 +195,10 @@ def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     others = [
         identity(completion=None),
         identity(completion=Completion(temperature=0.5)),
-        identity(completion=Completion(form="quoted")),
         identity(public_examples=[]),
         identity(engine="openvino" if completing._engine_name == "transformers" else "transformers"),
     ]
-    assert len({completing.identity, *others}) == 6
+    assert len({completing.identity, *others}) == 5
 
 
 def written(model, batch):

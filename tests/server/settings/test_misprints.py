@@ -1,6 +1,7 @@
 """Settings that cannot be composed: one line that names them in full and says what was perhaps meant, never `+`."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,21 @@ def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_help
     assert line.startswith("method; expected a class or function that can be imported; got Error loading 'nowhere_at")
     assert line.endswith("PYTHONPATH=FOLDER adds the folder of your own module")
     assert "HYDRA_FULL_ERROR" not in line
+
+
+@pytest.mark.parametrize("group", ["embedding=minilm", "llm=builtin", "llm=qwen", "llm=smollm2"])
+def test_a_setting_that_a_part_or_a_part_in_it_does_not_have_is_named_in_full(group):
+    config = composed([group])
+    (part, *_) = [config.embedding] if group.startswith("embedding") else config.llm.models.values()
+    inner = [name for name, value in part.settings.items() if isinstance(value, dict) and "_target_" in value]
+    assert bool(inner) == (group == "llm=smollm2")
+    for above in ("", *(f"{name}." for name in inner)):
+        settings = json.loads(json.dumps(dict(part.settings)))
+        (settings[above[:-1]] if above else settings)["form"] = "quoted"
+        with pytest.raises(ConfigError) as caught:
+            build(Part(place=part.place, settings=settings), partial=True)
+        assert str(caught.value).startswith(f"{part.place}.{above}form; expected one of ")
+        assert NONE in str(caught.value)
 
 
 def test_no_sentence_of_hydra_s_is_searched():

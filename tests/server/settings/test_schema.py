@@ -42,8 +42,7 @@ LISTED = {
     "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature small.seed "
     "small.concurrency small.requests_per_minute small.tokens_per_minute",
     "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
-    "smollm2.completion.end smollm2.completion.temperature smollm2_headings.device "
-    "smollm2_headings.completion.form smollm2_fields.device",
+    "smollm2.completion.end smollm2.completion.temperature",
 }
 """Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
 override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
