@@ -7,9 +7,7 @@ from server.domain import Example, Task
 from server.llm.base import Request
 from server.llm.builtin.model import BuiltinModel
 from server.llm.cache import Cached
-from server.llm.completion import Completion
-from server.llm.local import Local
-from server.llm.providers import cleaner, providers, takes_chats
+from server.llm.providers import cleaner, providers
 from server.llm.spending import Spending
 from server.settings.schema import Rules
 from tests.support.federations import ENCODER
@@ -113,10 +111,3 @@ def test_public_text_says_which_script_is_usual():
         kept, changed = made.clean(["Хворий скаржиться на біль"], request, run_texts=())
         assert (len(kept), changed["foreign"]) == (1 - foreign, foreign)
     assert cleaner(None, task, none).clean(["1. a"], request, run_texts=()) == (["1. a"], {})
-
-
-def test_a_model_takes_chats_unless_it_completes_lists_or_has_no_prompts():
-    assert takes_chats(Local)
-    assert takes_chats(partial(Local, completion=None))
-    assert not takes_chats(partial(Local, completion=Completion()))
-    assert not takes_chats(BuiltinModel)
