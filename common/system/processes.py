@@ -278,6 +278,18 @@ class _SupervisedProcess:
         self.process.wait()
 
 
+def ends_with(parent: int) -> Callable[[], None]:
+    """Return a `preexec_fn` for a child of this process: the kernel kills the child when `parent` ends in any way."""
+    library = ctypes.CDLL(None)
+
+    def ask() -> None:
+        library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
 def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | FILE_ALONE
     out = os.open(folder / "logs" / f"{child.name}.log", flags, SECRET)
@@ -320,18 +332,6 @@ def _shorten(path: Path) -> None:
         except OSError as error:
             log.warning("%s is cut and not kept: %s", path.name, error.strerror)  # a full disk needs the room most
         file.truncate(0)
-
-
-def ends_with(parent: int) -> Callable[[], None]:
-    """Return a `preexec_fn` for a child of this process: the kernel kills the child when `parent` ends in any way."""
-    library = ctypes.CDLL(None)
-
-    def ask() -> None:
-        library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return ask
 
 
 def _end_session(leader: int, number: signal.Signals) -> None:

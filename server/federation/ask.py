@@ -111,11 +111,13 @@ class Federation:
             query: The query.
 
         Raises:
+            CheckpointError: The run was resumed, and asked another query before.
             DropoutError: Too few parties answered; resuming the run repeats the query at no cost to privacy.
         """
         attempts = [self._plan.index(name, nth, attempt) for attempt in range(self._plan.max_attempts)]
         for index in attempts:
             if self._checkpoint.answer(index) is not None:
+                self._checkpoint.reserve(index, query)
                 self._ledger.commit(self._run, index)  # we may have died between the two commits
                 return self._answered(index)
         charged = {entry.index for entry in self._ledger.entries(self._run)}

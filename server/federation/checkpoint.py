@@ -6,7 +6,8 @@
 
 Every file is written to a temporary name, flushed to disk and renamed, so each is whole or absent. An interrupted step
 is repeated from `state.json`: texts come from the reply cache, and a reserved query is asked again with the same bytes,
-at no cost to the parties' privacy (see `client/answer.py`).
+at no cost to the parties' privacy (see `client/answer.py`). If a model wrote other texts since, the stored query and
+its answer are about texts that the run no longer has, which is an error.
 """
 
 import io
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 from common.errors import CheckpointError
 from common.queries.closed_set import Query, inputs, make_query, spec_from_dict, spec_to_dict
 from common.system.files import write_atomic
+
+_ROUNDING = 1e-3
+"""Difference of two coordinates of one text's unit vector on two machines; those of two texts differ by far more."""
 
 
 class Checkpoint:
@@ -49,17 +53,29 @@ class Checkpoint:
         write_atomic(self._folder / "state.json", json.dumps(state, ensure_ascii=False).encode())
 
     def reserve(self, index: int, query: Query) -> Query:
-        """Store a query before it is asked.
+        """Store a query before it is asked, or before its stored answer is used.
 
         Returns:
             The query that was first stored under this index, byte for byte, so that parties recognise it; if no query
             was stored, `query` itself.
+
+        Raises:
+            CheckpointError: The stored query differs by more than rounding, so its answer is no answer to this one.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():
             with np.load(path, allow_pickle=False) as saved:
                 spec = spec_from_dict(json.loads(str(saved["spec"])))
-                return make_query(spec, {name: saved[name] for name in saved.files if name != "spec"})
+                stored = make_query(spec, {name: saved[name] for name in saved.files if name != "spec"})
+            if not _alike(stored, query):
+                raise CheckpointError(
+                    "query of a resumed run",
+                    expected="the one that was asked before the interruption",
+                    got="one about other texts, since a model gave another reply",
+                    where=path,
+                    do="Start a new run: the stored answers say nothing about these texts",
+                )
+            return stored
         buffer = io.BytesIO()
         np.savez(buffer, spec=np.array(json.dumps(spec_to_dict(query.spec))), **inputs(query))  # type: ignore[arg-type]
         write_atomic(path, buffer.getvalue())
@@ -71,8 +87,13 @@ class Checkpoint:
         return np.load(path, allow_pickle=False) if path.exists() else None
 
     def commit(self, index: int, total: NDArray[np.int64]) -> None:
-        """Store an answer and delete its query, which is no longer needed."""
+        """Store an answer."""
         buffer = io.BytesIO()
         np.save(buffer, total)
         write_atomic(self._folder / f"answer-{index:03}.npy", buffer.getvalue())
-        (self._folder / f"query-{index:03}.npz").unlink(missing_ok=True)
+
+
+def _alike(one: Query, other: Query) -> bool:
+    """Return whether two queries have the same spec, and arrays that differ by rounding at most."""
+    pairs = zip(inputs(one).values(), inputs(other).values(), strict=True)
+    return one.spec == other.spec and all(a.shape == b.shape and np.allclose(a, b, atol=_ROUNDING) for a, b in pairs)

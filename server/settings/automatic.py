@@ -108,7 +108,7 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 
 def _words(settings: Settings, task: Task) -> int | None:
-    """Return the length to request of chat models; None for other models, and where the hospitals tell lengths."""
+    """Return the length to request if any model is asked in a chat; None otherwise, or if hospitals tell lengths."""
     if not asks_in_chats(settings) or setting(settings, "method.questionnaire") not in {None, "none"}:
         return None
     words = None if task.sectioned else _public_length(settings)  # the public texts of such a task are sections

@@ -78,7 +78,7 @@ class PromptingSettings(SynthesisSettings):
             (`server/settings/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
         words: Requested length of a text in words, at least 1; None leaves it open. `auto` is the median length of the
-            public texts for models that are asked in a chat, and None for others.
+            public texts if any model is asked in a chat, and None otherwise.
     """
 
     auto_by_default: ClassVar[tuple[str, ...]] = ("words",)

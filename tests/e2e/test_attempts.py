@@ -202,6 +202,6 @@ def test_a_new_coordinator_goes_on_with_the_next_attempt_and_never_asks_what_was
     answered = again.ask("votes", 0, query())
     assert (answered.index, answered.survivors) == (1, 3)
     deaf = federation(tmp_path, services, agreed, known=known, on_request=lambda *_: ())
-    same = deaf.ask("votes", 0, query(7))
+    same = deaf.ask("votes", 0, query())
     assert (same.index, same.survivors) == (1, 3)
     assert np.array_equal(same.values, answered.values)

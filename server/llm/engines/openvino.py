@@ -113,7 +113,7 @@ def _packages() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=2)
 def _pipeline(weights: Path) -> Any:
-    """Return the loaded model, which all personas with the same weights share."""
+    """Return the loaded model, which all models with the same weights share."""
     _, genai = _packages()
     import torch
 

@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 samples = [bench.measure(name, modes, seed) for seed in range(options.seeds)]
                 for mode in samples[0] if options.seeds > 1 else ():
                     for summary, figures in (("mean", np.mean), ("range", np.ptp)):
-                        _say(summary, mode, figures([sample[mode] for sample in samples], axis=0))
+                        _say(f"{name}/{summary}", mode, figures([sample[mode] for sample in samples], axis=0))
     except CaucusError as error:
         sys.exit(f"error: {error}")
 

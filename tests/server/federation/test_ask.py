@@ -7,7 +7,7 @@ import pytest
 
 from common import messages as m
 from common import wire
-from common.errors import AwaitingError, DropoutError, ProtocolError, RejectedError
+from common.errors import AwaitingError, CheckpointError, DropoutError, ProtocolError, RejectedError
 from common.ledger.ledger import Ledger
 from common.secagg.messages import VERSION
 from server.methods.wasp import VOTES
@@ -71,7 +71,7 @@ def test_who_does_not_sign_the_survivors_is_named_with_the_reason(tmp_path):
         coordinator.ask(VOTES, 0, world.query)
 
 
-def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
+def test_another_query_in_its_place_is_neither_asked_nor_answered(tmp_path):
     world = World(tmp_path, epsilon=float("inf"))
     coordinator = world.coordinator()
     world.network.change = lambda *_: None
@@ -79,7 +79,11 @@ def test_another_query_in_its_place_is_the_first_one_again(tmp_path):
         coordinator.ask(VOTES, 0, world.query)
     world.network.change = lambda _, parcel: parcel
     other = replace(world.query, vectors=np.roll(world.query.vectors, 1, axis=0))
-    np.testing.assert_array_equal(coordinator.ask(VOTES, 0, other).values, world.truth(range(3)))
+    with pytest.raises(CheckpointError):
+        coordinator.ask(VOTES, 0, other)
+    np.testing.assert_array_equal(coordinator.ask(VOTES, 0, world.query).values, world.truth(range(3)))
+    with pytest.raises(CheckpointError):
+        coordinator.ask(VOTES, 0, other)
 
 
 @pytest.mark.parametrize("secure", [True, False])

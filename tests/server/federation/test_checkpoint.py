@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,16 +26,34 @@ def test_state_comes_back(tmp_path):
 def test_a_reserved_query_is_asked_again_with_the_same_bytes(tmp_path):
     first = query(0)
     assert Checkpoint(tmp_path).reserve(3, first) is first
-    assert digest(Checkpoint(tmp_path).reserve(3, query(1))) == digest(first)
+    rounded = replace(first, vectors=np.nextafter(first.vectors, 1))
+    assert digest(rounded) != digest(first)
+    assert digest(Checkpoint(tmp_path).reserve(3, rounded)) == digest(first)
 
 
-def test_an_answer_comes_back_and_frees_its_query(tmp_path):
+@pytest.mark.parametrize(
+    "other",
+    [
+        query(1),
+        replace(query(), labels=np.array([1, 1, 2, 3, 4], dtype=np.int32)),
+        replace(query(), spec=VotesSpec(top=4)),
+        Votes(spec=VotesSpec(top=3), vectors=query().vectors[:4], labels=query().labels[:4]),
+    ],
+    ids=["texts", "labels", "spec", "number"],
+)
+def test_neither_a_stored_query_nor_its_answer_is_used_for_another_query(other, tmp_path):
+    Checkpoint(tmp_path).reserve(3, query())
+    with pytest.raises(CheckpointError, match="another reply"):
+        Checkpoint(tmp_path).reserve(3, other)
+
+
+def test_an_answer_comes_back_beside_its_query(tmp_path):
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.answer(0) is None
     checkpoint.reserve(0, query())
     checkpoint.commit(0, np.array([-5, 2**40], dtype=np.int64))
     assert Checkpoint(tmp_path).answer(0).tolist() == [-5, 2**40]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer-000.npy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer-000.npy", "query-000.npz"]
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
