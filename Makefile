@@ -77,7 +77,7 @@ wheelhouse: hospital
 
 # Another task than the demo's, and fewer texts: real models as small as these cannot write its notes, and are slower.
 demo-real: LLM := smollm2
-demo-chat: LLM := qwen ++method.words=12
+demo-chat: LLM := qwen
 NOW := $(shell date +%Y%m%d-%H%M%S)
 demo-real demo-chat: RUN = runs/$@-$(NOW)
 demo-real demo-chat: $(INSTALLED)

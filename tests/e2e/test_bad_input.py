@@ -271,9 +271,10 @@ def test_a_model_that_returns_too_little_is_stated(tmp_path, monkeypatch):
     model(monkeypatch, lambda self, request: (f"{request.seed}",) if self.name == "broad" else ())
     folder = tiny(tmp_path / "run", "method.rounds=2", "method.samples=48", "llm.use=[broad,noisy]")
     first = lines(folder, "rounds.jsonl")[0]
-    assert first["requested"] == {"broad": 12, "noisy": 12}
-    assert (first["generated"], first["lost"]) == ({"broad": 12, "noisy": 0}, {"broad": 0, "noisy": 12})
-    assert first["candidates"] == 12
+    written = first["candidates"]
+    assert 12 < written < 24
+    assert (first["generated"], first["lost"]) == ({"broad": written, "noisy": 0}, {"broad": 0, "noisy": 12})
+    assert first["requested"] == {"broad": written, "noisy": 12}
     assert len(lines(folder, "synthetic.jsonl")) < 48
 
 

@@ -39,6 +39,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "run.json",
         *(f"state/answer-{index:03}.npy" for index in range(ROUNDS - 1)),
         "state/ledger.db",
+        *(f"state/query-{index:03}.npz" for index in range(ROUNDS - 1)),
         "state/replies.db",
         "state/state.json",
         "synthetic.jsonl",
