@@ -132,13 +132,14 @@ def composes(*chosen):
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")
 def test_every_command_composes(page, words):
-    models = [override for override in overrides(words) if override.startswith("llm=")]  # which `llm.use` names
+    # `llm.use` names models of the first, and an experiment brings settings of its own.
+    groups = [override for override in overrides(words) if override.startswith(("llm=", "+experiment="))]
     for override in overrides(words):
         # A sweep composes one value at a time.
         name, _, values = override.partition("=")
         for value in values.split(",") if "--multirun" in words else [values]:
             given = [f"{name}={value}"] if name.startswith("task") is False else []
-            assert composes(*given, *models)
+            assert composes(*given, *[group for group in groups if group not in given])
     assert composes(*([] if "--multirun" in words else overrides(words)))
 
 

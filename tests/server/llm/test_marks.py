@@ -149,7 +149,7 @@ def test_an_example_is_not_cut_within_a_span():
     text = "one two <drug>Dr. Strong drops. Forte</drug> three four. five six"
     for words_asked in (1, 2, 3):
         prompt = Completion().beginning(request(good=(text,), words=words_asked), []).prompt
-        shown = next(line for line in prompt.splitlines() if line.startswith("- one"))
+        shown = next(line.split('"')[-2] for line in prompt.splitlines() if "one two" in line)
         assert isinstance(read(shown, TYPES), Marked)
 
 
