@@ -97,10 +97,12 @@ def _log_file(logger: logging.Logger, path: Path, names: Sequence[str]) -> Itera
     handler.setFormatter(_Named(names))
     handler.addFilter(WarnedOnce())
     logger.addHandler(handler)
+    level = logger.level
     logger.setLevel(logging.INFO)
     try:
         yield
     finally:
+        logger.setLevel(level)
         logger.removeHandler(handler)
         handler.close()
 

@@ -5,6 +5,7 @@ import copy
 import functools
 import gc
 import hashlib
+import logging
 import os
 import pickle
 import shutil
@@ -96,6 +97,15 @@ def state_of_no_account(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def log_level_of_each_test():
+    """A command sets it for its process; the next test starts without."""
+    log = logging.getLogger("caucus")
+    level = log.level
+    yield
+    log.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -201,7 +201,6 @@ def test_a_chat_model_is_asked_for_the_length_of_public_texts(method, overrides,
 
 @pytest.mark.parametrize("method", WITH_WORDS)
 def test_without_a_public_length_a_chat_model_s_texts_stay_open_which_is_said_once(method, tmp_path, caplog):
-    caplog.set_level(logging.WARNING, "caucus")
     unknown = ("llm=qwen", "task.public_text=null")
     run = settled(with_public(tmp_path, method, *unknown))
     (said,) = caplog.messages
