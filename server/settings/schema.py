@@ -284,7 +284,7 @@ class Llm:
 
     def __post_init__(self) -> None:
         validate.positive(section="llm", **given(max_cost=self.max_cost, max_tokens=self.max_tokens))
-        validate.in_range(0, 1, most_lost=self.most_lost)
+        validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
