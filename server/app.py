@@ -170,6 +170,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         texts_per_request=method.texts_per_request,
         spending=parts.spending,
         experiment_seed=settings.experiment_seed,
+        most_lost=parts.most_lost,
     )
     return run(
         method,

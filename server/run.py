@@ -93,7 +93,8 @@ def run(
         federation.open()
     while state.round < method.rounds:
         tools.start_round(state.candidates)
-        state = method.step(state, tools)
+        with tools.asking_again_after_errors():
+            state = method.step(state, tools)
         state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
             folder.keep_zero_shot(state.candidates if task.sectioned else tools.zero_shot)

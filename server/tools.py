@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from common.errors import ProviderError
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.closed_set import Spec, make_query
@@ -15,11 +16,14 @@ from common.system.progress import logged_if_long
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
 from server.llm.base import Provider, Request
+from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN, Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
+from server.llm.passes import Unusable
 from server.llm.spending import Spending
 from server.meter import Meter, noise_in
+from server.settings.schema import MOST_LOST
 from server.vector_cache import RememberingEncoder
 
 
@@ -43,6 +47,7 @@ class RunTools:
         texts_per_request: int,
         spending: Spending,
         experiment_seed: int,
+        most_lost: float = MOST_LOST,
     ) -> None:
         self.task = task
         self.plan = plan
@@ -55,6 +60,8 @@ class RunTools:
         self._federation = federation
         self._cleaner = cleaner
         self._texts_per_request = texts_per_request
+        self._most_lost = most_lost
+        self._unusable: Unusable = []  # since the last query
         self._planned = {query.name: query for query in plan.queries}
         self._run_texts: frozenset[str] = frozenset()
         self._survivors: dict[tuple[str, int], int] = {}
@@ -65,6 +72,29 @@ class RunTools:
         so_far = tuple(candidates)
         self._run_texts = frozenset(candidate.text for candidate in so_far)
         self._cleaner.marks.know(so_far)
+
+    @contextmanager
+    def asking_again_after_errors(self) -> Iterator[None]:
+        """Have a resumed run ask again for the texts of a step that a model's error ends.
+
+        Forgotten are the replies without a usable text since the last query: nothing has been asked about what was
+        written instead of them.
+        """
+        self._unusable.clear()
+        try:
+            yield
+        except ProviderError:
+            for model, request, _ in self._unusable:
+                if isinstance(provider := self.providers[model], Cached):
+                    provider.forget(request)
+            raise
+
+    def _keep_unusable(self) -> None:
+        """Make the replies without a usable text final, so that a repeated step asks the same query again."""
+        for model, request, reply in self._unusable:
+            if isinstance(provider := self.providers[model], Cached):
+                provider.keep(request, reply)
+        self._unusable.clear()
 
     def with_spans(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Return the candidates with the spans that their models marked; unchanged if the task has no span types."""
@@ -95,6 +125,8 @@ class RunTools:
                 cleaner=self._cleaner,
                 run_texts=self._run_texts,
                 progress=arrived,
+                most_lost=self._most_lost,
+                unusable=self._unusable,
             )
         if zero_shot:
             self.zero_shot += self.with_spans(generated.candidates)
@@ -105,7 +137,15 @@ class RunTools:
         total = sum(request.n for _, request in requests)
         requests = [(model, self._cleaner.marks.shown(request)) for model, request in requests]
         with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
-            return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
+            return write(
+                self.providers,
+                requests,
+                cleaner=self._cleaner,
+                run_texts=self._run_texts,
+                progress=arrived,
+                most_lost=self._most_lost,
+                unusable=self._unusable,
+            )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
@@ -120,6 +160,7 @@ class RunTools:
         """Ask the parties a planned query, and return the answer in its unit (`server.method.Tools.ask`)."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
+            self._keep_unusable()
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
             self.meter.count(self.plan, answered)
             self._survivors[name, nth] = answered.survivors

@@ -95,6 +95,19 @@ class Exchange(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostReply(Document):
+    """A reply with lost texts, as an example for readers; never one to a prompt that may hold private text.
+
+    Attributes:
+        written_by: Name of the model.
+        reply: The beginning of the model's output, before parsing.
+    """
+
+    written_by: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundReport(Document):
     """Report on a round. The method creates it; `server/run.py` adds `queries`, and the measurements from `fid` on.
 
@@ -120,6 +133,8 @@ class RoundReport(Document):
         epsilon: Privacy loss of all answers so far; None in earlier versions.
         prompts: The first prompt of each kind in the round that may be shown, with its reply, keyed by kind
             (`server.llm.base.PROMPTS`). Prompts whose replies come from a cache are left out.
+        lost_replies: The first replies of each kind of loss in the round that may be shown, keyed by kind
+            (`server.llm.base.LOSSES`). Replies that come from a cache are left out.
     """
 
     FILE: ClassVar[str] = "rounds.jsonl"
@@ -142,6 +157,7 @@ class RoundReport(Document):
     paid: Mapping[str, Payment] = field(default_factory=dict)
     epsilon: float | None = field(default=None, metadata=ABSENT)
     prompts: Mapping[str, Exchange] = field(default_factory=dict, metadata={"absent": {}})
+    lost_replies: Mapping[str, tuple[LostReply, ...]] = field(default_factory=dict, metadata={"absent": {}})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as strict JSON. Measurements are omitted until the run has made them."""

@@ -238,10 +238,51 @@ def accepted(request: Request, declines: frozenset[str]) -> Request:
     return replace(request, bad=()) if declined else request
 
 
-LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
-"""Reasons why a reply has fewer texts than requested. In this order: the model refused, the server's content filter
-blocked the reply, the reply has no readable texts, it was cut off, it could not be parsed, the prompt was too long, or
-every attempt failed."""
+_EXPLAIN = "say in task.kind and task.wording that the texts are invented and what they are for, or take another model"
+_INSTRUCT = "take a model that follows instructions better, or change the prompts (llm.prompts)"
+
+LOSSES: Mapping[str, str] = {
+    "failed": "start the model's server again, or check the network and the server's limits",
+    "refused": _EXPLAIN,
+    "filtered": "loosen the content filter of the model's provider, or take another model",
+    "truncated": "raise llm.models.NAME.max_tokens (max_new_tokens of a local model), turn the model's reasoning off, "
+    "or ask for shorter texts (method.words) or fewer at a time (method.texts_per_request)",
+    "unreadable": f"{_INSTRUCT}: a reply must be the texts alone",
+    "empty": "turn off tools and reasoning in the model's server: its replies have no text",
+    "malformed": "check that llm.models.NAME.base_url is the address of an API for chats, without a sign-in page",
+    "too long": "show fewer or shorter exemplars (method.shots), or take a model of longer context",
+    # Texts that the cleaner drops, by its rule; from here on a count is one of texts, not of replies.
+    "shells": "describe the texts and their writer (task.kind, task.wording), or take a larger model",
+    "names": "describe the labels (task.labels), or take a larger model",
+    "refusals": _EXPLAIN,
+    "placeholders": "give public texts as examples (task.public_text), or take a larger model",
+    "echoes": _INSTRUCT,
+    "copies": "raise method.temperature, or take a larger model: it repeats the texts that it is shown",
+    "duplicates": "a fixed seed, a temperature of 0 (method.temperature) and a gateway that caches make equal replies: "
+    "change them in the model's server, or ask for fewer texts (method.samples)",
+    "languages": "set task.language, or take a model that writes the language better",
+    "foreign": "give public texts in the script that you want (task.public_text), or take another model",
+    "no structure": "take a larger model, which writes objects of the schema (task.structure)",
+    "no spans": "take a larger model, which marks spans (task.spans)",
+}
+"""Kinds of loss, each with advice: reasons why a reply has fewer texts than requested, and rules by which texts of a
+reply are dropped. Every attempt failed; the model refused; the server's content filter blocked the reply; the reply was
+cut off; it has text, but no text that can be read; it has no text at all; the server's answer could not be parsed; the
+prompt was too long."""
+
+
+def kind_of_loss(counted: str) -> str | None:
+    """Return the kind of loss that is counted under this name; None for a repair, which loses no text.
+
+    The cleaner counts some kinds with a reason, as in "no structure: no object".
+    """
+    kind = counted.partition(":")[0]
+    return kind if kind in LOSSES else None
+
+
+def advice_on(kind: str, model: str) -> str:
+    """Return the advice on a kind of loss of this model."""
+    return LOSSES[kind].replace("NAME", model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +297,8 @@ class Reply:
         output_tokens: Tokens written, as the provider counts them.
         cached_tokens: Tokens read from the provider's prompt cache, which cost less.
         loss: Reason why texts are missing, one of `LOSSES`; None if there is no such reason. A truncated reply keeps
-            its complete texts.
+            its complete texts. A reply without texts whose reason is None or "empty" gets "unreadable" if the model
+            wrote something, and else "empty".
         prompt: The prompt as the model got it; empty if the reply comes from a cache, or the model gets no prompt.
         raw: The model's whole output, before parsing; empty if there is no prompt.
     """
@@ -268,6 +310,10 @@ class Reply:
     loss: str | None = None
     prompt: str = ""
     raw: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.texts and self.loss in (None, "empty"):
+            object.__setattr__(self, "loss", "unreadable" if self.raw.strip() else "empty")
 
 
 Arrived = Callable[[int, Reply], None]

@@ -2,6 +2,10 @@
 
 One SQLite file serves any number of models and processes. It contains synthetic texts and hashes of requests, but never
 a prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
+
+A reply without a usable text is final only once a query depends on what was written instead of it (`server/tools.py`):
+then even a failed one is kept, so that the interrupted step repeats exactly. If its step ends in an error before that,
+it is forgotten, and a resumed run asks again.
 """
 
 import json
@@ -72,6 +76,16 @@ class Cached:
             fresh = self._provider.generate(asked, arrived=store) if asked else []
         replies = cached | dict(zip(missing, fresh, strict=True))
         return [replies[key] for key in keys]
+
+    def keep(self, request: Request, reply: Reply) -> None:
+        """Store a reply, even one with neither tokens nor texts, unless there is one for this request already."""
+        with self._database() as database:
+            _write(database, request.key(self.identity), reply)
+
+    def forget(self, request: Request) -> None:
+        """Delete the stored reply to a request, if any, so that the model is asked again."""
+        with self._database() as database:
+            database.execute("delete from answers where key = ?", (request.key(self.identity),))
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Return the expected input and output tokens, which are zero if the reply is on disk."""

@@ -1,8 +1,10 @@
-"""Generation of a round's texts. Each model is asked for the texts ordered from it, and missing texts are reported."""
+"""Generation of a round's texts. Each model is asked for the texts ordered from it, and missing texts are reported.
+
+The passes of a call are in `passes.py`, and when missing texts stop a run in `lost_texts.py`.
+"""
 
 import itertools
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,13 +13,14 @@ import numpy as np
 
 from common import rng
 from common.errors import ProviderError
-from common.structure import without_surrogates
-from server.documents.rounds import Exchange
 from server.domain import Candidate
-from server.llm.base import Provider, Reply, Request
+from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
+from server.llm.lost_texts import Asked, refuse_failed, refuse_lost
 from server.llm.orders import Order, RequestMaker
-from server.settings.schema import Rules
+from server.llm.passes import Answer, Call, Text, Unusable
+from server.llm.use import Use
+from server.settings.schema import MOST_LOST, Rules
 
 log = logging.getLogger("caucus.llm")
 
@@ -29,63 +32,6 @@ labels."""
 
 PLAIN = Cleaner(Rules.none())
 """A cleaner without rules, which leaves texts unchanged."""
-
-_Text = tuple[str, str]  # its model, and the text
-
-
-@dataclass(slots=True, kw_only=True)
-class Use:
-    """Totals of the requests sent to models and of the replies.
-
-    Attributes:
-        calls: Number of requests.
-        input_tokens: Tokens read.
-        cached_tokens: Those input tokens that came from a provider's prompt cache.
-        output_tokens: Tokens written.
-        losses: Number of replies with fewer texts than requested, keyed by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of changes and dropped texts, keyed by model and the cleaner's rule.
-        exchanges: The first prompt of each kind that may be shown, with its reply, keyed by kind.
-        passed_on: Number of texts requested from other models instead, keyed by the model that wrote nothing usable.
-    """
-
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    losses: dict[str, Counter[str]] = field(default_factory=dict)
-    cleaned: dict[str, Counter[str]] = field(default_factory=dict)
-    exchanges: dict[str, Exchange] = field(default_factory=dict)
-    passed_on: Counter[str] = field(default_factory=Counter)
-
-    def add(self, model: str, request: Request, reply: Reply, cleaned: Counter[str]) -> None:
-        """Add one reply of this model to the totals."""
-        exchanges = {}
-        if request.may_be_shown and reply.prompt:
-            raw = without_surrogates(reply.raw)
-            exchanges[request.prompt] = Exchange(written_by=model, prompt=reply.prompt, reply=raw)
-        self.merge(
-            Use(
-                calls=1,
-                input_tokens=reply.input_tokens,
-                cached_tokens=reply.cached_tokens,
-                output_tokens=reply.output_tokens,
-                losses={model: Counter([reply.loss])} if reply.loss else {},
-                cleaned={model: cleaned} if cleaned else {},
-                exchanges=exchanges,
-            )
-        )
-
-    def merge(self, more: "Use") -> None:
-        """Add other totals to these totals."""
-        self.calls += more.calls
-        self.input_tokens += more.input_tokens
-        self.cached_tokens += more.cached_tokens
-        self.output_tokens += more.output_tokens
-        for mine, others in ((self.losses, more.losses), (self.cleaned, more.cleaned)):
-            for model, counts in others.items():
-                mine.setdefault(model, Counter()).update(counts)
-        self.exchanges = more.exchanges | self.exchanges
-        self.passed_on.update(more.passed_on)
 
 
 @dataclass(slots=True)
@@ -119,13 +65,16 @@ def generate(
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
+    most_lost: float = MOST_LOST,
+    unusable: Unusable | None = None,
 ) -> Generated:
     """Generate texts that fill the orders of one round.
 
-    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again (`complete` says
-    from which model), and texts still missing after the last pass are reported as lost. Each pass asks all models at
-    once. For a label without any text there are further passes. If the label still has no text after these, the first
-    round stops before any private query; a later round continues with the texts of earlier rounds.
+    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again (`passes.py`
+    says from which model), and texts still missing after the last pass are reported as lost. Each pass asks all models
+    at once. For a label without any text there are further passes. If the label still has no text after these, the
+    first round stops before any private query; a later round continues with the texts of earlier rounds, unless too
+    many texts are missing (`server.llm.lost_texts`).
 
     Args:
         providers: Language models, keyed by name.
@@ -137,13 +86,16 @@ def generate(
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
         progress: Called with the number of texts in each reply when it arrives.
+        most_lost: Share of the texts that may be missing (`server.settings.schema.Llm`).
+        unusable: Receives the replies without a usable text, also if an error is raised.
 
     Raises:
-        ProviderError: A label that was ordered in the first round got no text from any model.
+        ProviderError: A label that was ordered in the first round got no text from any model, a model did not answer,
+            or too many texts are missing.
     """
-    use = Use()
-    texts: list[list[_Text]] = [[] for _ in orders]
-    known = _Known(run_texts)
+    call = Call(providers, cleaner=cleaner, run_texts=run_texts, progress=progress, unusable=unusable)
+    texts: list[list[Text]] = [[] for _ in orders]
+    kinds, failed = [""] * len(orders), [False] * len(orders)
     for attempt in range(PASSES_OF_A_LABEL):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -151,27 +103,34 @@ def generate(
         for at, order in enumerate(orders):
             if attempt >= MOST_PASSES and order.named in written:
                 continue
+            failed[at] = False
             for i, size in enumerate(_sizes(order.count - len(texts[at]), texts_per_request)):
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.named, attempt, i)
                 requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
-        replies = complete(providers, requests, cleaner=cleaner, known=known, use=use, progress=progress)
-        for at, reply in zip(owners, replies, strict=True):
-            texts[at] += reply
-    generated = Generated(use=use)
-    for order, surplus in zip(orders, texts, strict=True):
+                kinds[at] = requests[-1][1].prompt
+        for at, answer in zip(owners, call.ask(requests), strict=True):
+            texts[at] += answer.texts
+            failed[at] |= answer.failed
+    generated = Generated(use=call.use)
+    asked = []
+    for at, (order, surplus) in enumerate(zip(orders, texts, strict=True)):
         stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.named)
         order_texts = _cut(surplus, order, stream)
+        missing = order.count - len(order_texts)
+        asked.append(Asked(kind=kinds[at], wanted=order.count, missing=missing, failed=failed[at] and missing > 0))
         generated.lost[order.model] += order.count - sum(model == order.model for model, _ in order_texts)
         generated.candidates += [
             Candidate(text=text, label=order.label, model=model, round=round_number, more=order.more)
             for model, text in order_texts
         ]
     ordered = dict.fromkeys(order.named for order in orders if order.count)
+    refuse_failed(asked, call.use, most_lost=most_lost)
     if round_number == 0:
-        refuse_missing(ordered, generated.candidates, passes=PASSES_OF_A_LABEL)
+        refuse_missing(ordered, generated.candidates, passes=call.passes, use=call.use)
+    refuse_lost(asked, call.use, most_lost=most_lost)
     for label in _missing(ordered, generated.candidates):
-        log.warning("no new text of %s in %d passes: the run goes on with earlier ones", label, PASSES_OF_A_LABEL)
+        log.warning("no new text of %s (passes: %d): the run goes on with earlier ones", label, call.passes)
     return generated
 
 
@@ -212,11 +171,13 @@ def write(
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
+    most_lost: float = MOST_LOST,
+    unusable: Unusable | None = None,
 ) -> Written:
     """Send each request to its model, and return the texts received.
 
-    A request with an empty reply is sent again under another seed (`complete` says to which model); after the last
-    pass, the missing texts count as lost.
+    A request with an empty reply is sent again under another seed (`passes.py` says to which model); after the last
+    pass, the missing texts count as lost. A request of several texts that got at least one is not a lost one.
 
     Args:
         providers: Language models, keyed by name.
@@ -224,76 +185,53 @@ def write(
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
         progress: Called with the number of texts in each reply when it arrives.
+        most_lost: Share of the requests that may be lost (`server.settings.schema.Llm`).
+        unusable: Receives the replies without a usable text, also if an error is raised.
+
+    Raises:
+        ProviderError: A model did not answer, or too many requests are lost.
     """
-    written = Written(texts=[])
-    texts: list[list[_Text]] = [[] for _ in requests]
-    known = _Known(run_texts)
+    call = Call(providers, cleaner=cleaner, run_texts=run_texts, progress=progress, unusable=unusable)
+    written = Written(texts=[], use=call.use)
+    answers = [Answer() for _ in requests]
     for attempt in range(MOST_PASSES):
-        places = [place for place, reply in enumerate(texts) if not reply]
-        open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
-        replies = complete(providers, open_requests, cleaner=cleaner, known=known, use=written.use, progress=progress)
-        for place, reply in zip(places, replies, strict=True):
-            texts[place] = reply
-    for (model, request), reply in zip(requests, texts, strict=True):
-        written.texts.append(tuple(text for _, text in reply[: request.n]))
-        written.models.append(tuple(writer for writer, _ in reply[: request.n]))
+        places = [place for place, answer in enumerate(answers) if not answer.texts]
+        again = call.ask([(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places])
+        for place, answer in zip(places, again, strict=True):
+            answers[place] = answer
+    for (model, request), answer in zip(requests, answers, strict=True):
+        written.texts.append(tuple(text for _, text in answer.texts[: request.n]))
+        written.models.append(tuple(writer for writer, _ in answer.texts[: request.n]))
         written.lost[model] += request.n - written.models[-1].count(model)
+    asked = [
+        Asked(kind=request.prompt, wanted=1, missing=int(not answer.texts), failed=answer.failed)
+        for (_, request), answer in zip(requests, answers, strict=True)
+    ]
+    refuse_failed(asked, call.use, most_lost=most_lost)
+    refuse_lost(asked, call.use, most_lost=most_lost)
     return written
 
 
-def complete(
-    providers: Mapping[str, Provider],
-    requests: Sequence[tuple[str, Request]],
-    *,
-    cleaner: Cleaner,
-    known: "_Known",
-    use: Use,
-    progress: Callable[[int], object],
-) -> list[list[_Text]]:
-    """Make one pass: ask all models at once, clean their texts, and add requests and replies to `use`.
-
-    The requests to a model without any clean text in earlier passes go, in turn, to the models that have one.
-
-    Args:
-        providers: Language models, keyed by name.
-        requests: Pairs of a model's name and a request to it.
-        cleaner: Rules for the texts.
-        known: Texts that the run already has, and who wrote in earlier passes; the new texts are added.
-        use: Totals of requests and replies; the new ones are added.
-        progress: Called with the number of texts in each reply when it arrives.
-
-    Returns:
-        The clean texts of each request, in order, each with its model.
-
-    Raises:
-        ProviderError: A model failed. The error of the first such model is raised once all models have finished.
-    """
-    turn, asked, passed_on = itertools.cycle(tuple(known.writers)), [], Counter[str]()
-    for model, request in requests:
-        asked.append((model if model in known.writers else next(turn, model), request))
-        passed_on[model] += request.n if asked[-1][0] != model else 0
-    use.passed_on |= passed_on  # the larger number: a later pass requests the rest of the same texts
-    texts = []
-    for (model, request), reply in zip(asked, _ask(providers, asked, progress), strict=True):
-        cleaned, changed = cleaner.clean(reply.texts, request, run_texts=known)
-        known.add(model, cleaned)
-        use.add(model, request, reply, changed)
-        texts.append([(model, text) for text in cleaned])
-    return texts
-
-
-def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES) -> None:
+def refuse_missing(
+    labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES, use: Use | None = None
+) -> None:
     """Raise `ProviderError` if a label got no text from any model.
 
+    Args:
+        labels: Labels that need a text.
+        candidates: The texts.
+        passes: Number of passes that were made.
+        use: What was asked and lost; if None, a warning in the log has told it.
+
     Raises:
-        ProviderError: At least one label has no text; the message names all of them.
+        ProviderError: At least one label has no text; the message names all of them, and says what was lost and why.
     """
     if missing := _missing(labels, candidates):
         raise ProviderError(
             "language models",
             expected="at least one text for each label",
-            got=f"none for {', '.join(missing)} in {passes} passes",
-            do="Look at the models' own errors above; resuming requests only the missing texts",
+            got=f"none for {', '.join(missing)} (passes: {passes})" + (f"; {use.losses_in_words}" if use else ""),
+            do=(f"{use.advice}. " if use and use.advice else "") + "Resuming asks for the missing texts again",
         )
 
 
@@ -308,71 +246,11 @@ def _sizes(missing: int, most: int) -> list[int]:
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
-def _cut(texts: list[_Text], order: Order, stream: np.random.Generator) -> list[_Text]:
+def _cut(texts: list[Text], order: Order, stream: np.random.Generator) -> list[Text]:
     """Return a random subset of the ordered size, in the same order; all texts if there are at most that many."""
     if len(texts) <= order.count:
         return texts
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
-
-
-def _ask(
-    providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
-) -> list[Reply]:
-    """Send the requests and return the replies in order.
-
-    Each remote model runs in its own thread; models on this machine run one after another. If a model fails, the others
-    finish first, so that their paid replies reach the cache.
-
-    Raises:
-        ProviderError: A model failed; the error of the first one is raised.
-    """
-    lock = threading.Lock()
-    replies: dict[int, Reply] = {}
-    failures: dict[str, Exception] = {}
-
-    def arrived(_: int, reply: Reply) -> None:
-        with lock:
-            progress(len(reply.texts))
-
-    def ask(model: str) -> None:
-        places = [place for place, (name, _) in enumerate(requests) if name == model]
-        own_requests = [requests[place][1] for place in places]
-        try:
-            replies.update(zip(places, providers[model].generate(own_requests, arrived=arrived), strict=True))
-        except Exception as error:  # noqa: BLE001 raised again below
-            failures[model] = error
-
-    models = list(dict.fromkeys(model for model, _ in requests))
-    remote = [model for model in models if providers[model].remote]
-    # Daemons, so that an interrupted run does not wait for requests under way.
-    threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
-    for thread in threads:
-        thread.start()
-    for model in models:
-        if model not in remote:
-            ask(model)
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise next(iter(failures.values()))
-    return [replies[place] for place in range(len(requests))]
-
-
-class _Known:
-    """Texts that the run already has, from before the call and from the call itself, and who wrote in the call."""
-
-    def __init__(self, before: Container[str]) -> None:
-        self._before = before
-        self._new: set[str] = set()
-        self.writers: dict[str, None] = {}
-
-    def __contains__(self, text: object) -> bool:
-        return text in self._before or text in self._new
-
-    def add(self, model: str, texts: Sequence[str]) -> None:
-        self._new.update(texts)
-        if texts:
-            self.writers[model] = None
 
 
 def _reseeded(request: Request, attempt: int) -> Request:

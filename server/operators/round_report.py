@@ -7,7 +7,8 @@ from typing import Any
 
 from server.documents.rounds import RoundReport, Tokens
 from server.domain import Candidate
-from server.llm.generate import Generated, Use, Written
+from server.llm.generate import Generated, Written
+from server.llm.use import Use
 
 log = logging.getLogger("caucus.llm")
 
@@ -62,6 +63,7 @@ def make_report(
         notes=(*notes, *silent),
         figures=figures or {},
         prompts=total.exchanges,
+        lost_replies=dict(sorted(total.samples.items())),
     )
 
 

@@ -172,7 +172,7 @@ def generate(
             made.candidates.append(Candidate.in_sections(text, placed, model=model, round_number=round_number))
         made.lost[orderer] += not parts or model != orderer
     if texts and not made.candidates:
-        refuse_missing(headings, (), passes=1)
+        refuse_missing(headings, (), use=made.use)
     return made
 
 

@@ -14,7 +14,7 @@ follow from these labels are marked as such.
     labels       fractions of texts and records that differ by more than a quarter; labels without any text
     pairs        pairs of labels further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
-    lost texts   more than half of the requested texts
+    lost texts   more than a tenth of the requested texts
     files        of a simulation (`simulations/federation/inputs.py`), which its log has from the start
     disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
@@ -38,7 +38,8 @@ from server.documents.run import RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
-from server.llm.clean import DROPPING
+from server.llm.base import advice_on
+from server.llm.use import counts_of_losses
 from server.planning.signal import HOPELESS
 from server.report import weak_labels
 from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
@@ -52,8 +53,8 @@ RISE = 2.0
 error is itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
 GAP = 0.03
 """Loss of accuracy, from the released numbers' classifier to the texts, above which a weakness is reported."""
-MOST_LOST = 0.5
-"""Share of the requested texts above which more were lost than kept."""
+MANY_LOST = 0.1
+"""Share of the requested texts above which their loss is a weakness."""
 
 _FEWEST = 20
 """Smallest number of texts of which duplicates are a weakness."""
@@ -257,19 +258,18 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
 def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
     requested = sum(sum(report.requested.values()) for report in rounds)
     lost = sum(sum(report.lost.values()) for report in rounds)
-    if lost <= MOST_LOST * requested:
+    if lost <= MANY_LOST * requested:
         return
-    kinds: Counter[str] = Counter()
+    kinds: dict[str, Counter[str]] = {}
     for report in rounds:
-        for counts in report.losses.values():
-            kinds.update(counts)
-        for counts in report.cleaned.values():
-            dropped = (kind for kind in counts if kind in DROPPING or kind.startswith("no structure"))
-            kinds.update({kind: counts[kind] for kind in dropped})
-    reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(MOST_NAMED))})" if kinds else ""
+        for kind, models in counts_of_losses(report.losses, report.cleaned).items():
+            kinds.setdefault(kind, Counter()).update(models)
+    frequent = sorted(kinds.items(), key=lambda item: -item[1].total())[:MOST_NAMED]
+    reasons = f" ({', '.join(f'{kind}: {models.total():,}' for kind, models in frequent)})" if frequent else ""
+    steps = [advice_on(kind, models.most_common(1)[0][0]) for kind, models in frequent[:1]]
     yield Weakness(
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
-        do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",
+        do="; ".join([*steps, "or take other language models (llm)"]) if steps else "take other language models (llm)",
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,9 +17,12 @@ from markupsafe import Markup
 
 from common import look
 from common.errors import DataError
+from server.documents.rounds import LostReply, RoundReport
 from server.domain import Candidate
 from server.evaluation.projection import evenly
 from server.guarantee.rounding import show_delta, show_epsilon
+from server.llm.base import advice_on
+from server.llm.use import SAMPLES, counts_of_losses
 from server.report import release, run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables
@@ -57,6 +61,7 @@ def write_report(run: Path) -> Path:
         vote_plots=run_plots.of_votes(facts.votes),
         labelled=facts.labelled,
         prompts={kind: one for entry in reversed(facts.rounds) for kind, one in entry.prompts.items()},
+        losses=_losses(facts.rounds),
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
         glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.test_records),
@@ -122,6 +127,27 @@ def _source(name: str) -> str:
     """Return the text of a file of `templates/`, or of a style sheet that all pages share."""
     folder = resources.files(look) if name in look.SHEETS else resources.files(__package__) / "templates"
     return (folder / name).read_text("utf-8")
+
+
+def _losses(rounds: Sequence[RoundReport]) -> list[dict[str, Any]]:
+    """Return what was lost, the most frequent kind first: kind, number, models, advice, and replies as samples."""
+    kinds: dict[str, Counter[str]] = {}
+    samples: dict[str, list[LostReply]] = {}
+    for entry in rounds:
+        for kind, models in counts_of_losses(entry.losses, entry.cleaned).items():
+            kinds.setdefault(kind, Counter()).update(models)
+        for kind, replies in entry.lost_replies.items():
+            samples.setdefault(kind, []).extend(replies)
+    return [
+        {
+            "kind": kind,
+            "count": models.total(),
+            "models": ", ".join(models),
+            "do": advice_on(kind, models.most_common(1)[0][0]),
+            "samples": samples.get(kind, [])[:SAMPLES],
+        }
+        for kind, models in sorted(kinds.items(), key=lambda item: -item[1].total())
+    ]
 
 
 def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from server.planning.modes import refuse_declined
 from server.report import tensorboard
 from server.settings.automatic import asks_in_chats, settled
 from server.settings.build import build, method_of, plan_of, roster_of
-from server.settings.schema import Settings
+from server.settings.schema import MOST_LOST, Settings
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
@@ -44,6 +44,7 @@ class Parts:
         cleaner: Rules that clean the models' texts.
         prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
+        most_lost: Share of the requested texts that may be missing.
         evaluation: The small model that measures the quality of the texts.
         earlier: The run whose released numbers replace the queries; None if the method asks the plan's queries itself.
     """
@@ -58,6 +59,7 @@ class Parts:
     cleaner: Cleaner = PLAIN
     prompts: Prompts = field(default_factory=our_prompts)
     spending: Spending = field(default_factory=Spending)
+    most_lost: float = MOST_LOST
     evaluation: Evaluation = field(default_factory=Evaluation)
     earlier: Earlier | None = None
 
@@ -124,6 +126,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         chat=asks_in_chats(settings),
         providers=models,
         spending=spending,
+        most_lost=llm.most_lost,
         evaluation=evaluation,
         earlier=earlier,
     )

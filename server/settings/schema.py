@@ -18,6 +18,8 @@ from server.settings.evaluation import EvaluationSettings
 from server.settings.sections import MethodSettings, Part, TaskSettings, given
 
 TRACKING = ("tensorboard",)
+MOST_LOST = 0.2
+"""Default of `Llm.most_lost`."""
 MOST_CANARIES = 100
 """Number of distinct canary subjects, hence the maximum number of canaries
 (`simulations/private_evaluation/canaries.py`)."""
@@ -265,6 +267,9 @@ class Llm:
         prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.
         name_other_labels: Whether prompts name the task's other labels, to keep clear of them. Small models then write
             about those. Large models may profit; this was not measured.
+        most_lost: Share of the texts requested at a time that may be missing after all passes, in [0, 1]. If more are
+            missing, or all for one kind of prompt, or if a model does not answer any more, the run stops before it asks
+            the hospitals. Up to two missing texts never stop it; with 1, no loss does.
         models: Settings of the models, keyed by name.
     """
 
@@ -274,10 +279,12 @@ class Llm:
     max_tokens: float | None = None
     prompts: str | None = None
     name_other_labels: bool = False
+    most_lost: float = MOST_LOST
     models: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         validate.positive(section="llm", **given(max_cost=self.max_cost, max_tokens=self.max_tokens))
+        validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")

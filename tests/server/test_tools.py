@@ -1,9 +1,11 @@
-"""Which texts the tools keep as what the same models write without the hospitals."""
+"""Which texts the tools keep as what the same models write without the hospitals, and which replies are final."""
 
 import numpy as np
 import pytest
 
-from server.llm.base import Request
+from common.errors import ProviderError
+from server.llm.base import LOSSES, Reply, Request
+from server.llm.cache import Cached
 from server.llm.orders import Order
 from server.llm.spending import Spending
 from server.tools import RunTools
@@ -13,19 +15,22 @@ from tests.support.method_contract import Echo
 VOTES = "nearest and furthest votes"
 
 
-@pytest.fixture
-def tools(tmp_path):
-    world = World(tmp_path)
+def tools_of(world, **providers):
     return RunTools(
         task=TASK,
         plan=world.plan,
         federation=world.coordinator(),
         encoder=Encoder(),
-        providers={"m": Echo("m", silent=False)},
+        providers=providers or {"m": Echo("m", silent=False)},
         texts_per_request=2,
         spending=Spending(),
         experiment_seed=0,
     )
+
+
+@pytest.fixture
+def tools(tmp_path):
+    return tools_of(World(tmp_path))
 
 
 def written(tools, round_number=0, **fields):
@@ -65,3 +70,74 @@ def test_zero_shot_texts_of_the_first_round_are_kept_until_the_first_answer(tool
 def test_no_text_that_was_shown_anything_or_comes_later_is_kept(fields, tools):
     assert written(tools, **fields)
     assert tools.zero_shot == ()
+
+
+class Flawed(Echo):
+    """A model that loses the first requests for one reason, and answers all others."""
+
+    identity, declines = "flawed", frozenset()
+
+    def __init__(self, loss, *, loses):
+        super().__init__("m", silent=False)
+        self.loss, self.loses = loss, loses
+
+    def check(self):
+        pass
+
+    def _reply(self, request):
+        reply = super()._reply(request)
+        if len(self.requests) > self.loses:
+            return reply
+        tokens = int(self.loss not in ("failed", "filtered", "too long"))
+        return Reply(texts=(), input_tokens=tokens, output_tokens=tokens, loss=self.loss)
+
+
+REPLIES = tuple(LOSSES)[: list(LOSSES).index("too long") + 1]
+
+
+def step(tools, fault=None):
+    """A step that asks about its texts, and ends in a fault before or after it."""
+    with tools.asking_again_after_errors():
+        texts = [candidate.text for candidate in written(tools)]
+        if isinstance(fault, ProviderError):
+            raise fault
+        vectors = tools.embed([f"c{at}" for at in range(8)])
+        tools.ask(VOTES, 0, vectors=vectors, labels=np.array([0, 1] * 4, dtype=np.int32))
+    return texts
+
+
+@pytest.mark.parametrize("loss", REPLIES)
+def test_a_step_that_asked_is_repeated_with_the_same_replies(loss, tmp_path):
+    world = World(tmp_path)
+    first, again = Flawed(loss, loses=1), Flawed(loss, loses=0)
+    texts = [step(tools_of(world, m=Cached(provider=m, path=tmp_path / "replies.db"))) for m in (first, again)]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 4
+    assert len(first.requests) == 3
+    assert again.requests == []
+
+
+@pytest.mark.parametrize("loss", REPLIES)
+def test_a_step_that_an_error_ended_asks_again_for_what_was_lost(loss, tmp_path):
+    world = World(tmp_path)
+    broken, mended = Flawed(loss, loses=10**6), Flawed(loss, loses=0)
+    with pytest.raises(ProviderError):
+        step(tools_of(world, m=Cached(provider=broken, path=tmp_path / "replies.db")))
+    assert len(step(tools_of(world, m=Cached(provider=mended, path=tmp_path / "replies.db")))) == 4
+    assert [request.seed for request in mended.requests] == [request.seed for request in broken.requests[:2]]
+
+
+def test_an_error_of_the_method_itself_forgets_what_was_lost(tmp_path):
+    world = World(tmp_path)
+    broken, mended = Flawed("refused", loses=1), Flawed("refused", loses=0)
+    with pytest.raises(ProviderError, match="none for b"):
+        step(tools_of(world, m=Cached(provider=broken, path=tmp_path / "replies.db")), ProviderError("none for b"))
+    step(tools_of(world, m=Cached(provider=mended, path=tmp_path / "replies.db")))
+    assert [request.seed for request in mended.requests] == [broken.requests[0].seed]
+
+
+def test_a_model_without_a_cache_has_nothing_to_keep_or_forget(tmp_path):
+    world = World(tmp_path)
+    assert len(step(tools_of(world, m=Flawed("refused", loses=1)))) == 4
+    with pytest.raises(ProviderError):
+        step(tools_of(world, m=Flawed("refused", loses=10**6)))

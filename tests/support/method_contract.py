@@ -10,7 +10,7 @@ import pytest
 
 from common import rng
 from common.domain import UNLABELLED as ALONE
-from common.errors import ConfigError
+from common.errors import ConfigError, ProviderError
 from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
 from common.queries.histograms import LabelHistogramSpec, VocabularySpec
@@ -22,6 +22,7 @@ from server.llm.generate import generate, write
 from server.llm.render import whole
 from server.method import State
 from server.report.write import write_report
+from server.settings.schema import MOST_LOST
 from tests.support.prompts import render
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
@@ -36,21 +37,24 @@ class Echo:
 
     Attributes:
         silent: Whether it writes nothing; a function of the request decides for each.
+        dead: Whether its server does not answer; a function without arguments decides for each request.
     """
 
     remote = False
 
     def __init__(self, name, *, silent):
-        self.name, self.silent, self.requests = name, lambda _: silent, []
+        self.name, self.silent, self.dead, self.requests = name, lambda _: silent, lambda: False, []
 
     def generate(self, requests, *, arrived=None):
-        self.requests += requests
         replies = [self._reply(request) for request in requests]
         for place, reply in enumerate(replies):
             arrived(place, reply)
         return replies
 
     def _reply(self, request):
+        if self.dead():
+            return Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
+        self.requests.append(request)
         texts = (f"{self.name} wrote {request.seed} number {i}" for i in range(request.n))
         prompt = whole(render(request))
         texts = () if self.silent(request) else tuple(texts)
@@ -71,11 +75,14 @@ def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership)
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer only planned queries."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None, deviation=2.0, task=TASK, **membership):
+    def __init__(
+        self, method, *, seed=0, silent=(), answers=None, deviation=2.0, task=TASK, most_lost=MOST_LOST, **membership
+    ):
         self.task, self.models, self.experiment_seed = task, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
         self.planned = {query.name: query for query in plan_of(method, task=task, **membership)}
         self.texts_per_request, self.deviation = method.texts_per_request, deviation
+        self.most_lost = most_lost
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
 
     def generate(self, orders, make_request, *, round_number):
@@ -86,10 +93,11 @@ class World:
             round_number=round_number,
             texts_per_request=self.texts_per_request,
             experiment_seed=self.experiment_seed,
+            most_lost=self.most_lost,
         )
 
     def write(self, requests):
-        return write(self.providers, requests)
+        return write(self.providers, requests, most_lost=self.most_lost)
 
     def embed(self, texts):
         return embed(texts)
@@ -292,6 +300,24 @@ class MethodContract:
         assert once == sum(line.lost[silent] for line in state.rounds)
         (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line.to_json()) + "\n" for line in state.rounds))
         assert f"{silent} wrote no" in write_report(tmp_path).read_text("utf-8")
+
+    @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+    def test_after_a_server_died_no_query_is_asked(self, method, share):
+        usual = World(method)
+        run(method, usual)
+        world, asked_before = World(method), []
+
+        def dead():
+            if len(world.requests) >= int(share * len(usual.requests)):
+                asked_before.append(len(world.asked))
+                return True
+            return False
+
+        for model in world.providers.values():
+            model.dead = dead
+        with pytest.raises(ProviderError, match="does not answer"):
+            run(method, world)
+        assert [place[:2] for place in world.asked] == [place[:2] for place in usual.asked[: asked_before[0]]]
 
     def test_settings_that_make_no_method_are_named(self, build):
         for settings, word in self.wrong:

@@ -110,6 +110,22 @@ def test_a_lost_item_is_asked_again_and_a_refusal_is_kept(path):
     assert again.asked == [1]
 
 
+def test_a_failed_reply_that_is_kept_is_final_and_one_that_is_forgotten_is_asked_again(path):
+    failed, answered = requests(2)
+    cached = Cached(provider=Fake(loses=(0,)), path=path)
+    lost, _ = cached.generate([failed, answered])
+    cached.keep(failed, lost)
+    cached.keep(answered, lost)  # it has its reply already
+    again = Fake()
+    kept, _ = Cached(provider=again, path=path).generate([failed, answered])
+    assert kept.loss == "failed"
+    assert again.asked == []
+    cached.forget(failed)
+    cached.forget(failed)
+    assert all(reply.texts for reply in Cached(provider=again, path=path).generate([failed, answered]))
+    assert again.asked == [0]
+
+
 def test_a_reply_comes_back_whole(path):
     class Broken(Fake):
         def generate(self, requests, *, arrived=None):

@@ -65,14 +65,14 @@ def test_too_few_are_asked_for_again_and_the_shortage_is_stated():
     assert [request.n for request in refilled.asked] == [4, 3]
 
     stingy = Scripted(lambda *_: 1)
-    harvest = run({"m": stingy}, [Order(model="m", label="a", count=9)])
+    harvest = run({"m": stingy}, [Order(model="m", label="a", count=9)], most_lost=1)
     assert len(harvest.candidates) == 3 + 2 + 1
     assert harvest.lost["m"] == 3
 
 
 def test_a_label_without_any_text_stops_the_run_before_anything_private():
     silent = Scripted(lambda request, _: request.n if request.label == "a" else 0)
-    with pytest.raises(ProviderError, match=f"none for b in {PASSES_OF_A_LABEL} passes"):
+    with pytest.raises(ProviderError, match=rf"none for b \(passes: {PASSES_OF_A_LABEL}\)"):
         run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)], number=0)
     assert [request.label for request in silent.asked] == ["a", *["b"] * PASSES_OF_A_LABEL]
 
@@ -82,12 +82,13 @@ def test_a_label_without_any_new_text_is_named_in_later_rounds(caplog):
     harvest = run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)])
     assert [candidate.label for candidate in harvest.candidates] == ["a", "a"]
     assert harvest.lost["m"] == 2
-    assert f"no new text of b in {PASSES_OF_A_LABEL} passes" in caplog.text
+    assert f"no new text of b (passes: {PASSES_OF_A_LABEL})" in caplog.text
 
 
 def test_a_label_gets_its_first_text_late_and_no_label_with_one_is_asked_again():
     slow = Scripted(lambda request, number: 1 if request.label == "a" or number > 10 else 0)
-    harvest = run({"m": slow}, [Order(model="m", label="a", count=9), Order(model="m", label="b", count=2)], number=0)
+    orders = [Order(model="m", label="a", count=9), Order(model="m", label="b", count=2)]
+    harvest = run({"m": slow}, orders, number=0, most_lost=1)
     assert {candidate.label for candidate in harvest.candidates} == {"a", "b"}
     assert sum(request.label == "a" for request in slow.asked) == 3 + 2 + 1
 
@@ -246,3 +247,87 @@ def test_losses_and_cleaning_are_counted_by_model():
     assert harvest.use.losses == {"m": {"refused": 1}}
     assert harvest.use.cleaned == {"m": {"numbering": 2, "duplicates": 3}}
     assert (harvest.use.calls, harvest.use.cached_tokens, harvest.lost["m"]) == (3, 3, 1)
+
+
+class Dying(Scripted):
+    """A provider that answers so many requests, and then none."""
+
+    def __init__(self, answers):
+        super().__init__(lambda request, _: request.n)
+        self.answers = answers
+
+    def generate(self, requests, *, arrived):
+        before = len(self.asked)
+        failed = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
+        replies = super().generate(requests, arrived=arrived)
+        return [reply if before + at < self.answers else failed for at, reply in enumerate(replies)]
+
+
+ONE = Request(task_kind="note", labels=(("a", "A"),))
+
+
+@pytest.mark.parametrize("answers", [0, 1, 5])
+@pytest.mark.parametrize("way", ["generate", "write"])
+def test_a_model_that_does_not_answer_any_more_stops_the_run_unless_any_loss_is_allowed(answers, way):
+    def ask(**more):
+        model = {"m": Dying(answers)}
+        if way == "write":
+            return write_each(model, [("m", replace(ONE, seed=10 * at)) for at in range(6)], **more)
+        orders = [Order(model="m", label="a", count=6)]
+        return generate(model, orders, write, round_number=1, texts_per_request=1, experiment_seed=0, **more)
+
+    with pytest.raises(ProviderError, match=f"got none for {6 - answers} of 6 texts; {answers} replies of m"):
+        ask()
+    assert ask(most_lost=1).lost["m"] == 6 - answers
+
+
+def test_a_model_that_does_not_answer_and_never_wrote_is_replaced_by_others():
+    written = write_each({"m": Dying(0), "k": Scripted(lambda r, _: r.n)}, [("m", ONE), ("k", replace(ONE, seed=9))])
+    assert written.models == [("k",), ("k",)]
+
+
+@pytest.mark.parametrize(
+    ("silent", "stops"), [(0, False), (2, False), (3, False), (4, False), (5, True), (20, True)], ids=str
+)
+def test_more_than_a_fifth_of_the_texts_lost_stops_the_run_and_fewer_are_a_warning(silent, stops, caplog):
+    requests = [("m", replace(ONE, seed=10 * at)) for at in range(20)]
+    model = {"m": Scripted(lambda request, _: int(request.seed // 10 >= silent))}
+    if stops:
+        with pytest.raises(ProviderError, match=f"at most 20% .* got {silent} of 20 missing"):
+            write_each(model, requests)
+    else:
+        assert write_each(model, requests).lost["m"] == silent
+        assert (f"{silent} of 20 missing" in caplog.text) == (silent > 0)
+
+
+@pytest.mark.parametrize(("few", "stops"), [(1, False), (2, False), (3, True)])
+def test_all_texts_of_a_kind_of_prompt_lost_stops_the_run_and_a_few_requests_never_do(few, stops):
+    blanks = [("m", replace(ONE, source=("one two",), blanks=0.5, seed=10 * at)) for at in range(few)]
+    requests = [*blanks, *(("m", replace(ONE, seed=1000 + 10 * at)) for at in range(20))]
+    model = {"m": Scripted(lambda request, _: int(not request.blanks))}
+    if stops:
+        with pytest.raises(ProviderError, match=f"got {few} of {few + 20} missing, and all for prompts of blanks"):
+            write_each(model, requests)
+    assert write_each(model, requests, most_lost=float(stops)).lost["m"] == few
+    assert write_each({"m": Scripted(lambda *_: 0)}, blanks[:2]).lost["m"] == min(few, 2)
+
+
+def test_a_model_that_wrote_is_not_asked_again_after_hopeless_replies(caplog):
+    alike = Refusing("the same")
+    harvest = run({"m": alike}, [Order(model="m", label="a", count=40)], most_lost=1, cleaner=Cleaner(Rules()))
+    assert len(harvest.candidates) == 1
+    assert len(alike.asked) == 10 + 10  # the first pass had a text, the second only duplicates
+    assert "m is not asked again for these texts, as none of its last 10 replies had a usable one" in caplog.text
+
+
+def test_of_a_model_that_fails_the_replies_without_texts_are_told():
+    class Half(Scripted):
+        def generate(self, requests, *, arrived):
+            arrived(0, Reply(texts=(), input_tokens=1, output_tokens=1))
+            arrived(1, Reply(texts=("a",), input_tokens=1, output_tokens=1))
+            raise ProviderError("the cap is reached")
+
+    told = []
+    with pytest.raises(ProviderError, match="cap"):
+        write_each({"m": Half(None)}, [("m", ONE), ("m", replace(ONE, seed=1))], unusable=told)
+    assert [request.seed for _, request, _ in told] == [0]

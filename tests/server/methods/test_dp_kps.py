@@ -173,7 +173,7 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
 
 def test_models_that_write_nothing_at_all_are_an_error(terms):
     with pytest.raises(ProviderError, match="none for a, b"):
-        run(method(terms), World(method(terms), silent=("m", "k")))
+        run(method(terms), World(method(terms), silent=("m", "k"), most_lost=1))
 
 
 def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(terms, tmp_path):

@@ -205,7 +205,7 @@ def test_texts_that_are_all_alike_are_stated(step, left, note):
 
 def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
     method = dpga(samples=10, rounds=2)
-    world = World(method, answers=answers())
+    world = World(method, answers=answers(), most_lost=1)
     for model in world.providers.values():
         model.silent = lambda request: request.phrases
     state = run(method, world)
@@ -217,7 +217,7 @@ def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
 def test_no_text_at_all_is_an_error():
     method = dpga()
     with pytest.raises(ProviderError, match="none for 100 requests"):
-        run(method, World(method, silent=("m", "k"), answers=answers()))
+        run(method, World(method, silent=("m", "k"), answers=answers(), most_lost=1))
 
 
 def test_elites_without_a_mate_are_not_crossed():

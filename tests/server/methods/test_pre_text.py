@@ -77,7 +77,7 @@ def test_a_parent_stays_where_its_variations_are_lost():
     method = PreText(**SMALL)
     world = World(method)
     first, *_ = steps(method, world)
-    world = World(method, silent=("m", "k"))
+    world = World(method, silent=("m", "k"), most_lost=1)
     after = method.step(first, world)
     assert {candidate.text for candidate in after.candidates} <= {candidate.text for candidate in first.candidates}
     assert {candidate.label for candidate in after.candidates} == {"a", "b"}

@@ -226,7 +226,7 @@ def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_
 
 
 def test_a_pool_that_came_out_smaller_is_used_and_stated():
-    world = World(method())
+    world = World(method(), most_lost=1)
     world.providers["k"].silent = lambda request: request.label == "b"
     state = run(method(), world)
     assert state.rounds[0].notes[0] == "the models wrote 15 of the pool's 20 abstracts"
@@ -236,12 +236,12 @@ def test_a_pool_that_came_out_smaller_is_used_and_stated():
 def test_models_that_write_nothing_stop_the_run(candidates):
     how = method(candidates=candidates)
     with pytest.raises(ProviderError, match="none for a, b"):
-        run(how, World(how, silent=MODELS))
+        run(how, World(how, silent=MODELS, most_lost=1))
 
 
 def test_too_few_texts_after_refinement_are_stated():
     how = method(candidates="seed_unproven", refinement=Refinement(similarity=0.5, nll=1.0))
-    world = World(how)
+    world = World(how, most_lost=1)
     world.providers["k"].silent = lambda request: request.seed % 8
     state = run(how, world)
     left = Counter(c.label for c in state.candidates)

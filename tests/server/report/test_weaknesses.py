@@ -9,6 +9,7 @@ import pytest
 from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
 from server.domain import Candidate
+from server.llm.base import advice_on
 from server.llm.clean import DROPPING
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
@@ -324,11 +325,11 @@ def test_requested_texts_that_were_lost():
     counts = {"losses": {"m": {"empty": 3}}, "cleaned": {"m": {"duplicates": 9, "quotes": 20}}}
     (weakness,) = weaknesses_of(rounds=[line(0, lost={"m": 12}, **counts)])
     assert weakness == (
-        "12 of 20 requested texts were lost (duplicates: 9, empty: 3); take other language models (llm), or say more "
-        "precisely what a text is (task.kind, task.wording)"
+        f"12 of 20 requested texts were lost (duplicates: 9, empty: 3); {advice_on('duplicates', 'm')}; or take other "
+        "language models (llm)"
     )
-    assert weaknesses_of(rounds=[line(0, lost={"m": 10})]) == []
-    assert weaknesses_of(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
+    assert weaknesses_of(rounds=[line(0, lost={"m": 2})]) == []
+    assert weaknesses_of(rounds=[line(0, lost={"m": 3})])[0].startswith("3 of 20 requested texts were lost; ")
 
 
 @pytest.mark.parametrize("rule", DROPPING)

@@ -138,6 +138,10 @@ def test_a_cap_that_is_raised_has_the_same_bounds(tmp_path):
     store(composed([]), tmp_path)
     with pytest.raises(ConfigError, match=r"llm\.max_tokens; expected a finite number > 0; got -3"):
         reloaded(tmp_path, ["llm.max_tokens=-3"])
+    for value in ("1.5", "-1", "null"):
+        with pytest.raises(ConfigError, match=r"llm\.most_lost; expected"):
+            reloaded(tmp_path, [f"llm.most_lost={value}"])
+    assert reloaded(tmp_path, ["llm.most_lost=0.5"]).llm.most_lost == 0.5
 
 
 @pytest.mark.parametrize(("schema", "name"), ASKED, ids=shown)

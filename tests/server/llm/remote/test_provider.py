@@ -155,7 +155,7 @@ def test_connections_that_are_cut_and_answers_that_do_not_come(build, server, fa
     [
         ("refusal", "refused"),
         ("written empty", "empty"),
-        ("empty list", "empty"),
+        ("empty list", "unreadable"),
         ((200, {}, {}), "malformed"),
         ((200, {}, b'{"id": "msg_1", "conte'), "malformed"),
         (HTML, "malformed"),

@@ -1,0 +1,189 @@
+"""Passes of requests to the models, all of them at once; texts are cleaned, and losses counted."""
+
+import itertools
+import logging
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+
+from server.llm.base import Provider, Reply, Request, advice_on
+from server.llm.clean import Cleaner
+from server.llm.use import Use, kinds_lost
+
+log = logging.getLogger("caucus.llm")
+
+HOPELESS: Mapping[str, int] = {
+    "truncated": 4,
+    "empty": 8,
+    "unreadable": 8,
+    "refused": 8,
+    "refusals": 8,
+    "duplicates": 8,
+}
+"""Kinds of loss that asking again cannot mend, each with the number of replies from which this is taken for certain."""
+
+Text = tuple[str, str]
+"""Its model, and the text."""
+Unusable = list[tuple[str, Request, Reply]]
+"""Replies without a usable text, each with its model and request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The clean texts of one request, each with its model, and whether its last reply never came."""
+
+    texts: Sequence[Text] = ()
+    failed: bool = False
+
+
+class Call:
+    """The passes of one call of `generate` or `write`.
+
+    Attributes:
+        use: Totals of requests and replies.
+        passes: Number of passes in which a model was asked.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        cleaner: Cleaner,
+        run_texts: Container[str],
+        progress: Callable[[int], object],
+        unusable: Unusable | None,
+    ) -> None:
+        self.use, self.passes = Use(), 0
+        self._providers, self._cleaner, self._progress = providers, cleaner, progress
+        self._known = _Known(run_texts)
+        self._unusable: Unusable = [] if unusable is None else unusable
+        self._writers: dict[str, None] = {}
+        self._idle: dict[str, Counter[str]] = {}
+        self._stopped: set[str] = set()
+
+    def ask(self, requests: Sequence[tuple[str, Request]]) -> list[Answer]:
+        """Make one pass: ask all models at once, clean their texts, and count requests and replies.
+
+        The requests to a model without any clean text in earlier passes go, in turn, to the models that have one.
+        A model is not asked again after passes without any clean text, of which all replies are lost for reasons that
+        asking again cannot mend (`HOPELESS`).
+
+        Args:
+            requests: Pairs of a model's name and a request to it.
+
+        Returns:
+            The answer to each request, in order; an empty one if no model was asked.
+
+        Raises:
+            ProviderError: A model failed. The error of the first such model is raised once all models have finished.
+        """
+        turn = itertools.cycle([model for model in self._writers if model not in self._stopped])
+        sent: dict[int, tuple[str, Request]] = {}
+        passed_on = Counter[str]()
+        for place, (model, request) in enumerate(requests):
+            writer = model if model in self._writers else next(turn, model)
+            if writer not in self._stopped:
+                sent[place] = (writer, request)
+                passed_on[model] += request.n if writer != model else 0
+        self.use.passed_on |= passed_on  # the larger number: a later pass requests the rest of the same texts
+        self.passes += bool(sent)
+        answers = [Answer()] * len(requests)
+        lost: dict[str, Counter[str]] = {model: Counter() for model, _ in sent.values()}
+        wrote = set()
+        replies = _ask(self._providers, list(sent.values()), self._progress, self._unusable)
+        for (place, (model, request)), reply in zip(sent.items(), replies, strict=True):
+            cleaned, changed = self._cleaner.clean(reply.texts, request, run_texts=self._known)
+            self._known.add(cleaned)
+            self.use.add(model, request, reply, changed)
+            answers[place] = Answer(
+                texts=[(model, text) for text in cleaned], failed=reply.loss == "failed" and not cleaned
+            )
+            if cleaned:
+                wrote.add(model)
+            else:
+                self._unusable.append((model, request, reply))
+                lost[model][next(iter(kinds_lost(reply, changed)), "unknown")] += 1
+        for model, kinds in lost.items():
+            self._idle[model] = Counter() if model in wrote else self._idle.get(model, Counter()) + kinds
+            self._stop_if_hopeless(model, self._idle[model])
+        self._writers |= dict.fromkeys(model for model, _ in sent.values() if model in wrote)
+        return answers
+
+    def _stop_if_hopeless(self, model: str, lost: Counter[str]) -> None:
+        if lost and lost.total() >= max(HOPELESS.get(kind, math.inf) for kind in lost):
+            self._stopped.add(model)
+            kind, _ = lost.most_common(1)[0]
+            log.warning(
+                "%s is not asked again for these texts, as none of its last %d replies had a usable one (%s): %s",
+                model,
+                lost.total(),
+                ", ".join(lost),
+                advice_on(kind, model),
+            )
+
+
+def _ask(
+    providers: Mapping[str, Provider],
+    requests: Sequence[tuple[str, Request]],
+    progress: Callable[[int], object],
+    unusable: Unusable,
+) -> list[Reply]:
+    """Send the requests and return the replies in order; if a model fails, `unusable` gets the replies without texts.
+
+    Each remote model runs in its own thread; models on this machine run one after another. If a model fails, the others
+    finish first, so that their paid replies reach the cache.
+
+    Raises:
+        ProviderError: A model failed; the error of the first one is raised.
+    """
+    lock = threading.Lock()
+    replies: dict[int, Reply] = {}
+    failures: dict[str, Exception] = {}
+    empty: Unusable = []
+
+    def ask(model: str) -> None:
+        places = [place for place, (name, _) in enumerate(requests) if name == model]
+        own_requests = [requests[place][1] for place in places]
+
+        def arrived(at: int, reply: Reply) -> None:
+            with lock:
+                progress(len(reply.texts))
+                if not reply.texts:
+                    empty.append((model, own_requests[at], reply))
+
+        try:
+            replies.update(zip(places, providers[model].generate(own_requests, arrived=arrived), strict=True))
+        except Exception as error:  # noqa: BLE001 raised again below
+            failures[model] = error
+
+    models = list(dict.fromkeys(model for model, _ in requests))
+    remote = [model for model in models if providers[model].remote]
+    # Daemons, so that an interrupted run does not wait for requests under way.
+    threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
+    for thread in threads:
+        thread.start()
+    for model in models:
+        if model not in remote:
+            ask(model)
+    for thread in threads:
+        thread.join()
+    if failures:
+        unusable += empty
+        raise next(iter(failures.values()))
+    return [replies[place] for place in range(len(requests))]
+
+
+class _Known:
+    """Texts that the run already has, from before the call and from the call itself."""
+
+    def __init__(self, before: Container[str]) -> None:
+        self._before = before
+        self._new: set[str] = set()
+
+    def __contains__(self, text: object) -> bool:
+        return text in self._before or text in self._new
+
+    def add(self, texts: Sequence[str]) -> None:
+        self._new.update(texts)

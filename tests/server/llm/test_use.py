@@ -1,0 +1,135 @@
+"""Losses of every kind: counted by what they are, with samples that may be shown, and named by errors with advice."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from common.errors import ProviderError
+from server.documents.rounds import LostReply, RoundReport
+from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss
+from server.llm.clean import DROPPING, Cleaner
+from server.llm.generate import PLAIN, Written, generate
+from server.llm.orders import Order
+from server.llm.passes import HOPELESS
+from server.llm.use import Use, counts_of_losses
+from server.operators.round_report import make_report
+from server.report.write import write_report
+from server.settings.schema import Rules
+
+REPLIES = ("failed", "refused", "filtered", "truncated", "unreadable", "empty", "malformed", "too long")
+OF_TEXTS = tuple(kind for kind in LOSSES if kind not in REPLIES)
+PUBLIC = Request(task_kind="note", labels=(("a", "A"),), label="a")
+PRIVATE = replace(PUBLIC, good=("a private text",))
+RAW = "Sure!\x1b[2J\nHere   is <b>nothing</b>. " + 500 * "x"
+
+
+def lost(kind):
+    """A reply with a loss of this kind, and what the cleaner counted in it."""
+    if kind in REPLIES:
+        return Reply(texts=(), input_tokens=1, output_tokens=1, loss=kind, prompt="p", raw=RAW), Counter()
+    counted = kind if kind in DROPPING else f"{kind}: a reason"
+    return Reply(texts=("t",), input_tokens=1, output_tokens=1, prompt="p", raw=RAW), Counter({counted: 1, "quotes": 9})
+
+
+def used(*kinds, request=PUBLIC):
+    use = Use()
+    for kind in kinds:
+        reply, cleaned = lost(kind)
+        use.add("m", request, reply, cleaned)
+    return use
+
+
+def test_the_table_has_every_rule_that_drops_texts_and_nothing_that_is_a_repair():
+    assert set(DROPPING) <= set(OF_TEXTS)
+    assert set(OF_TEXTS) - set(DROPPING) == {"no structure", "no spans"}
+    assert set(HOPELESS) <= set(LOSSES)
+    assert {kind_of_loss(rule) for rule in ("quotes", "structure: notation", "loops")} == {None}
+
+
+@pytest.mark.parametrize("kind", [*OF_TEXTS, *(kind for kind in REPLIES if kind not in ("empty", "unreadable"))])
+def test_each_kind_is_counted_sampled_and_explained(kind, tmp_path):
+    use = used(kind, kind, kind)
+    assert counts_of_losses(use.losses, use.cleaned) == {kind: {"m": 3}}
+    assert f"3 {kind}" in use.losses_in_words
+    assert use.advice.endswith(advice_on(kind, "m"))
+    assert '("Sure!?[2J Here is <b>nothing</b>. xxx' in use.advice
+    assert "\x1b" not in use.advice
+    first = LostReply(written_by="m", reply=f"{RAW[:400]}…")
+    assert use.samples == {kind: (first, first)}
+
+    report = make_report(0, ["m"], requested={"m": 3}, generated=[], candidates=0, work=[Written(texts=[], use=use)])
+    report = replace(report, seconds={"generate": 0.0, "embed": 0.0, "ask": 0.0})
+    assert RoundReport.from_json(report.to_json()) == report
+    (tmp_path / "rounds.jsonl").write_text(json.dumps(report.for_readers().to_json()) + "\n")
+    page = write_report(tmp_path).read_text("utf-8")
+    assert f"<summary>{kind}: 3 (m)</summary>" in page
+    assert page.count("The beginning of a reply of m") == 2
+    assert "Here   is &lt;b&gt;nothing" in page
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_no_sample_is_kept_of_a_reply_to_private_text(kind):
+    use = used(kind, request=PRIVATE)
+    assert (use.samples, use.exchanges) == ({}, {})
+    assert "Sure" not in use.advice
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"), [("", "empty"), (" \n", "empty"), ("[]", "unreadable"), ("<think>…", "unreadable")]
+)
+@pytest.mark.parametrize("loss", [None, "empty"])
+def test_a_reply_without_texts_is_empty_only_without_any_text(raw, kind, loss):
+    assert Reply(texts=(), input_tokens=1, output_tokens=1, loss=loss, raw=raw).loss == kind
+    assert Reply(texts=("a",), input_tokens=1, output_tokens=1, raw=raw).loss is None
+
+
+def test_advice_is_on_the_two_most_frequent_kinds():
+    use = used("truncated", "empty", "empty", "copies", "copies", "copies")
+    assert [part.partition(" (")[0] for part in use.advice.split("; ") if " (" in part] == ["copies", "unreadable"]
+    assert Use().losses_in_words == "no reply"
+    assert used("failed").losses_in_words == "0 replies of m (1 failed)"
+
+
+class Losing:
+    """A model whose replies all have a loss of one kind."""
+
+    remote = False
+
+    def __init__(self, kind):
+        self.kind, self.asked = kind, 0
+
+    def generate(self, requests, *, arrived):
+        self.asked += len(requests)
+        return [lost(self.kind)[0] for _ in requests]
+
+
+class Dropping(Cleaner):
+    """A cleaner that drops every text by one rule."""
+
+    def __init__(self, kind):
+        super().__init__(Rules.none())
+        self.kind = kind
+
+    def clean(self, texts, request, *, run_texts):
+        return [], lost(self.kind)[1]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LOSSES if kind not in ("empty", "unreadable")])
+def test_the_error_for_labels_without_texts_names_the_kind_and_stops_where_asking_again_cannot_mend(kind):
+    model = Losing(kind)
+    with pytest.raises(ProviderError) as caught:
+        generate(
+            {"m": model},
+            [Order(model="m", label="a", count=4)],
+            lambda order, texts, rng: replace(PUBLIC, n=texts, seed=int(rng.integers(2**60))),
+            round_number=0,
+            texts_per_request=1,
+            experiment_seed=0,
+            cleaner=PLAIN if kind in REPLIES else Dropping(kind),
+        )
+    assert f"{model.asked} {kind}" in str(caught.value)
+    assert advice_on(kind, "m") in str(caught.value)
+    assert "Sure!" in str(caught.value)
+    assert model.asked == HOPELESS.get(kind, 9 * 4)
