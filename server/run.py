@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from common import rng
 from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
@@ -34,7 +35,10 @@ from server.evaluation import (
 )
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
+from server.llm.base import Request
+from server.llm.requests import by_example
 from server.llm.spending import Spending
+from server.llm.trial import try_request
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
@@ -87,8 +91,7 @@ def run(
     folder.save(state, PARTIAL)
 
     if state.round < method.rounds:
-        for provider in tools.providers.values():
-            provider.check()
+        _check_models(method, tools)
     if plan.queries:
         federation.open()
     while state.round < method.rounds:
@@ -158,6 +161,21 @@ def run(
     folder.save(state, COMPLETE)
     _report(folder)
     return state
+
+
+def _check_models(method: Method[Any], tools: RunTools) -> None:
+    """Check that each model answers, and try one prompt of each remote model that the method asks for texts."""
+    request = by_example(
+        tools.task,
+        next(iter(tools.task.labels)),
+        texts=method.texts_per_request,
+        rng=rng.experiment(tools.experiment_seed, "first request"),
+        words=getattr(method, "words", None),
+    )
+    for provider in tools.providers.values():
+        provider.check()
+        if provider.remote and method.max_texts(tools.task, tools.models):
+            try_request(provider, request)
 
 
 def _report(folder: RunFolder) -> None:

@@ -17,6 +17,7 @@ from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner
 from server.llm.orders import Order, RequestMaker
+from server.llm.remote.provider import cancel_requests
 from server.settings.schema import Rules
 
 log = logging.getLogger("caucus.llm")
@@ -118,7 +119,7 @@ def generate(
     experiment_seed: int,
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
-    progress: Callable[[int], object] = lambda _: None,
+    progress: Callable[[Reply], object] = lambda _: None,
 ) -> Generated:
     """Generate texts that fill the orders of one round.
 
@@ -136,7 +137,7 @@ def generate(
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts in each reply when it arrives.
+        progress: Called with each reply when it arrives.
 
     Raises:
         ProviderError: A label that was ordered in the first round got no text from any model.
@@ -211,7 +212,7 @@ def write(
     *,
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
-    progress: Callable[[int], object] = lambda _: None,
+    progress: Callable[[Reply], object] = lambda _: None,
 ) -> Written:
     """Send each request to its model, and return the texts received.
 
@@ -223,7 +224,7 @@ def write(
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts in each reply when it arrives.
+        progress: Called with each reply when it arrives.
     """
     written = Written(texts=[])
     texts: list[list[_Text]] = [[] for _ in requests]
@@ -248,7 +249,7 @@ def complete(
     cleaner: Cleaner,
     known: "_Known",
     use: Use,
-    progress: Callable[[int], object],
+    progress: Callable[[Reply], object],
 ) -> list[list[_Text]]:
     """Make one pass: ask all models at once, clean their texts, and add requests and replies to `use`.
 
@@ -260,7 +261,7 @@ def complete(
         cleaner: Rules for the texts.
         known: Texts that the run already has, and who wrote in earlier passes; the new texts are added.
         use: Totals of requests and replies; the new ones are added.
-        progress: Called with the number of texts in each reply when it arrives.
+        progress: Called with each reply when it arrives.
 
     Returns:
         The clean texts of each request, in order, each with its model.
@@ -316,7 +317,7 @@ def _cut(texts: list[_Text], order: Order, stream: np.random.Generator) -> list[
 
 
 def _ask(
-    providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
+    providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[Reply], object]
 ) -> list[Reply]:
     """Send the requests and return the replies in order.
 
@@ -332,7 +333,7 @@ def _ask(
 
     def arrived(_: int, reply: Reply) -> None:
         with lock:
-            progress(len(reply.texts))
+            progress(reply)
 
     def ask(model: str) -> None:
         places = [place for place, (name, _) in enumerate(requests) if name == model]
@@ -348,11 +349,15 @@ def _ask(
     threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
     for thread in threads:
         thread.start()
-    for model in models:
-        if model not in remote:
-            ask(model)
-    for thread in threads:
-        thread.join()
+    try:
+        for model in models:
+            if model not in remote:
+                ask(model)
+        for thread in threads:
+            thread.join()
+    except (KeyboardInterrupt, SystemExit):
+        cancel_requests()
+        raise
     if failures:
         raise next(iter(failures.values()))
     return [replies[place] for place in range(len(requests))]
