@@ -35,7 +35,6 @@ from server.evaluation import (
 )
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
-from server.llm.base import Request
 from server.llm.requests import by_example
 from server.llm.spending import Spending
 from server.llm.trial import try_request

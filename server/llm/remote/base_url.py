@@ -12,10 +12,10 @@ _NO_TLS = ("wrong_version_number", "record layer failure", "packet length too lo
 _ONLY_TLS = ("https port", "https server")
 
 
-def url_tried(error: Any) -> str:
-    """Return the address of the request that failed, without login, query and fragment; empty if it is unknown."""
+def url_tried(error: Any, *, default: str) -> str:
+    """Return the address of the request that failed, without login, query and fragment; the default if unknown."""
     parts = urlsplit(str(getattr(getattr(error, "request", None), "url", "")))
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else default
 
 
 def likely_mistake(base_url: str | None, endpoint: str, error: BaseException) -> str:

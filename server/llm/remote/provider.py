@@ -146,6 +146,7 @@ class Remote:
             return self._lost(job, error, request)
         if completion is None:
             return None
+        self._outage.end()
         self._answered += 1
         self._lost_in_a_row = 0
         completion = counted(completion, prompt, request, self._max_tokens)
@@ -204,17 +205,18 @@ class Remote:
         if failure.wait:
             until = datetime.fromtimestamp(self._clock.date() + failure.wait, UTC)
             got += f", asks to wait {failure.wait:.0f} s, until {until:%Y-%m-%d %H:%M} UTC"
+            do = "resume then, or raise the account's limit; replies so far are kept"
         if self._outage.too_long:
             got += ", and this for two minutes"
         mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint(), error.cause)
-        url = url_tried(error.cause)
+        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint())
         lasts = bool(failure.refused or mistake) or getattr(error.cause, "status_code", None) == _NOT_FOUND
         return (ModelSettingError if lasts else ProviderError)(
             f"the language model {self.name} "
             + (f"refuses the parameter {failure.refused}" if failure.refused else "does not answer"),
             expected="a completion",
             got=got + server_message(error.cause) * error.public,
-            where=f"{settings.model}, {url}" if url else settings.model,
+            where=f"{settings.model}, {url}",
             do=f"{mistake or do}; a new run is needed, since a resumed one keeps its settings" if lasts else do,
         )
 

@@ -21,7 +21,7 @@ ADVICE: Mapping[str, str] = {
     "response_format": _NOT_SENT,
     "stop": _NOT_SENT,
 }
-"""What to use instead of each parameter that a server may refuse. If a message names two, the first one counts."""
+"""What to use instead of each parameter that a server may refuse."""
 
 _TOO_LARGE = re.compile(r"too large|too high|maximum|at most|exceed|less than|> ?\d")
 _REFUSES = re.compile(
@@ -31,15 +31,14 @@ _REFUSES = re.compile(
 # A word of common language counts only in quotation marks, before a colon, or where parameters are listed: the message
 # may quote the prompt.
 _NAMED = {name: re.compile(rf"(?<![a-z_]){name}(?![a-z_])") for name in ADVICE if "_" in name} | {
-    name: re.compile(
-        rf"[\"'`]{name}[\"'`]|^(?:body\.)?{name}\b|parameters?:? [\"'`]?{name}\b|\b{name}:? (?:is not|range)"
-    )
+    name: re.compile(rf"[\"'`]{name}[\"'`]|^(?:body\.)?{name}\b|parameters?:? [\"'`]?{name}\b")
     for name in ADVICE
     if "_" not in name
 }
 _SYSTEM_ROLE = re.compile(
     r"(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:\w+ )?(?:support|enabled|allowed)"
 )
+_FIRST = ("top_p", "cache_control")
 _ROLE = re.compile(r"messages.*role")
 
 
@@ -66,7 +65,9 @@ def refused_parameter(error: object) -> str | None:
             return str(place[-1])
     if not _REFUSES.search(message):
         return None
-    return next((name for name, named in _NAMED.items() if named.search(message)), None)
+    places = {name: found.start() for name, named in _NAMED.items() if (found := named.search(message))}
+    # Where top_p and temperature exclude each other, the temperature is worth more; cache_control stands in `system`.
+    return next((name for name in _FIRST if name in places), min(places, key=places.__getitem__, default=None))
 
 
 def advice(parameter: str, error: object) -> str:

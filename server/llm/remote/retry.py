@@ -114,7 +114,8 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     if status == _UNAVAILABLE:
         do = "the server is busy, or still loads its model: try again when it is ready; replies so far are kept"
         return Failure(kind="again", summary=summary, wait=_retry_after(error, date), do=do)
-    if status in _AGAIN or status >= _SERVER:
+    refused = refused_parameter(error)
+    if status in _AGAIN or (status >= _SERVER and refused != "system"):  # a chat template fails with 500
         wait = _retry_after(error, date)
         if wait is None and any(word in body for word in _DAILY):
             do = "go on tomorrow, or raise the account's limit; replies so far are kept"
@@ -125,8 +126,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
         return Failure(kind="too long", summary=f"{summary}, prompt too long", do=do)
     if any(word in body for word in _FILTERED):
         return Failure(kind="filtered", summary=f"{summary}, content filter")
-    refused = refused_parameter(error)
-    if refused is not None and (status in _REFUSING or refused == "system"):  # templates of chats fail with 500
+    if refused is not None and (status in _REFUSING or refused == "system"):
         do = f"use {advice(refused, error)}"
         return Failure(kind="hopeless", summary=f"{summary}, {refused} refused", refused=refused, do=do)
     return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
@@ -141,7 +141,7 @@ def server_message(error: Exception) -> str:
     words = message_in(body) if isinstance(body, dict) else ""
     if not words or getattr(error, "status_code", None) in _QUOTE_KEYS:
         return ""
-    return f": {words[:_LONGEST_QUOTE]}"
+    return f": {words[:_LONGEST_QUOTE].rstrip('.')}"
 
 
 class UnansweredError(Exception):
@@ -196,23 +196,19 @@ class Retries:
             errors: Exceptions of the SDK.
             pause: Blocks all requests for the number of seconds that the server specifies; if None, only this request
                 waits.
-            outage: Notes failures and answers of all requests to the server; once it is over, nothing is tried again.
+            outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
 
         Raises:
             UnansweredError: The last failure is not temporary, or there were too many failures.
         """
         for attempt in range(self.most + 1):
             try:
-                answer = await ask()
+                return await ask()
             except errors as error:
                 failure = failure_of(error, date=self.clock.date())
                 given_up = outage is not None and outage.lasts_too_long(failure)
                 if failure.kind != "again" or attempt == self.most or (failure.wait or 0) > self.patience or given_up:
                     raise UnansweredError(failure, error) from error
-            else:
-                if outage is not None:
-                    outage.end()
-                return answer
             if failure.wait is not None and pause is not None:
                 pause(failure.wait)
             else:
