@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
 from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
@@ -35,9 +34,8 @@ from server.evaluation import (
 )
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
-from server.llm.requests import by_example
 from server.llm.spending import Spending
-from server.llm.trial import try_request
+from server.llm.trial import try_prompt
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
@@ -164,17 +162,12 @@ def run(
 
 def _check_models(method: Method[Any], tools: RunTools) -> None:
     """Check that each model answers, and try one prompt of each remote model that the method asks for texts."""
-    request = by_example(
-        tools.task,
-        next(iter(tools.task.labels)),
-        texts=method.texts_per_request,
-        rng=rng.experiment(tools.experiment_seed, "first request"),
-        words=getattr(method, "words", None),
-    )
     for provider in tools.providers.values():
         provider.check()
         if provider.remote and method.max_texts(tools.task, tools.models):
-            try_request(provider, request)
+            words = getattr(method, "words", None)
+            seed = tools.experiment_seed
+            try_prompt(provider, tools.task, texts=method.texts_per_request, words=words, experiment_seed=seed)
 
 
 def _report(folder: RunFolder) -> None:

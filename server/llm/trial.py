@@ -2,8 +2,11 @@
 
 import logging
 
-from common.errors import ProviderError
-from server.llm.base import Provider, Request
+from common import rng
+from common.errors import ModelSettingError
+from server.domain import Task
+from server.llm.base import Provider
+from server.llm.requests import by_example
 
 log = logging.getLogger("caucus.llm")
 
@@ -11,14 +14,26 @@ _LONGEST_SHOWN = 200
 _DECLINED = ("refused", "filtered")
 
 
-def try_request(provider: Provider, request: Request) -> None:
-    """Send one request, whose prompt shows no texts, and check that its reply has a text.
+def try_prompt(
+    provider: Provider, task: Task, *, texts: int = 1, words: int | None = None, experiment_seed: int = 0
+) -> None:
+    """Send one zero-shot request for texts of a task, and check that its reply has a text.
 
     A model may refuse one prompt and write many others, so a refusal is a warning.
 
+    Args:
+        provider: The model.
+        task: The task; the texts are of its first label.
+        texts: Number of texts that a prompt of the run requests.
+        words: Length in words that it requests; None for none.
+        experiment_seed: Seed of the run.
+
     Raises:
-        ProviderError: The reply has no text; the error shows the reply and says what to change. Or the model fails.
+        ModelSettingError: The reply has no text; the error shows the reply and says what to change.
+        ProviderError: The model fails.
     """
+    stream = rng.experiment(experiment_seed, "first prompt")
+    request = by_example(task, next(iter(task.labels)), texts=texts, rng=stream, words=words)
     (reply,) = provider.generate([request])
     if reply.texts:
         return
@@ -30,9 +45,9 @@ def try_request(provider: Provider, request: Request) -> None:
     settings = f"llm.models.{provider.name}"
     longer = f"raise {settings}.max_tokens, which a model that reasons uses up before it writes"
     simpler = f"ask for one text at a time (method.texts_per_request=1), or take a larger model ({settings}.model)"
-    raise ProviderError(
+    raise ModelSettingError(
         f"a first prompt to the language model {provider.name}",
         expected=f"a reply with {request.n} texts" if request.n > 1 else "a reply with a text",
         got=got,
-        do=longer if reply.loss == "truncated" else simpler,
+        do=f"{longer if reply.loss == 'truncated' else simpler}; a new run is needed",
     )
