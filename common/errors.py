@@ -7,6 +7,7 @@
     │   ├── DataError          a data file (the message holds path and line, never text)
     │   ├── PlanError          a privacy plan that cannot be made, or differs from the agreed one
     │   ├── ProviderError      a language model that fails or returns too little
+    │   │   └── ModelSettingError    one with a setting that its server refuses; only a new run has another
     │   ├── CheckpointError    a run folder that cannot be resumed
     │   │   └── FolderInUseError     one in which another process works
     │   └── LedgerError        a ledger that was edited, is damaged or cannot be written
@@ -115,6 +116,10 @@ class PlanError(InputError):
 
 class ProviderError(InputError):
     """A language model fails or returns too little."""
+
+
+class ModelSettingError(ProviderError):
+    """A language model's server refuses one of the model's settings, which a resumed run would send again."""
 
 
 class CheckpointError(InputError):

@@ -35,6 +35,7 @@ from server.evaluation import (
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.llm.spending import Spending
+from server.llm.trial import try_prompt
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
@@ -87,8 +88,7 @@ def run(
     folder.save(state, PARTIAL)
 
     if state.round < method.rounds:
-        for provider in tools.providers.values():
-            provider.check()
+        _check_models(method, tools)
     if plan.queries:
         federation.open()
     while state.round < method.rounds:
@@ -159,6 +159,16 @@ def run(
     folder.save(state, COMPLETE)
     _report(folder)
     return state
+
+
+def _check_models(method: Method[Any], tools: RunTools) -> None:
+    """Check that each model answers, and try one prompt of each remote model that the method asks for texts."""
+    for provider in tools.providers.values():
+        provider.check()
+        if provider.remote and method.max_texts(tools.task, tools.models):
+            words = getattr(method, "words", None)
+            seed = tools.experiment_seed
+            try_prompt(provider, tools.task, texts=method.texts_per_request, words=words, experiment_seed=seed)
 
 
 def _report(folder: RunFolder) -> None:

@@ -1,5 +1,7 @@
 """A method's tools in a real run: language models, the encoder, and the queries to the parties."""
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -15,7 +17,7 @@ from common.queries.closed_set import Spec, make_query
 from common.system.progress import logged_if_long
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
-from server.llm.base import Provider, Request
+from server.llm.base import Provider, Reply, Request
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN, Generated, Written, generate, write
@@ -25,6 +27,10 @@ from server.llm.spending import Spending
 from server.meter import Meter, noise_in
 from server.settings.schema import MOST_LOST
 from server.vector_cache import RememberingEncoder
+
+log = logging.getLogger("caucus.progress")
+
+_LINE_EVERY = 30.0
 
 
 class RunTools:
@@ -172,12 +178,18 @@ class RunTools:
 
 
 @contextmanager
-def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar of texts, with the cost so far if it is known; without a terminal, write a line to the log.
+def _writing(
+    title: str, total: int, spending: Spending, *, now: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[Reply], None]]:
+    """Show a progress bar of texts, with speed, replies without texts, and the cost so far if it is known.
+
+    Without a terminal, the log has a line once the step is long, and another at each reply after `_LINE_EVERY` seconds.
 
     Yields:
-        A function that adds a number of arrived texts.
+        A function that adds an arrived reply.
     """
+    started = told = now()
+    done = fresh = tokens = unreadable = 0
 
     def cost() -> dict[str, str]:
         known = spending.cost()
@@ -188,8 +200,23 @@ def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[i
         logged_if_long(f"{title}: {total:,} to write") if bar.disable else nullcontext(),
     ):
 
-        def arrived(texts: int) -> None:
-            bar.set_postfix(cost(), refresh=False)
-            bar.update(texts)
+        def arrived(reply: Reply) -> None:
+            nonlocal told, done, fresh, tokens, unreadable
+            done += len(reply.texts)
+            unreadable += not reply.texts
+            if reply.prompt:  # no reply of the cache, which comes at once
+                fresh += len(reply.texts)
+                tokens += reply.output_tokens
+            seconds = now() - started
+            speed = {"tokens/s": f"{tokens / seconds:.0f}"} if tokens and seconds else {}
+            bar.set_postfix(speed | ({"unreadable": unreadable} if unreadable else {}) | cost(), refresh=False)
+            bar.update(len(reply.texts))
+            if bar.disable and now() - told >= _LINE_EVERY:
+                told = now()
+                facts = [f"{done:,} of {total:,} texts", *(f"{number} {name}" for name, number in speed.items())]
+                facts += [f"{unreadable:,} replies without texts"] * bool(unreadable)
+                if fresh and done < total:
+                    facts.append(f"about {tqdm.format_interval(seconds / fresh * (total - done))} left")
+                log.info("%s: %s", title, ", ".join(facts))
 
         yield arrived

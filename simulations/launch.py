@@ -28,7 +28,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from tqdm import tqdm
 
-from common.errors import CaucusError, CheckpointError, ConfigError, FolderInUseError
+from common.errors import CaucusError, CheckpointError, ConfigError, FolderInUseError, ModelSettingError
 from common.system.commands import escape_unknown_letters, exit_code
 from common.system.files import text_of
 from common.system.log_lines import LOG_FORMAT
@@ -208,8 +208,9 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
         _simulated(settings(), folder)
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
-        # An error of the run folder itself says what to do.
-        resumable = (folder / RunSummary.FILE).exists() and not isinstance(error, CheckpointError)
+        # An error of the run folder itself, or of settings that a resumed run keeps, says what to do.
+        lasting = isinstance(error, (CheckpointError, ModelSettingError))
+        resumable = (folder / RunSummary.FILE).exists() and not lasting
         _exit(error, f"\n{resumption(folder)}." if resumable else "")
     except KeyboardInterrupt as stop:
         said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""

@@ -1,7 +1,7 @@
 """`caucus-coordinator check`: what a run would use and what is missing, before any private data is accessed.
 
 Every part is built separately, so that everything missing is reported at once. No records are read, and only public
-text is read from a task's files. Remote language models are asked whether they would answer. For local models, the
+text is read from a task's files. Remote language models are asked for one text. For local models, the
 configuration and tokenizer are loaded, and the weights are read to compute their digest, but not loaded.
 """
 
@@ -18,6 +18,7 @@ from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
+from server.llm.trial import try_prompt
 from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, with_weakest_parts
 from server.report import tensorboard
@@ -178,6 +179,8 @@ class _Parts:
             folder=None,
         )
         built[name].check()
+        if built[name].remote and self._task is not None:
+            try_prompt(built[name], self._task.task())
         place = "on somebody else's machine" if built[name].remote else "on this machine"
         declined = [mode for mode in MODES if mode in built[name].declines]
         return built[name].identity, f"{place}; declines {', '.join(declined)}" if declined else place

@@ -14,7 +14,7 @@ import numpy as np
 from common import rng
 from common.errors import ProviderError
 from server.domain import Candidate
-from server.llm.base import Provider, Request
+from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner
 from server.llm.lost_texts import Asked, refuse_failed, refuse_lost
 from server.llm.orders import Order, RequestMaker
@@ -64,7 +64,7 @@ def generate(
     experiment_seed: int,
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
-    progress: Callable[[int], object] = lambda _: None,
+    progress: Callable[[Reply], object] = lambda _: None,
     most_lost: float = MOST_LOST,
     unusable: Unusable | None = None,
 ) -> Generated:
@@ -85,7 +85,7 @@ def generate(
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts in each reply when it arrives.
+        progress: Called with each reply when it arrives.
         most_lost: Share of the texts that may be missing (`server.settings.schema.Llm`).
         unusable: Receives the replies without a usable text, also if an error is raised.
 
@@ -170,7 +170,7 @@ def write(
     *,
     cleaner: Cleaner = PLAIN,
     run_texts: Container[str] = (),
-    progress: Callable[[int], object] = lambda _: None,
+    progress: Callable[[Reply], object] = lambda _: None,
     most_lost: float = MOST_LOST,
     unusable: Unusable | None = None,
 ) -> Written:
@@ -184,7 +184,7 @@ def write(
         requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
-        progress: Called with the number of texts in each reply when it arrives.
+        progress: Called with each reply when it arrives.
         most_lost: Share of the requests that may be lost (`server.settings.schema.Llm`).
         unusable: Receives the replies without a usable text, also if an error is raised.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from server.llm.base import Provider, Reply, Request, advice_on
 from server.llm.clean import Cleaner
+from server.llm.remote.provider import cancel_requests
 from server.llm.use import Use, kinds_lost
 
 log = logging.getLogger("caucus.llm")
@@ -52,7 +53,7 @@ class Call:
         *,
         cleaner: Cleaner,
         run_texts: Container[str],
-        progress: Callable[[int], object],
+        progress: Callable[[Reply], object],
         unusable: Unusable | None,
     ) -> None:
         self.use, self.passes = Use(), 0
@@ -127,7 +128,7 @@ class Call:
 def _ask(
     providers: Mapping[str, Provider],
     requests: Sequence[tuple[str, Request]],
-    progress: Callable[[int], object],
+    progress: Callable[[Reply], object],
     unusable: Unusable,
 ) -> list[Reply]:
     """Send the requests and return the replies in order; if a model fails, `unusable` gets the replies without texts.
@@ -149,7 +150,7 @@ def _ask(
 
         def arrived(at: int, reply: Reply) -> None:
             with lock:
-                progress(len(reply.texts))
+                progress(reply)
                 if not reply.texts:
                     empty.append((model, own_requests[at], reply))
 
@@ -160,19 +161,27 @@ def _ask(
 
     models = list(dict.fromkeys(model for model, _ in requests))
     remote = [model for model in models if providers[model].remote]
-    # Daemons, so that an interrupted run does not wait for requests under way.
-    threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
-    for thread in threads:
-        thread.start()
-    for model in models:
-        if model not in remote:
-            ask(model)
-    for thread in threads:
-        thread.join()
+    _ask_each(ask, [model for model in models if model not in remote], remote)
     if failures:
         unusable += empty
         raise next(iter(failures.values()))
     return [replies[place] for place in range(len(requests))]
+
+
+def _ask_each(ask: Callable[[str], None], local: Sequence[str], remote: Sequence[str]) -> None:
+    """Ask each remote model in its own thread and the others in turn; an interrupt cancels requests under way."""
+    # Daemons, so that an interrupted run does not wait for requests under way.
+    threads = [threading.Thread(target=ask, args=(model,), name=f"llm-{model}", daemon=True) for model in remote]
+    for thread in threads:
+        thread.start()
+    try:
+        for model in local:
+            ask(model)
+        for thread in threads:
+            thread.join()
+    except (KeyboardInterrupt, SystemExit):
+        cancel_requests()
+        raise
 
 
 class _Known:

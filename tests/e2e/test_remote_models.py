@@ -157,7 +157,25 @@ def test_a_wrong_key_or_model_stops_before_any_party_is_asked(status, server, tm
 
 
 def test_losses_stand_in_the_rounds_and_stop_nothing(server, tmp_path):
-    server.script = [(200, {}, {"id": "test-model"}), (200, {}, message([], stop="refusal", written="No."))]
+    refusal = (200, {}, message([], stop="refusal", written="No."))
+    server.script = [(200, {}, {"id": "test-model"}), refusal, refusal]  # of the first prompt, and in the round
     folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *wasp("anthropic", server))
     assert lines(folder, "rounds.jsonl")[0]["losses"] == {"haiku": {"refused": 1}}
     assert len(texts(folder).splitlines()) == 24
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice", "goes_on"),
+    [
+        ((400, {}, error("x", "Unsupported parameter: 'temperature'")), "llm.models.small.temperature=false", False),
+        ((401, {}, error("authentication_error")), "check the key", True),
+    ],
+)
+def test_a_run_whose_setting_is_refused_is_not_said_to_go_on(answer, advice, goes_on, server, tmp_path):
+    server.script = [(200, {}, {"id": "test-model"}), answer]
+    place = f"hydra.run.dir={tmp_path / 'run'}"
+    code, output = command(tmp_path, *labelled(tmp_path / "data"), *wasp("openai", server), place)
+    assert code == 1
+    assert advice in output
+    assert ("--resume" in output) is goes_on
+    assert len(server.seen) == 1

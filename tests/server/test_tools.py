@@ -1,13 +1,15 @@
-"""Which texts the tools keep as what the same models write without the hospitals, and which replies are final."""
+"""What the tools keep: texts without the hospitals, and replies that are final; and what they say of progress."""
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 from common.errors import ProviderError
+from server import tools as tools_module
 from server.llm.base import LOSSES, Reply, Request
 from server.llm.cache import Cached
 from server.llm.orders import Order
-from server.llm.spending import Spending
+from server.llm.spending import Price, Spending, Usage
 from server.tools import RunTools
 from tests.support.direct_federation import TASK, Encoder, World
 from tests.support.method_contract import Echo
@@ -141,3 +143,63 @@ def test_a_model_without_a_cache_has_nothing_to_keep_or_forget(tmp_path):
     assert len(step(tools_of(world, m=Flawed("refused", loses=1)))) == 4
     with pytest.raises(ProviderError):
         step(tools_of(world, m=Flawed("refused", loses=10**6)))
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    at = 0.0
+
+    def __call__(self):
+        return self.at
+
+
+def told(caplog, replies, *, total=10):
+    """The lines of the log for replies at these seconds."""
+    caplog.set_level("INFO", logger="caucus.progress")
+    clock = Clock()
+    with tools_module._writing("texts", total, Spending(), now=clock) as arrived:
+        for at, reply in replies:
+            clock.at = at
+            arrived(reply)
+    return [record.getMessage() for record in caplog.records]
+
+
+def reply(texts, *, prompt="p"):
+    return Reply(texts=("t",) * texts, input_tokens=1, output_tokens=60, loss=None if texts else "empty", prompt=prompt)
+
+
+def test_slow_work_has_a_line_every_half_minute_with_speed_losses_and_time_left(caplog):
+    slow = [(at, reply(at % 20 > 0)) for at in range(10, 90, 10)]
+    assert told(caplog, slow) == [
+        "texts: 2 of 10 texts, 6 tokens/s, 1 replies without texts, about 02:00 left",
+        "texts: 3 of 10 texts, 6 tokens/s, 3 replies without texts, about 02:20 left",
+    ]
+
+
+def test_quick_work_has_no_line(caplog):
+    assert told(caplog, [(at, reply(1)) for at in range(10)]) == []
+
+
+def test_replies_of_the_cache_have_no_speed_and_no_time_left(caplog):
+    assert told(caplog, [(31, reply(2, prompt=""))]) == ["texts: 2 of 10 texts"]
+
+
+def test_at_the_end_no_time_is_left(caplog):
+    assert told(caplog, [(60, reply(10))]) == ["texts: 10 of 10 texts, 1 tokens/s"]
+
+
+def test_on_a_terminal_the_bar_has_speed_losses_and_cost(monkeypatch, capsys, caplog):
+    shown_at_once = {"disable": False, "mininterval": 0}
+    monkeypatch.setattr(tools_module, "tqdm", lambda **settings: tqdm(**settings | shown_at_once))
+    spending, price = Spending(), Price(as_of="today", input=1e6, output=0)
+    spending.settle("m", None, Usage(input=3), price)
+    caplog.set_level("INFO", logger="caucus.progress")
+    clock = Clock()
+    with tools_module._writing("texts", 4, spending, now=clock) as arrived:
+        clock.at = 60.0
+        arrived(reply(0))
+        arrived(reply(2))
+    shown = capsys.readouterr().err
+    assert all(part in shown for part in ("2/4", "tokens/s=2", "unreadable=1", "cost=3"))
+    assert not caplog.records

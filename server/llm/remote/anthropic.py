@@ -15,7 +15,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from common.validate import in_range
 from server.llm.base import Provider, Request
-from server.llm.remote.chat import Completion, MalformedError, RemoteSettings
+from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, refuse_reported_error
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
 from server.llm.render import Prompts, our_prompts
@@ -114,10 +114,20 @@ class Messages:
             body["system"] = system
         return body
 
-    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
+    async def complete(
+        self, client: Any, system: str, user: str, request: Request, *, max_tokens: int | None = None
+    ) -> Completion:
         """Send one prompt, and return the model's completion."""
         del request
-        return completion(await client.messages.create(**self.parameters(system, user)))
+        body = self.parameters(system, user)
+        body["max_tokens"] = max_tokens or body["max_tokens"]
+        answer = await client.messages.create(**body)
+        refuse_reported_error(answer)
+        return completion(answer)
+
+    def endpoint(self) -> str:
+        """Return what the SDK adds to `base_url`."""
+        return "/v1/messages"
 
     def completed(self, message: object) -> Completion:
         """Convert one answer from a batch to a completion."""

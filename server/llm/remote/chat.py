@@ -14,6 +14,16 @@ from server.llm.remote.retry import Clock
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Price, Usage
 
+_ERRORS = range(400, 600)
+_MEANT = {
+    429: ("rate limit", "too many requests", "resource exhausted", "quota"),
+    503: ("overloaded", "unavailable", "busy"),
+    401: ("authentication", "api key", "unauthorized"),
+    403: ("permission",),
+    404: ("not found",),
+    500: ("server error", "internal", "api error", "timeout"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSettings:
@@ -104,6 +114,35 @@ class MalformedError(ValueError):
     """Error for an answer that is not a completion."""
 
 
+class ReportedError(MalformedError):
+    """Error for an answer with HTTP status 200 that reports an error in place of a completion, as gateways do.
+
+    Attributes:
+        status_code: The HTTP status that the error would have of its own.
+        body: The error as the server reports it.
+    """
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        super().__init__("an error under HTTP status 200")
+        self.status_code, self.body = _status_of(body), dict(body)
+
+
+def refuse_reported_error(answer: object) -> None:
+    """Raise `ReportedError` if the answer, as an SDK has read it, has an error and no completion."""
+    error = (getattr(answer, "model_extra", None) or {}).get("error")
+    if error and not getattr(answer, "choices", None) and not getattr(answer, "content", None):
+        raise ReportedError(error if isinstance(error, Mapping) else {"message": str(error)})
+
+
+def _status_of(body: Mapping[str, Any]) -> int:
+    """Return the HTTP status that an error's code, type or, without both, message stands for; 400 for any other."""
+    named = [str(body.get(name) or "") for name in ("code", "status", "type")]
+    if status := next((int(value) for value in named if value.isdecimal() and int(value) in _ERRORS), None):
+        return status
+    words = (" ".join(named).strip() or str(body.get("message"))).lower().replace("_", " ")
+    return next((status for status, meant in _MEANT.items() if any(word in words for word in meant)), 400)
+
+
 class Chat(Protocol):
     """A server's protocol: how one prompt is sent through its official SDK, and how its answer is read."""
 
@@ -122,12 +161,17 @@ class Chat(Protocol):
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a new client of the SDK, with the SDK's own retries off."""
 
-    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt, and return the model's completion.
+    async def complete(
+        self, client: Any, system: str, user: str, request: Request, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Send one prompt, and return the model's completion, of at most `max_tokens` (None: as in the settings).
 
         Raises:
             MalformedError: The answer is not a completion. The SDK's own errors are raised too.
         """
+
+    def endpoint(self) -> str:
+        """Return what the SDK adds to `base_url` for a request, such as /v1/messages."""
 
     def model_is_unknown(self, error: Any) -> bool:
         """Return whether a 404 means that the model does not exist, and not that the server lists no models."""

@@ -179,7 +179,7 @@ class MessageBatches:
                 expected="a batch that ends",
                 got=error.failure.summary,
                 where=self._chat.settings.model,
-                do=error.failure.do,
+                do=error.failure.advice(self.name),
             ) from error.cause
 
 

@@ -5,21 +5,25 @@
                           stop                 |_ again _|  hopeless: stop
 
 After a stop, no further request starts; requests under way are finished and their replies delivered, so that a cache
-can store them. The requests of one call run concurrently in one event loop, in the calling thread; several models need
-several threads.
+can store them. `cancel_requests`, for Ctrl-C, ends them and closes the connections. The requests of one call run
+concurrently in one event loop, in the calling thread; several models need several threads.
 """
 
 import asyncio
+import contextlib
+import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from common.errors import ProviderError
+from common.errors import ModelSettingError, ProviderError
 from server.llm.base import Arrived, Reply, Request
+from server.llm.remote.base_url import likely_mistake, url_tried
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Failure, RateLimiter, Retries, UnansweredError, server_message
+from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.spending import Spending, Usage
 
@@ -29,6 +33,8 @@ _CHECK_RETRIES, _CHECK_PATIENCE = 2, 60.0
 _NOT_FOUND = 404
 _PROBE = "You answer with one word.", "Say yes."
 _PROBED = Request(task_kind="word", labels=(("yes", "yes"),))
+_PROBE_TOKENS = 16  # a model that reasons uses them up, and has answered all the same
+_LONGEST_CANCEL_S = 5.0
 
 
 class Remote:
@@ -65,11 +71,12 @@ class Remote:
         self._price = settings.token_price()
         self._spending = spending or Spending()
         self._spending.admits(self.name, self._price)
+        self._outage = Outage(model=self.name, clock=settings.clock)
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
         """Check that the model answers: look it up or, if the server has no list of models, request one word."""
-        asyncio.run(self._check_model())
+        _run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """Generate the replies (`server.llm.base.Provider`). Refused, malformed or failed answers give empty replies.
@@ -81,9 +88,10 @@ class Remote:
         if not requests:
             return []
         job = Job(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
-        asyncio.run(self._all(job))
-        if job.stop is None and job.failure is not None and not self._answered:
-            job.stop = self._broken(job.failure)
+        _run(self._all(job))
+        lost_at_the_end = self._outage.under_way or not self._answered
+        if job.stop is None and job.unanswered is not None and lost_at_the_end:
+            job.stop = self._broken(job.unanswered)
         if job.stop is not None:
             raise job.stop
         return job.replies
@@ -131,32 +139,38 @@ class Remote:
             return await self._chat.complete(client, *prompt, request) if job.stop is None else None
 
         try:
-            completion = await self._retries.answer(once, errors=self._chat.errors, pause=self._limiter.pause)
+            completion = await self._retries.answer(
+                once, errors=self._chat.errors, pause=self._limiter.pause, outage=self._outage
+            )
         except UnansweredError as error:
-            return self._lost(job, error.failure)
+            return self._lost(job, error, request)
         if completion is None:
             return None
+        self._outage.end()
         self._answered += 1
         self._lost_in_a_row = 0
         completion = counted(completion, prompt, request, self._max_tokens)
         self._limiter.used(completion.usage.tokens - expected)
         return completion
 
-    def _lost(self, job: "Job", failure: Failure) -> Completion | None:
+    def _lost(self, job: "Job", error: UnansweredError, request: Request) -> Completion | None:
         """Give up a request, and stop the job if the model will not answer other requests either.
 
         Returns:
-            An empty completion with the reason; None if the failure is permanent, or the server demands a long wait.
+            An empty completion with the reason; None if the failure is permanent, the server demands a long wait, or it
+            has answered nothing for too long.
         """
-        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
-            job.stop = job.stop or self._broken(failure)
+        failure = error.failure
+        error.public = request.may_be_shown
+        if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience or self._outage.too_long:
+            job.stop = job.stop or self._broken(error)
             return None
         if failure.kind == "filtered":
             return Completion(text="", usage=Usage(), loss=failure.kind)
-        job.failure = failure
+        job.unanswered = error
         self._lost_in_a_row += 1
         if self._lost_in_a_row >= max(_MOST_LOST_IN_A_ROW, 2 * self._concurrency):
-            job.stop = job.stop or self._broken(failure)
+            job.stop = job.stop or self._broken(error)
         return Completion(text="", usage=Usage(), loss="failed" if failure.kind == "again" else failure.kind)
 
     async def _check_model(self) -> None:
@@ -164,7 +178,8 @@ class Remote:
             try:
                 await self._check_retries.answer(partial(self._look_up, client), errors=self._chat.errors)
             except UnansweredError as error:
-                raise self._broken(error.failure, details=server_message(error.cause)) from error.cause
+                error.public = True
+                raise self._broken(error) from error.cause
 
     async def _look_up(self, client: Any) -> None:
         try:
@@ -174,24 +189,35 @@ class Remote:
                 raise
         else:
             return
-        most = worst(_PROBE, self._max_tokens)
+        most = worst(_PROBE, _PROBE_TOKENS)
         if self._spending.hold(most, self._price) != "held":
             return  # the run asks for nothing either
         used = None
         try:
-            used = (await self._chat.complete(client, *_PROBE, _PROBED)).usage
+            used = (await self._chat.complete(client, *_PROBE, _PROBED, max_tokens=_PROBE_TOKENS)).usage
         finally:
             self._spending.settle(self.name, most, used, self._price)
 
-    def _broken(self, failure: Failure, *, details: str = "") -> ProviderError:
-        # The server's own message may quote the prompt: it is passed on from the check alone, whose prompt is public.
-        wait = f", asks to wait {failure.wait:.0f} s" if failure.wait else ""
-        return ProviderError(
-            f"the language model {self.name} does not answer",
+    def _broken(self, error: UnansweredError) -> ProviderError:
+        """Return the error for a model that does not answer; it quotes the server if the prompt was public."""
+        failure, settings = error.failure, self._chat.settings
+        got, do = failure.summary, failure.advice(self.name)
+        if failure.wait:
+            until = datetime.fromtimestamp(self._clock.date() + failure.wait, UTC)
+            got += f", asks to wait {failure.wait:.0f} s, until {until:%Y-%m-%d %H:%M} UTC"
+            do = "resume then, or raise the account's limit; replies so far are kept"
+        if self._outage.too_long:
+            got += ", and this for two minutes"
+        mistake = "" if self._answered else likely_mistake(settings.base_url, self._chat.endpoint(), error.cause)
+        url = url_tried(error.cause, default=(settings.base_url or "") + self._chat.endpoint())
+        lasts = bool(failure.refused or mistake) or getattr(error.cause, "status_code", None) == _NOT_FOUND
+        return (ModelSettingError if lasts else ProviderError)(
+            f"the language model {self.name} "
+            + (f"refuses the parameter {failure.refused}" if failure.refused else "does not answer"),
             expected="a completion",
-            got=failure.summary + wait + details,
-            where=self._chat.settings.model,
-            do=failure.do,
+            got=got + server_message(error.cause) * error.public,
+            where=f"{settings.model}, {url}",
+            do=f"{mistake or do}; a new run is needed, since a resumed one keeps its settings" if lasts else do,
         )
 
 
@@ -203,7 +229,7 @@ class Job:
     todo: deque[int]
     arrived: Callable[[int, Reply], None] | None
     stop: ProviderError | None = None
-    failure: Failure | None = None
+    unanswered: UnansweredError | None = None
     replies: list[Reply] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -214,3 +240,39 @@ class Job:
         self.replies[place] = reply
         if self.arrived is not None:
             self.arrived(place, reply)
+
+
+_under_way: dict[asyncio.Task[Any], threading.Thread] = {}
+
+
+def cancel_requests() -> None:
+    """Cancel the requests under way in other threads, and wait up to five seconds until their connections are closed.
+
+    A server that notices writes no texts for a run that has ended; the replies that have arrived are stored already.
+    """
+    for task, thread in list(_under_way.items()):
+        with contextlib.suppress(RuntimeError):  # it has ended since
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        thread.join(_LONGEST_CANCEL_S)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run requests in an event loop of this thread, so that `cancel_requests` can end them.
+
+    Raises:
+        ProviderError: They were cancelled.
+    """
+
+    async def noted() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        _under_way[task] = threading.current_thread()
+        try:
+            await work
+        finally:
+            del _under_way[task]
+
+    try:
+        asyncio.run(noted())
+    except asyncio.CancelledError:
+        raise ProviderError("requests to a language model", expected="replies", got="an interrupt") from None

@@ -3,13 +3,18 @@
     what failed                                              what follows
     408, 409, 429, 5xx, no connection, no answer in time     again, after Retry-After or with backoff and jitter
     401, 402, 403, 404, an account without credit            the model is given up at once
+    a parameter of ours that the server refuses              the model is given up at once, and our setting named
     too long a prompt, a content filter, other 4xx, not JSON  one item is lost
 
-The SDKs' own retries are off, so that waits do not add up. The clock is an argument, so that tests do not wait.
+A server that answers no request at all is given up after two minutes (`Outage`). The SDKs' own retries are off, so that
+waits do not add up. The clock is an argument, so that tests do not wait.
 """
 
 import asyncio
+import logging
+import math
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,18 +23,27 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from common.validate import at_least, positive
+from server.llm.remote.refusals import SETTING, advice, message_in, refused_parameter
+
+log = logging.getLogger("caucus.llm")
 
 Answer = TypeVar("Answer")
 
 _AGAIN = {408, 409, 429}
+_REFUSING = {400, 422}
 _HOPELESS = {401, 402, 403, 404}
 _NO_CREDIT = ("insufficient_quota", "billing", "spend_limit", "credit balance")
 _TOO_LONG = ("context_length", "context length", "context size", "context_size", "context window", "prompt is too long")
 _FILTERED = ("content_filter", "content_policy", "content management policy")
+_DAILY = ("per day", "per-day", "daily limit", "daily quota")
 _SERVER, _UNAVAILABLE = 500, 503
 _QUOTE_KEYS = {401, 403}
 _LONGEST_QUOTE = 200
 _MINUTE = 60.0
+_LONGEST_OUTAGE = 120.0
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])[a-z]*")
+_WAIT_IN_MESSAGE = re.compile(rf"(?:again|retry|wait)\D{{0,20}}((?:{_SPAN.pattern}[\s,]*)+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +71,19 @@ class Failure:
         kind: "again", "hopeless", or one of `server.llm.base.LOSSES` if only one item is lost.
         summary: The kind of error and its status, without anything that might quote a prompt.
         wait: Seconds that the server asks the client to wait; None if it does not ask.
-        do: Advice to the operator.
+        refused: The parameter that the server refuses; empty if it refuses none.
+        do: Advice to the operator, which may have a setting of the model (`SETTING`).
     """
 
     kind: str
     summary: str
     wait: float | None = None
+    refused: str = ""
     do: str = "check the key, the model's name, the account's limits and the network; replies so far are kept"
+
+    def advice(self, model: str) -> str:
+        """Return the advice with the name of the model."""
+        return self.do.replace(SETTING, SETTING.replace("NAME", model))
 
 
 def failure_of(  # noqa: PLR0911 one for each line of the table above
@@ -79,8 +99,13 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
     if status is None:
         if isinstance(error, ValueError):
-            return Failure(kind="malformed", summary=summary)
-        return Failure(kind="again", summary=summary, do="check the network, base_url and the proxy in HTTPS_PROXY")
+            do = "check that base_url is the address of an API, which answers in JSON, and not that of a web page"
+            return Failure(kind="malformed", summary=summary, do=do)
+        return Failure(
+            kind="again",
+            summary=summary,
+            do="check the network, base_url (http or https?) and the proxy in HTTPS_PROXY",
+        )
     body = str(getattr(error, "body", "")).lower()
     if any(word in body for word in _NO_CREDIT):
         return Failure(
@@ -89,13 +114,21 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     if status == _UNAVAILABLE:
         do = "the server is busy, or still loads its model: try again when it is ready; replies so far are kept"
         return Failure(kind="again", summary=summary, wait=_retry_after(error, date), do=do)
-    if status in _AGAIN or status >= _SERVER:
-        return Failure(kind="again", summary=summary, wait=_retry_after(error, date))
+    refused = refused_parameter(error)
+    if status in _AGAIN or (status >= _SERVER and refused != "system"):  # a chat template fails with 500
+        wait = _retry_after(error, date)
+        if wait is None and any(word in body for word in _DAILY):
+            do = "go on tomorrow, or raise the account's limit; replies so far are kept"
+            return Failure(kind="hopeless", summary=f"{summary}, the limit of the day is used up", do=do)
+        return Failure(kind="again", summary=summary, wait=wait)
     if any(word in body for word in _TOO_LONG):
         do = "show fewer exemplars (method.shots), ask for fewer or shorter texts, or take a model of longer context"
         return Failure(kind="too long", summary=f"{summary}, prompt too long", do=do)
     if any(word in body for word in _FILTERED):
         return Failure(kind="filtered", summary=f"{summary}, content filter")
+    if refused is not None and (status in _REFUSING or refused == "system"):
+        do = f"use {advice(refused, error)}"
+        return Failure(kind="hopeless", summary=f"{summary}, {refused} refused", refused=refused, do=do)
     return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
 
 
@@ -105,12 +138,10 @@ def server_message(error: Exception) -> str:
     A message about a key is left out, since it may quote the key.
     """
     body = getattr(error, "body", None)
-    if isinstance(body, dict) and isinstance(body.get("error"), dict):
-        body = body["error"]
-    words = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+    words = message_in(body) if isinstance(body, dict) else ""
     if not words or getattr(error, "status_code", None) in _QUOTE_KEYS:
         return ""
-    return f": {' '.join(str(words).split())[:_LONGEST_QUOTE]}"
+    return f": {words[:_LONGEST_QUOTE].rstrip('.')}"
 
 
 class UnansweredError(Exception):
@@ -119,11 +150,12 @@ class UnansweredError(Exception):
     Attributes:
         failure: Classification of the last failure.
         cause: Error from the SDK, from which `failure` was derived.
+        public: Whether the request's prompt may be shown, and so the server's own message, which may quote it.
     """
 
     def __init__(self, failure: Failure, cause: Exception) -> None:
         super().__init__(failure.summary)
-        self.failure, self.cause = failure, cause
+        self.failure, self.cause, self.public = failure, cause, False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +187,7 @@ class Retries:
         *,
         errors: tuple[type[Exception], ...],
         pause: Callable[[float], None] | None = None,
+        outage: "Outage | None" = None,
     ) -> Answer:
         """Send a request until it is answered, and return the answer.
 
@@ -163,6 +196,7 @@ class Retries:
             errors: Exceptions of the SDK.
             pause: Blocks all requests for the number of seconds that the server specifies; if None, only this request
                 waits.
+            outage: Notes the failures of all requests to the server; once it lasts too long, nothing is tried again.
 
         Raises:
             UnansweredError: The last failure is not temporary, or there were too many failures.
@@ -172,7 +206,8 @@ class Retries:
                 return await ask()
             except errors as error:
                 failure = failure_of(error, date=self.clock.date())
-                if failure.kind != "again" or attempt == self.most or (failure.wait or 0) > self.patience:
+                given_up = outage is not None and outage.lasts_too_long(failure)
+                if failure.kind != "again" or attempt == self.most or (failure.wait or 0) > self.patience or given_up:
                     raise UnansweredError(failure, error) from error
             if failure.wait is not None and pause is not None:
                 pause(failure.wait)
@@ -183,6 +218,45 @@ class Retries:
     def _backoff(self, attempt: int) -> float:
         """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
+
+
+class Outage:
+    """The time for which a server has answered none of our requests, not even with a time to come back.
+
+    Args:
+        model: Name of the model in the log.
+        clock: Source of time.
+
+    Attributes:
+        too_long: Whether this time has exceeded two minutes.
+    """
+
+    def __init__(self, *, model: str, clock: Clock) -> None:
+        self.too_long = False
+        self._model, self._clock = model, clock
+        self._since: float | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the last request got no answer."""
+        return self._since is not None
+
+    def lasts_too_long(self, failure: Failure) -> bool:
+        """Note a failure; return whether the server has been tried for two minutes without an answer."""
+        if failure.kind != "again" or failure.wait is not None:
+            self.end()
+            return False
+        now = self._clock.now()
+        if self._since is None:
+            self._since = now
+            until = f"for up to {_LONGEST_OUTAGE / _MINUTE:g} minutes"
+            log.info("%s does not answer (%s): it is tried again %s", self._model, failure.summary, until)
+        self.too_long = now - self._since >= _LONGEST_OUTAGE
+        return self.too_long
+
+    def end(self) -> None:
+        """Note an answer."""
+        self._since, self.too_long = None, False
 
 
 class RateLimiter:
@@ -226,16 +300,28 @@ class RateLimiter:
 
 
 def _retry_after(error: Exception, date: float) -> float | None:
-    """Return the seconds in a Retry-After header, which contains seconds or a date; None if missing or unreadable."""
+    """Return the seconds that a server asks to wait; None if it does not ask, or unreadably.
+
+    The Retry-After header has seconds, a date, or, of some gateways, words such as 1m30s. Without a header the
+    message counts ("try again in 20s").
+    """
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if header is None:
-        return None
+        asked = _WAIT_IN_MESSAGE.search(message_in(getattr(error, "body", None)).lower())
+        return _seconds(asked[1]) if asked else None
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
         then = parsedate_to_datetime(header)
     except ValueError:
-        return None
+        return _seconds(header.lower())
     return max(0.0, (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - date)
+
+
+def _seconds(words: str) -> float | None:
+    """Return the seconds in words such as 1m30s or 2 minutes; None if there are none."""
+    spans = _SPAN.findall(words)
+    return sum(float(number) * _UNITS[unit] for number, unit in spans) if spans else None

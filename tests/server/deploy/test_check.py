@@ -122,6 +122,23 @@ def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeyp
     assert "llm.models.narrow.share; expected a number in [0.01, 1]; got 7" in table
 
 
+def test_a_remote_model_is_asked_for_one_text_and_a_refused_setting_is_named(capsys, monkeypatch):
+    from tests.support.loopback import Loopback, error
+
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
+    server = Loopback()
+    refusal = 400, {}, error("x", "Unsupported parameter: 'temperature'")
+    server.script = [(200, {}, {"id": "gpt-4.1-mini"}), refusal]
+    try:
+        url = f"llm.models.small.base_url={server.url}/v1"
+        tables = [check(capsys, *SMALL, "llm=openai", url)[1] for _ in range(2)]
+    finally:
+        server.close()
+    assert "llm.models.small.temperature=false" in "\n".join(tables[0])
+    assert "on somebody else's machine" in "\n".join(tables[1])
+    assert len(server.seen) == 2
+
+
 def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_needs_it(capsys, monkeypatch):
     from server.llm.builtin.model import BuiltinModel
 

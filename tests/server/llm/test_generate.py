@@ -222,6 +222,28 @@ def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remo
     assert finished == [1]
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_cancels_the_requests_of_remote_models(monkeypatch, stop):
+    cancelled = threading.Event()
+    monkeypatch.setattr("server.llm.generate.cancel_requests", cancelled.set)
+
+    class Waiting(Scripted):
+        remote = True
+
+        def generate(self, requests, *, arrived):
+            assert cancelled.wait(60)
+            raise ProviderError("cancelled")
+
+    class Stopped(Scripted):
+        def generate(self, requests, *, arrived):
+            raise stop
+
+    providers = {"far": Waiting(lambda r, _: r.n), "near": Stopped(lambda r, _: r.n)}
+    with pytest.raises(stop):
+        run(providers, [Order(model=name, label="a", count=2) for name in providers])
+    assert cancelled.is_set()
+
+
 def test_losses_and_cleaning_are_counted_by_model():
     class Lossy(Scripted):
         def generate(self, requests, *, arrived):

@@ -39,8 +39,10 @@ LISTED = {
     "haiku.prompt_caching haiku.batches",
     "builtin": "broad.share",
     "local": "local.engine local.device local.batch_tokens local.local_files_only",
-    "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature small.seed "
-    "small.concurrency small.requests_per_minute small.tokens_per_minute",
+    "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature "
+    "small.max_temperature small.top_p small.seed small.system_role small.concurrency small.requests_per_minute "
+    "small.tokens_per_minute",
+    "server": "own.temperature own.system_role",
     "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
     "smollm2.completion.end smollm2.completion.temperature",
 }

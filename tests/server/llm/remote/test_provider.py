@@ -11,7 +11,7 @@ import pytest
 from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider
 from server.llm.cache import Cached
-from server.llm.remote.provider import Remote
+from server.llm.remote.provider import Remote, cancel_requests
 from server.llm.render import Prompts
 from server.llm.spending import Spending
 from tests.support.loopback import error
@@ -121,7 +121,7 @@ def test_what_passes_is_tried_again_with_growing_waits(model, server, time, stat
     assert time.slept == [0.75, 1.5, 3.0]
 
 
-@pytest.mark.parametrize("after", ["7", formatdate(1_700_000_007.0, usegmt=True)])
+@pytest.mark.parametrize("after", ["7", "7s", "7000ms", "0m7s", "7 seconds", formatdate(1_700_000_007.0, usegmt=True)])
 def test_the_servers_word_on_when_to_come_back_counts_for_all(build, server, time, after):
     model = build(concurrency=2)
     server.script = [(429, {"retry-after": after}, error("rate_limit_error"))]
@@ -129,17 +129,76 @@ def test_the_servers_word_on_when_to_come_back_counts_for_all(build, server, tim
     assert time.at == pytest.approx(1007.0)
 
 
-def test_a_date_that_cannot_be_read_is_no_date(model, server, time):
-    server.script = [(503, {"retry-after": "soon"}, error("api_error"))]
+@pytest.mark.parametrize("after", ["soon", "nan", "inf", ""])
+def test_a_date_that_cannot_be_read_is_no_date(model, server, time, after):
+    server.script = [(503, {"retry-after": after}, error("api_error"))]
     assert model.generate(requests(1))[0].texts
     assert time.slept == [0.75]
 
 
-def test_a_server_that_asks_for_hours_stops_the_run(model, server, time):
-    server.script = [(429, {"retry-after": "7200"}, error("rate_limit_error"))]
-    with pytest.raises(ProviderError, match="asks to wait 7200 s"):
+def test_without_a_header_the_message_tells_when_to_come_back(model, server, time):
+    server.script = [
+        (429, {}, error("rate_limit_error", "Limit 9, used 9. Please try again in 1m1.5s. See the page 4s"))
+    ]
+    assert model.generate(requests(1))[0].texts
+    assert time.slept == [61.5]
+
+
+@pytest.mark.parametrize("after", ["7200", "2h", "120 minutes"])
+def test_a_server_that_asks_for_hours_stops_the_run_and_says_until_when(model, server, time, after):
+    server.script = [(429, {"retry-after": after}, error("rate_limit_error"))]
+    with pytest.raises(ProviderError, match=r"asks to wait 7200 s, until 2023-11-15 00:13 UTC.*resume"):
         model.generate(requests(2))
     assert not time.slept
+
+
+def test_a_limit_of_the_day_stops_the_run_at_once(model, server, time):
+    server.script = [(429, {}, error("requests", "Rate limit reached: requests per day (RPD): limit 200, used 200."))]
+    with pytest.raises(ProviderError, match=r"limit of the day is used up.*tomorrow"):
+        model.generate(requests(2))
+    assert not time.slept
+
+
+REPORTED = [
+    ({"code": 429, "message": "slow down"}, "again"),
+    ({"code": "rate_limit_exceeded", "message": "slow down"}, "again"),
+    ({"type": "overloaded_error", "message": "x"}, "again"),
+    ({"message": "Too many requests, try again in 7s"}, "again"),
+    ("rate limit", "again"),
+    ({"code": "500", "message": "x"}, "again"),
+    ({"code": "insufficient_quota", "message": "x"}, "hopeless"),
+    ({"type": "authentication_error", "message": "x"}, "hopeless"),
+    ({"code": 400, "message": "Unsupported parameter: 'max_tokens'"}, "hopeless"),
+    ({"type": "invalid_request_error", "message": "not found and busy"}, "failed"),
+    ({"message": "prompt is too long", "code": 400}, "too long"),
+]
+"""Errors that gateways report under HTTP status 200, and what follows."""
+
+
+@pytest.mark.parametrize(("reported", "follows"), REPORTED, ids=str)
+def test_an_error_in_a_good_answer_counts_as_what_it_says(model, server, time, reported, follows):
+    server.script = [(200, {}, {"error": reported})]
+    if follows == "hopeless":
+        with pytest.raises(ProviderError):
+            model.generate(requests(2))
+        assert len(server.seen) == 1
+        return
+    first, second = model.generate(requests(2))
+    assert second.texts
+    assert first.loss == (None if follows == "again" else follows)
+    assert bool(time.slept) is (follows == "again")
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_an_error_beside_no_completion_counts_too(model, server, time, nothing):
+    server.script = [(200, {}, {"error": {"code": 429}, "choices": nothing, "content": nothing})]
+    assert model.generate(requests(1))[0].texts
+    assert time.slept
+
+
+def test_a_good_answer_with_a_note_on_an_error_is_good(model, server, kind):
+    server.script = [(200, {}, kind.answer(["a", "b"]) | {"error": {"message": "half of it was lost"}})]
+    assert model.generate(requests(1))[0].texts == ("a", "b")
 
 
 @pytest.mark.parametrize("fault", ["cut", "cut short", "slow"])
@@ -245,6 +304,61 @@ def test_an_outage_in_the_middle_stops_before_all_items_are_lost(build, server):
     assert len(server.seen) == 1 + 2 * 8
 
 
+@pytest.mark.parametrize("concurrency", [1, 4, 32])
+def test_a_server_that_answers_nothing_is_tried_for_two_minutes_and_the_log_says_so(
+    build, server, time, concurrency, caplog
+):
+    caplog.set_level("INFO", logger="caucus.llm")
+    server.script = [(500, {}, error("api_error"))] * 1000
+    with pytest.raises(ProviderError, match="500"):
+        build(concurrency=concurrency).generate(requests(100))
+    assert 30 < time.at - 1000 < 180
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "caucus.llm"]
+    assert line.startswith("m does not answer (InternalServerError, HTTP status 500): it is tried again")
+
+
+def test_a_busy_server_that_says_when_to_come_back_is_not_given_up_after_two_minutes(model, server, time):
+    server.script = [(429, {"retry-after": "90"}, error("rate_limit_error"))] * 5
+    assert model.generate(requests(1))[0].texts
+    assert time.at == pytest.approx(1450.0)
+
+
+def test_a_server_that_dies_with_the_last_requests_stops_the_run(build, server):
+    model = build(retries=1, concurrency=2)
+    model.generate(requests(1))
+    server.script = [(500, {}, error("api_error"))] * 1000
+    with pytest.raises(ProviderError, match="500"):
+        model.generate(requests(3))
+
+
+def test_an_outage_that_ends_loses_nothing(model, server, time):
+    server.script = ["cut"] * 4
+    replies = model.generate(requests(3))
+    assert all(reply.texts for reply in replies)
+
+
+def test_requests_of_other_threads_are_cancelled_and_replies_that_came_are_kept(build, server, kind):
+    arrivals, slow = [], threading.Event()
+    give = server._give
+
+    def given(handler, answer):
+        if answer == "slow":
+            slow.set()
+        give(handler, answer)
+
+    server._give = given
+    server.script = [(200, {}, kind.answer([f"text {n}"])) for n in range(4)] + ["slow"]
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(build(concurrency=1).generate, requests(9), arrived=lambda place, _: arrivals.append(place))
+        assert slow.wait(60)
+        cancel_requests()
+        with pytest.raises(ProviderError, match="interrupt"):
+            asked.result(60)
+    assert arrivals == [0, 1, 2, 3]
+    assert len(server.seen) == 5
+    cancel_requests()  # nothing is under way any more
+
+
 def test_no_server_is_a_provider_error_that_names_the_proxy(build):
     gone = build(base_url="http://127.0.0.1:9", retries=1)
     for ask in (gone.check, lambda: gone.generate(requests(1))):
@@ -301,6 +415,7 @@ def test_the_check_asks_a_server_without_a_list_for_a_word_and_waits_for_a_busy_
     model = build(spending=(spending := Spending()))
     model.check()
     assert "Say yes." in str(server.seen[0]["messages"])
+    assert {server.seen[0].get(field, 16) for field in ("max_tokens", "max_completion_tokens")} == {16}
     assert spending.paid()["m"].replies == 1
     server.script = [(503, {}, error("api_error"))]
     model.check()
@@ -318,7 +433,7 @@ def test_the_check_asks_a_server_without_a_list_for_a_word_and_waits_for_a_busy_
 def test_the_check_passes_on_what_a_server_without_a_list_says_of_the_word(model, server, status, body):
     server.missing = True
     server.script = [(404, {}, {"detail": "Not Found"}), (status, {}, body)] * 3
-    with pytest.raises(ProviderError, match=rf"HTTP status {status}: Server is pinned to 'a'\.") as caught:
+    with pytest.raises(ProviderError, match=rf"HTTP status {status}: Server is pinned to 'a'[;.]") as caught:
         model.check()
     assert len(str(caught.value)) < 600
 
@@ -458,6 +573,30 @@ def test_servers_of_the_house(build, server, monkeypatch):
     assert not body.keys() & {"temperature", "max_completion_tokens"}
     with pytest.raises(ConfigError, match="length_field"):
         build(key_variable=None, length_field="most")
+
+
+@pytest.mark.parametrize("kind", ["openai"], indirect=True)
+def test_the_temperature_is_lowered_to_what_a_server_takes_and_the_log_says_so_once(build, server, caplog):
+    caplog.set_level("INFO", logger="caucus.llm")
+    model = build(max_temperature=1.0, top_p=0.95)
+    model.generate([*requests(2, temperature=1.4), *requests(1, temperature=0.7)])
+    assert [body["temperature"] for body in server.seen] == [1.0, 1.0, 0.7]
+    assert {body["top_p"] for body in server.seen} == {0.95}
+    assert [record.getMessage() for record in caplog.records if record.name == "caucus.llm"] == [
+        "temperature 1.4 of the method is lowered to 1 (llm.models.m.max_temperature)"
+    ]
+    assert len({model.identity, build().identity, build(top_p=0.95).identity, build(system_role=False).identity}) == 4
+    for wrong in ({"max_temperature": 2.1}, {"top_p": 0.0}, {"top_p": 1.1}):
+        with pytest.raises(ConfigError):
+            build(**wrong)
+
+
+@pytest.mark.parametrize("kind", ["openai"], indirect=True)
+def test_without_a_system_role_its_part_comes_first_in_the_users(build, prompts, server):
+    request = requests(1, good=("Where is it?",))[0]
+    build(prompts=prompts, system_role=False).generate([request])
+    system, user = prompts.render(request)
+    assert server.seen[0]["messages"] == [{"role": "user", "content": f"{system}\n\n{user}"}]
 
 
 @pytest.mark.parametrize("kind", ["anthropic"], indirect=True)

@@ -1,0 +1,53 @@
+"""One prompt of a run's own kind, tried before any private query: can the reply be read?"""
+
+import logging
+
+from common import rng
+from common.errors import ModelSettingError
+from server.domain import Task
+from server.llm.base import Provider
+from server.llm.requests import by_example
+
+log = logging.getLogger("caucus.llm")
+
+_LONGEST_SHOWN = 200
+_DECLINED = ("refused", "filtered")
+
+
+def try_prompt(
+    provider: Provider, task: Task, *, texts: int = 1, words: int | None = None, experiment_seed: int = 0
+) -> None:
+    """Send one zero-shot request for texts of a task, and check that its reply has a text.
+
+    A model may refuse one prompt and write many others, so a refusal is a warning.
+
+    Args:
+        provider: The model.
+        task: The task; the texts are of its first label.
+        texts: Number of texts that a prompt of the run requests.
+        words: Length in words that it requests; None for none.
+        experiment_seed: Seed of the run.
+
+    Raises:
+        ModelSettingError: The reply has no text; the error shows the reply and says what to change.
+        ProviderError: The model fails.
+    """
+    stream = rng.experiment(experiment_seed, "first prompt")
+    request = by_example(task, next(iter(task.labels)), texts=texts, rng=stream, words=words)
+    (reply,) = provider.generate([request])
+    if reply.texts:
+        return
+    shown = " ".join(reply.raw.split())[:_LONGEST_SHOWN]
+    got = f"one without ({reply.loss}): {shown!r}" if shown else f"an empty one ({reply.loss})"
+    if reply.loss in _DECLINED:
+        log.warning("%s declines a first prompt of this task: %s", provider.name, got)
+        return
+    settings = f"llm.models.{provider.name}"
+    longer = f"raise {settings}.max_tokens, which a model that reasons uses up before it writes"
+    simpler = f"ask for one text at a time (method.texts_per_request=1), or take a larger model ({settings}.model)"
+    raise ModelSettingError(
+        f"a first prompt to the language model {provider.name}",
+        expected=f"a reply with {request.n} texts" if request.n > 1 else "a reply with a text",
+        got=got,
+        do=f"{longer if reply.loss == 'truncated' else simpler}; a new run is needed",
+    )
