@@ -225,7 +225,7 @@ def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remo
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_ctrl_c_cancels_the_requests_of_remote_models(monkeypatch, stop):
     cancelled = threading.Event()
-    monkeypatch.setattr("server.llm.generate.cancel_requests", cancelled.set)
+    monkeypatch.setattr("server.llm.passes.cancel_requests", cancelled.set)
 
     class Waiting(Scripted):
         remote = True
