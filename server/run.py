@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
+from common.errors import ModelSettingError
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
@@ -162,13 +163,25 @@ def run(
 
 
 def _check_models(method: Method[Any], tools: RunTools) -> None:
-    """Check that each model answers, and try one prompt of each remote model that the method asks for texts."""
+    """Check that each model answers, and try one prompt of each remote model that the method asks for texts.
+
+    Raises:
+        ProviderError: A model does not answer, or the replies of none can be read.
+    """
+    unreadable: list[ModelSettingError] = []
     for provider in tools.providers.values():
         provider.check()
         if provider.remote and method.max_texts(tools.task, tools.models):
             words = getattr(method, "words", None)
             seed = tools.experiment_seed
-            try_prompt(provider, tools.task, texts=method.texts_per_request, words=words, experiment_seed=seed)
+            try:
+                try_prompt(provider, tools.task, texts=method.texts_per_request, words=words, experiment_seed=seed)
+            except ModelSettingError as error:
+                unreadable.append(error)
+    if len(unreadable) == len(tools.providers):
+        raise unreadable[0]
+    for error in unreadable:
+        log.warning("%s", error)  # the other models write the texts
 
 
 def _report(folder: RunFolder) -> None:

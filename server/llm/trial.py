@@ -6,18 +6,20 @@ from common import rng
 from common.errors import ModelSettingError
 from server.domain import Task
 from server.llm.base import Provider
+from server.llm.cache import Cached
 from server.llm.requests import by_example
 
 log = logging.getLogger("caucus.llm")
 
 _LONGEST_SHOWN = 200
+_TRIES = 3
 _DECLINED = ("refused", "filtered")
 
 
 def try_prompt(
     provider: Provider, task: Task, *, texts: int = 1, words: int | None = None, experiment_seed: int = 0
 ) -> None:
-    """Send one zero-shot request for texts of a task, and check that its reply has a text.
+    """Send a zero-shot request for texts of a task, up to three times, and check that a reply has a text.
 
     A model may refuse one prompt and write many others, so a refusal is a warning.
 
@@ -29,14 +31,19 @@ def try_prompt(
         experiment_seed: Seed of the run.
 
     Raises:
-        ModelSettingError: The reply has no text; the error shows the reply and says what to change.
+        ModelSettingError: No reply has a text; the error shows the last one and says what to change.
         ProviderError: The model fails.
     """
-    stream = rng.experiment(experiment_seed, "first prompt")
-    request = by_example(task, next(iter(task.labels)), texts=texts, rng=stream, words=words)
-    (reply,) = provider.generate([request])
-    if reply.texts:
-        return
+    for attempt in range(_TRIES):
+        stream = rng.experiment(experiment_seed, "first prompt", attempt)
+        request = by_example(task, next(iter(task.labels)), texts=texts, rng=stream, words=words)
+        (reply,) = provider.generate([request])
+        if reply.texts:
+            return
+        if isinstance(provider, Cached):
+            provider.forget(request)  # so that the next run asks again
+        if reply.loss in (*_DECLINED, "truncated"):
+            break  # the same again is paid for and lost again
     shown = " ".join(reply.raw.split())[:_LONGEST_SHOWN]
     got = f"one without ({reply.loss}): {shown!r}" if shown else f"an empty one ({reply.loss})"
     if reply.loss in _DECLINED:

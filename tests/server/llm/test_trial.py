@@ -1,18 +1,25 @@
 """One prompt is tried before any hospital is asked: an unreadable reply is shown, with what to change."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from common.errors import ModelSettingError
+from server.llm.base import Reply
+from server.llm.cache import Cached
 from server.llm.trial import try_prompt
+from server.run import _check_models
 from tests.support.direct_federation import TASK
 from tests.support.loopback import chat
+
+NAMES = ("good", "poor")
 
 
 @pytest.mark.parametrize("kind", ["openai"], indirect=True)
 @pytest.mark.parametrize(
     ("n", "answer", "says"),
     [
-        (2, ("I make no list.", "stop"), r"2 texts; got one without \(empty\): 'I make no list\.'.*per_request=1"),
+        (2, ("I make no list.", "stop"), r"2 texts; got one without \(unreadable\): 'I make no list\.'.*per_request=1"),
         (1, ("", "stop"), r"a text; got an empty one \(empty\).*llm\.models\.m\.model"),
         (1, ("", "length"), r"got an empty one \(truncated\).*llm\.models\.m\.max_tokens"),
         (1, ("Once upon a", "length"), r"\(truncated\): 'Once upon a'.*llm\.models\.m\.max_tokens"),
@@ -20,10 +27,10 @@ from tests.support.loopback import chat
 )
 def test_an_unreadable_reply_is_shown(model, server, n, answer, says):
     written, stop = answer
-    server.script = [(200, {}, chat([], written=written, stop=stop))]
+    server.script = [(200, {}, chat([], written=written, stop=stop))] * 3
     with pytest.raises(ModelSettingError, match=says):
         try_prompt(model, TASK, texts=n)
-    assert len(server.seen) == 1
+    assert len(server.seen) == (1 if stop == "length" else 3)
 
 
 def test_a_refusal_is_a_warning(model, server, kind, caplog):
@@ -36,3 +43,31 @@ def test_a_readable_reply_is_one_call_and_nothing_is_said(model, server, caplog)
     try_prompt(model, TASK)
     assert len(server.seen) == 1
     assert not caplog.records
+
+
+@pytest.mark.parametrize("kind", ["openai"], indirect=True)
+def test_an_unreadable_reply_is_not_cached_and_one_that_can_be_read_is_enough(model, server, tmp_path):
+    cached = Cached(provider=model, path=tmp_path / "replies.db")
+    server.script = [(200, {}, chat([], written="I make no list."))] * 5
+    with pytest.raises(ModelSettingError):
+        try_prompt(cached, TASK, texts=2)
+    try_prompt(cached, TASK, texts=2)
+    assert len(server.seen) == 6
+    try_prompt(cached, TASK, texts=2)
+    assert len(server.seen) == 7
+
+
+def test_a_run_stops_only_if_the_replies_of_no_model_can_be_read(caplog):
+    good, poor = (SimpleNamespace(name=name, remote=True, check=lambda: None, texts=name == "good") for name in NAMES)
+    method = SimpleNamespace(max_texts=lambda *_: 1, texts_per_request=1)
+
+    def check(**providers):
+        _check_models(method, SimpleNamespace(providers=providers, task=TASK, models=(), experiment_seed=0))
+
+    for model in (good, poor):
+        texts = ("a text",) * model.texts
+        model.generate = lambda _, texts=texts: [Reply(texts=texts, input_tokens=1, output_tokens=1, raw="Hm.")]
+    check(good=good, poor=poor)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    with pytest.raises(ModelSettingError):
+        check(poor=poor)
