@@ -20,8 +20,11 @@ class Phrases:
         regards: Closings of a letter.
         thanks: Thanks. They belong to a letter only if a signature follows.
         inability: What a refusal begins with, after any apology.
-        help: What the model is unable to do, according to a refusal.
-        assistant: What only an assistant says about itself, anywhere in a text.
+        help: What the model is unable to do, according to the first words of a text.
+        making: The making of texts, which a model is unable to do according to any clause of a text. People refuse to
+            make other things, or things of their own.
+        assistant: What only an assistant says about itself or its request, anywhere in a text.
+        empty: What models say in place of a text, if there is nothing else.
         common: Frequent words of the language.
     """
 
@@ -32,8 +35,33 @@ class Phrases:
     thanks: str = r"(?!)"
     inability: str = r"(?!)"
     help: str = r"(?!)"
+    making: str = r"(?!)"
     assistant: str = r"(?!)"
+    empty: str = r"(?!)"
     common: str = ""
+
+
+_MAKE = (
+    r"(?:creat|generat|writ|provid|produc|compos|fabricat|simulat|continu|complet|shar|giv|mak|compil|rephras|paraphras"
+    r"|rewrit|prepar|disclos|imagin)(?:e|ing)(?: up)?|draft(?:ing)?|invent(?:ing)?|com(?:e|ing) up with|fill(?:ing)? in"
+    r"|offer(?:ing)?|role-?play(?:ing)?|answer(?:ing)?|output(?:ting)?|fulfil?l?(?:ing)?|process(?:ing)?|respond(?:ing)? to"
+    r"|engag(?:e|ing) in|participat(?:e|ing) in|discuss(?:ing)?|(?:assist|help)(?:ing)?(?: you)?(?: with| in| to)?"
+)
+_OF_PATIENTS = r"(?:(?:real|medical|clinical|patient|health|nursing|hospital|customer|consumer|user)s?(?:'s?)? )"
+_MODEL_NOUN = (
+    r"(?:(?:content|texts?|prompts?|fiction\w*|fictitious|synthetic|fake|fabricated|realistic|hypothetical|simulated"
+    r"|imaginary|variations?|paraphrases?|rewordings?|json|data ?sets?|narratives?|dialogues?|scenarios?|stories|examples"
+    r"|roleplay|new (?:version|message|note)s?|(?:discharge|clinic|referral) (?:letter|summar(?:y|ies))s?)\b"
+    rf"|{_OF_PATIENTS}+(?:\w+ )?(?:records?|notes?|data|summar(?:y|ies)|reports?|messages?|questions?|quer(?:y|ies)"
+    r"|complaints?|reviews?|conversations?|documents?|vignettes?|cases?)\b|(?:patient|customer)s?(?:'s?)? information\b"
+    r"|(?:fraudulent|harmful|abusive|offensive|explicit|misleading|deceptive|identifiable) \w+"
+    r"|(?:that|this|such|those|these|any|more|further) (?:\w+ )?(?:notes?|messages|complaints|questions|reviews)\b"
+    r"|note (?:for you|that|about|in|from|as)\b|clinical documentation\b"
+    r"|(?:medical|legal|financial|clinical) (?:advice|guidance|opinions?|diagnos\w+)|the (?:requested|specified)\b|such\b"
+    r"|what you(?:'ve| have|'re| are)? ask\w*|(?:your|this|that|the) (?:\w+ )?(?:requests?|prompts?|tasks?)(?=\W*$| as | for"
+    r"|[,;.] )|(?:messages|notes|complaints|questions|reviews|letters) (?:from|about|for|that|on|of|as|in|with|like)\b)"
+)
+_OF_OTHERS = r"(?!(?:my|our|his|her|their|him|them|me|us|it|enough)\b)[\w'/-]+,? "
 
 
 TABLE = {
@@ -45,14 +73,55 @@ TABLE = {
         regards=r"(?:(?:best|kind|kindest|warm|warmest|with) )?regards|best wishes|(?:yours )?(?:sincerely|faithfully)"
         r"|sincerely yours|yours truly|respectfully(?: yours)?|(?:all the )?best|cheers",
         thanks=r"(?:many )?thanks|thank you",
-        inability=r"(?:i|we)(?: am|'m| are|'re)? (?:can't|cannot|can not|won't|will not|unable to|not able to"
-        r"|not allowed to|must decline to)",
-        help=r"(?:assist|help)(?: (?:you|with|in|further|on)\b|[.!,]|$)|(?:fulfil?l?|comply|engage|participate)\b"
-        r"|(?:provide|generate|create|write|produce|continue|complete|discuss|answer)"
-        r" (?:that|this|such|your|these|those|the (?:requested|content|text))\b",
-        assistant=r"\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b"
-        r"|\bi(?: am|'m) (?:just |only )?an? (?:ai|artificial intelligence|(?:large )?language model)\b"
-        r"|\bi(?: am|'m) (?:qwen|chatgpt|claude|gemini)\b|\b(?:created|developed|trained) by (?:openai|alibaba)\b",
+        inability=r"(?:(?:i|we)(?: am|'m| are|'re)?(?: afraid(?: that)? (?:i|we))?(?: really| simply| just| still| also"
+        r"| therefore| currently| unfortunately)?(?: am|'m| are|'re| would|'d| will|'ll)?(?: going to)?(?: must| have to| need to)?"
+        r" (?:can't|cannot|can not|won't|will not|wouldn't|should not|shouldn't|may not|unable to|not able to"
+        r"|not (?:allowed|permitted|authori[sz]ed|supposed|programmed|designed|equipped|going|willing|prepared) to"
+        r"|(?:respectfully )?(?:decline|refuse)(?: to)?|(?:prefer|rather) not(?: to)?|(?:must|should) (?:avoid|refrain from)|refrain from"
+        r"|(?:do not|don't) think (?:that )?(?:i|we) (?:should|can)|have no ability to|(?:prohibited|prevented) from"
+        r"|(?:do not|don't) feel comfortable(?: with| to)?|not (?:\w+ )?comfortable(?: with)?"
+        r"|(?:do not|don't|lack) (?:have )?the (?:ability|capability|capacity|authority) to)"
+        r"|it(?:'s| is| would be|'d be) (?:not (?:\w+ )?|in|un|im)(?:appropriate|ethical|possible|right|permitted)(?: for me)? to"
+        r"|it (?:isn't|wouldn't be) (?:appropriate|ethical|possible|right)(?: for me)? to)(?: \w+ly| in good conscience)?",
+        help=r"(?:assist(?: you)? (?:with|in|further|on)|help you|help (?:with|in|on) (?:that|this|your|these|those|such)"
+        r"|(?:assist|help)(?: here)?\W*$)(?:\W|$)|(?:assist|help|fulfil?l?|comply)(?:[.!]|\W*$)"
+        r"|(?:comply with|fulfil?l?) (?:your|this|that|the|such|these) (?:\w+ )?requests?\b|(?:comply with that|fulfil?l? that)\b"
+        r"|(?:continue|proceed|engage) with (?:this|that|your)(?: (?:request|prompt|task|conversation))?\W*$"
+        r"|(?:do|provid|generat|creat|writ|produc|continu|complet|discuss|answer)(?:e|ing)? (?:that|this|so|these|those)"
+        r"(?: (?:one|information|text|note|message|record|request))?\W*$",
+        making=rf"(?:(?:{_MAKE}) ){{1,3}}(?:{_OF_OTHERS}){{0,5}}?{_MODEL_NOUN}"
+        rf"|(?:creat|generat|produc|compos|fabricat|simulat)(?:e|ing) (?:{_OF_OTHERS}){{0,5}}?(?:notes?|messages)\b"
+        r"|writ(?:e|ing) about (?:this|that|such|these) (?:topic|subject|matter)s?\b",
+        assistant=r"\bas an? (?:responsible )?(?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
+        r"|\bi(?: am|'m) (?:just |only |merely )?an? (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
+        r"|\bi(?: am|'m) (?:qwen|chatgpt|claude|gemini|deepseek|copilot)\b"
+        r"|\b(?:created|developed|trained) by (?:openai|alibaba|anthropic|google|meta|deepseek)\b"
+        r"|\b(?:violat\w+|against) (?:my|our|openai's|anthropic's|the) (?:\w+ )?(?:content|usage|safety|ethic\w*|use"
+        r"|community)(?: and \w+)? (?:guidelines|polic(?:y|ies)|standards|principles)\b"
+        r"|\bmy (?:\w+ )?(?:programming|guidelines|training data|instructions) (?:do|does|prevent|prohibit|forbid|restrict)\w*"
+        r"|\bagainst my (?:\w+ )?(?:programming|guidelines)\b|\bi (?:do not|don't) have (?:direct )?access to (?:any )?"
+        r"(?:real|actual|confidential|private)(?:-time)? |\b(?:request|content|prompt) (?:can't|cannot) be (?:fulfilled|generated)"
+        r"|\bi (?:[\w']+ ){0,4}?declin(?:e|ing) (?:this|that|your|the) (?:request|prompt|task)\b"
+        r"|\bnot (?:\w+ )?comfortable with (?:this|that|your|such) (?:requests?|prompts?|tasks?|content)\b"
+        r"|\bnot something (?:that )?i (?:can|could|will|am able to|'m able to) (?:help|assist|write|create|generate|provide)\b"
+        r"|\b(?:creat|generat|writ|produc|provid)ing (?:[\w'-]+ ){1,5}?is (?:not )?something (?:that )?i\b"
+        r"|\bno (?:\w+ ){0,2}?(?:notes|texts|messages|versions|content) can be (?:generated|created|produced|written)\b"
+        r"|\byour (?:request|prompt|input|instructions?) (?:is|are|seems?|appears?|was) (?:to be )?(?:incomplete|unclear|cut off)\b"
+        r"|^\W*(?:cannot|can't|unable to) (?:create|generate|produce|provide) (?:\w+ )?(?:content|requested|synthetic|fictional)\b"
+        r"|^\W*(?:let's|let me|we need to) (?:write|create|craft|generate|produce|draft|output)\b"
+        r"|^\W*(?:okay|ok|alright|hmm+|well|so|first)\W+(?:so\W+)?(?:the user\b|let me think\b|let's tackle\b"
+        r"|i need to (?:generate|come up with)\b)|^\W*the user (?:wants|is asking|asks|asked|has asked|requests|requested)"
+        r" (?:me|for|\d+)\b|\b(?:text|message|note|prompt|example)s? (?:that )?you(?:'d| would)? (?:like|want)(?: me)? to"
+        r" (?:rewrite|rephrase|paraphrase|fill|continue|summari[sz]e)\b",
+        empty=r"sure|certainly|of course|absolutely|here (?:you (?:go|are)|(?:they|these) are|it is)|i(?:'m| am) sorry|sorry"
+        r"|i(?:'d| would) be (?:happy|glad) to (?:help|assist)[^.!?\n]*+|i hope (?:this|these|that) helps?[^.!?\n]*+"
+        r"|(?:please )?let me know if you(?:'d| would)? (?:need|want|like) (?:(?:me to make )?(?:any |some |more |other |further "
+        r"|additional |different )*(?:texts?|notes?|messages?|examples?|versions?|variations?|changes|adjustments|more"
+        r"|modifications|anything else|assistance)|me to (?:write|generate|adjust|revise|modify|change)[^.!?\n]*+)"
+        r"|(?:please )?feel free to (?:ask|adjust|modify|customi[sz]e|edit|change|use (?:this|these))[^.!?\n]*+"
+        r"|(?:hello|hi)(?: there)?|how (?:can|may) i (?:help|assist) you(?: today)?"
+        r"|(?:(?:please )?note|disclaimer)?\W{0,3}(?:that )?(?:this|these|all)(?: \w+){0,3} (?:is|are) (?:\w+ )?"
+        r"(?:fictional|fictitious|made[- ]up|synthetic)[^.!?\n]*+",
         common="the and to of is my for with that have this it not are was you from can i in on no do if or what",
     ),
     "german": Phrases(
@@ -61,8 +130,11 @@ TABLE = {
         addressee=r"herr|frau|damen|herren|kundenservice|support|team|doktor|und",
         regards=r"(?:mit )?(?:freundliche|beste|viele|liebe|herzliche)[nm]? gr(?:ü|ue)(?:ß|ss)en?|mfg",
         thanks=r"(?:vielen )?dank|danke",
-        inability=r"(?:(?:aber|leider) )?(?:ich kann|kann ich)(?: ihnen| dir)?(?: leider)?",
+        inability=r"(?:(?:aber|leider) )?(?:ich (?:kann|darf|werde|möchte)|(?:kann|darf) ich)(?: ihnen| dir)?(?: leider)?",
         help=r"(?:dabei |damit |das |diese anfrage )?nicht (?:weiter)?(?:helfen|erfüllen|beantworten|schreiben)",
+        making=r"(?:nicht |keine?n? |dies\w* |solche\w* |d(?:ie|en|as) ){1,3}(?:[\w-]+ ){0,4}?(?:inhalte?|texte?|beispiele?"
+        r"|patient(?:en)?\w+|fiktive\w*|erfundene\w*|arztbriefe?|medizinischen? rat\w*|gewünscht\w*)(?: [\w-]+){0,4}?"
+        r" (?:nicht )?(?:erstellen|schreiben|generieren|verfassen|erzeugen|liefern|bereitstellen|geben|erfinden)",
         assistant=r"\bals (?:ki|ki-\w+|sprachmodell|künstliche intelligenz)\b",
         common="der die das und ich ist nicht ein eine mit mein meine zu auf für wie kann es wo den",
     ),
@@ -72,8 +144,10 @@ TABLE = {
         addressee=r"madame|monsieur|service|client|support|équipe|docteur|le|la|et",
         regards=r"(?:bien )?cordialement|bien à vous|sincères salutations|salutations(?: distinguées)?",
         thanks=r"merci(?: beaucoup)?",
-        inability=r"(?:mais )?je (?:ne peux pas|ne suis pas en mesure de|ne puis)",
+        inability=r"(?:mais )?je (?:ne peux (?:malheureusement )?pas|ne suis pas (?:en mesure de|autorisée? à)|ne puis)",
         help=r"(?:vous aider|vous répondre|répondre à (?:cette|votre))\b",
+        making=r"(?:vous )?(?:créer|générer|rédiger|écrire|fournir|produire|inventer|donner) (?:(?!m(?:on|a|es)\b)[\w'-]+ ){0,4}?"
+        r"(?:contenus?|textes?|ficti\w+|exemples?|notes? (?:clinique|médicale|de patient)s?|conseils? médica\w+)",
         assistant=r"\ben tant qu(?:e |')(?:ia|intelligence artificielle|modèle de langage)\b",
         common="le la les et je est pas une un mon ma pour avec que de des dans mais vous j'ai",
     ),
@@ -87,7 +161,11 @@ TABLE = {
 _APOLOGY = (
     r"(?:(?:(?:i'm|i am|we're|we are|my) )?(?:(?:so|very|really) )?"
     r"(?:sorry|(?:i )?apologi[sz]e|apologies|unfortunately|(?:es )?tut mir leid|leider|(?:je suis )?désolée?)"
-    r"[^\w\n]{0,9}(?:(?:but|aber|mais|that) )?)?"
+    r"(?: for (?:the|any|this) \w+)?[^\w\n]{0,9}(?:(?:but|aber|mais|that|however,?) )?)?"
+)
+_CLAUSE = (
+    r"(?:^\W{0,9}(?:(?:while|although|though)\b[^.!?]{0,100}?, )?|[.!?:][\"”]? |\b(?:but|however|and|so|that|thus|therefore|unfortunately|sorry|afraid|leider|aber|mais)\b"
+    r"\W{0,3})"
 )
 _END_MARKS = r"[,:;!.—–-]"
 _INSIDE = r"(?=[^\]}>\n]*[^\W\d_]{2})[\w$€£#][\w ,.:$€£'’/&#-]{0,58}"
@@ -100,8 +178,16 @@ _NAME = rf"(?:(?-i:[A-Z][\w.'’-]*[a-z.])|{_PLACEHOLDER})"
 _SIGNATURE = rf"{_NAME}(?:[\s,]+{_NAME}){{0,5}}"
 
 _UNKNOWN = r"(?-i:\b[XYZ]) (?:amount|number|date|dollars|euros|pounds|days|hours)\b"
-PLACEHOLDERS = re.compile(rf"{_NO_PLACEHOLDER}{_PLACEHOLDER}|{_UNKNOWN}", re.IGNORECASE)
-"""Words in brackets, such as "[Your Name]", "{date}" or "<amount>", and "X amount"; not "{$12.00}" or "[ a / b ]"."""
+_IN_PLACE_OF_TEXT = (
+    r"^\W*(?:(?:your|the|a|new|sample|example|placeholder|generated|synthetic|rewritten|another|insert|first|second)\s)*"
+    r"(?:text|message|note|string|sentence|content|item|example|version|placeholder)s?"
+    r"(?:\s?(?:goes here|here|one|two|three|\d{1,3}(?: of \d{1,3})?))?\W*$|^\W*lorem ipsum\b|^\W*(?:tbd|todo)\W*$"
+)
+PLACEHOLDERS = re.compile(rf"{_NO_PLACEHOLDER}{_PLACEHOLDER}|{_UNKNOWN}|{_IN_PLACE_OF_TEXT}", re.IGNORECASE)
+"""Words in brackets, such as "[Your Name]", "{date}" or "<amount>", and "X amount"; not "{$12.00}" or "[ a / b ]".
+
+Also a text that is only a word for one, such as "Your text here" or "string".
+"""
 
 LETTER_KINDS = re.compile(
     r"\b(?:e-?)?mails?\b|letter|complaint|correspondence|brief\b|schreiben\b|lettre|courrier|plainte|carta\b|lettera\b",
@@ -117,8 +203,8 @@ class LanguagePatterns:
     Attributes:
         salutation: Salutation at the beginning of a text, with a line for the subject.
         closing: Closing at the end of a text, with its signature.
-        greeting: A text that only greets.
-        refusal: Beginning of a refusal, or what an assistant says about itself.
+        greeting: A text that only greets, or that only has what models say in place of a text.
+        refusal: A refusal, or what an assistant says about itself; for texts with single spaces.
     """
 
     salutation: Pattern[str]
@@ -140,14 +226,15 @@ def language_patterns(language: str) -> LanguagePatterns:
     subject = r"\W{0,3}(?:subject|re|betreff|objet)\s*:[^\n]*(?:\n[\s,]*|$)"
     own_line = rf"\W{{0,3}}{any_of('hello')}(?: there)?[,!.]?[ \t]*\n\s*"
     dear_someone = rf"{any_of('dear')}\b(?:\s+[^\s,:;!?]+){{0,6}}?"
-    to_someone = rf"{any_of('hello')}(?:\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
+    to_someone = rf"{any_of('hello')}(?:,?\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
     letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)\s*(?:{_SIGNATURE}\.?|[^.!?]{{0,80}}[.!?]?)"
     signed_thanks = rf"{any_of('thanks')}[^.!?\n,]{{0,30}}[,!.]?\s+{_SIGNATURE}\.?"
     patterns = (
         rf"^(?:{subject}|{own_line})|^\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
         rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s{{0,9}}{_PLACEHOLDER}\W*$",
-        rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$",
-        rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}",
+        rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$|^\W*(?:{any_of('empty')}\W+)+$",
+        rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}"
+        rf"|{_CLAUSE}{any_of('inability')} {any_of('making')}",
     )
     salutation, closing, greeting, refusal = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
     return LanguagePatterns(salutation=salutation, closing=closing, greeting=greeting, refusal=refusal)
