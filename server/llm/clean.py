@@ -195,7 +195,9 @@ class Cleaner:
             ),
             "names": lambda: (
                 form.replace("_", " ")
-                in {normal(name.replace("_", " ")) for label in (*request.labels, [request.task_kind]) for name in label}
+                in {
+                    normal(name.replace("_", " ")) for label in (*request.labels, [request.task_kind]) for name in label
+                }
             ),
             "refusals": lambda: patterns.refusal.search(" ".join(read.replace("*", "").split())),
             "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),

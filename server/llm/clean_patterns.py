@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from re import Pattern
 
+from server.llm.refusal_patterns import ASSISTANT, EMPTY, HELP, INABILITY, MAKING
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrases:
@@ -41,29 +43,6 @@ class Phrases:
     common: str = ""
 
 
-_MAKE = (
-    r"(?:creat|generat|writ|provid|produc|compos|fabricat|simulat|continu|complet|shar|giv|mak|compil|rephras|paraphras"
-    r"|rewrit|prepar|disclos|imagin)(?:e|ing)(?: up)?|draft(?:ing)?|invent(?:ing)?|com(?:e|ing) up with|fill(?:ing)? in"
-    r"|offer(?:ing)?|role-?play(?:ing)?|answer(?:ing)?|output(?:ting)?|fulfil?l?(?:ing)?|process(?:ing)?|respond(?:ing)? to"
-    r"|engag(?:e|ing) in|participat(?:e|ing) in|discuss(?:ing)?|(?:assist|help)(?:ing)?(?: you)?(?: with| in| to)?"
-)
-_OF_PATIENTS = r"(?:(?:real|medical|clinical|patient|health|nursing|hospital|customer|consumer|user)s?(?:'s?)? )"
-_MODEL_NOUN = (
-    r"(?:(?:content|texts?|prompts?|fiction\w*|fictitious|synthetic|fake|fabricated|realistic|hypothetical|simulated"
-    r"|imaginary|variations?|paraphrases?|rewordings?|json|data ?sets?|narratives?|dialogues?|scenarios?|stories|examples"
-    r"|roleplay|new (?:version|message|note)s?|(?:discharge|clinic|referral) (?:letter|summar(?:y|ies))s?)\b"
-    rf"|{_OF_PATIENTS}+(?:\w+ )?(?:records?|notes?|data|summar(?:y|ies)|reports?|messages?|questions?|quer(?:y|ies)"
-    r"|complaints?|reviews?|conversations?|documents?|vignettes?|cases?)\b|(?:patient|customer)s?(?:'s?)? information\b"
-    r"|(?:fraudulent|harmful|abusive|offensive|explicit|misleading|deceptive|identifiable) \w+"
-    r"|(?:that|this|such|those|these|any|more|further) (?:\w+ )?(?:notes?|messages|complaints|questions|reviews)\b"
-    r"|note (?:for you|that|about|in|from|as)\b|clinical documentation\b"
-    r"|(?:medical|legal|financial|clinical) (?:advice|guidance|opinions?|diagnos\w+)|the (?:requested|specified)\b|such\b"
-    r"|what you(?:'ve| have|'re| are)? ask\w*|(?:your|this|that|the) (?:\w+ )?(?:requests?|prompts?|tasks?)(?=\W*$| as | for"
-    r"|[,;.] )|(?:messages|notes|complaints|questions|reviews|letters) (?:from|about|for|that|on|of|as|in|with|like)\b)"
-)
-_OF_OTHERS = r"(?!(?:my|our|his|her|their|him|them|me|us|it|enough)\b)[\w'/-]+,? "
-
-
 TABLE = {
     "english": Phrases(
         dear=r"dear(?! me\b)|to whom it may concern",
@@ -73,55 +52,11 @@ TABLE = {
         regards=r"(?:(?:best|kind|kindest|warm|warmest|with) )?regards|best wishes|(?:yours )?(?:sincerely|faithfully)"
         r"|sincerely yours|yours truly|respectfully(?: yours)?|(?:all the )?best|cheers",
         thanks=r"(?:many )?thanks|thank you",
-        inability=r"(?:(?:i|we)(?: am|'m| are|'re)?(?: afraid(?: that)? (?:i|we))?(?: really| simply| just| still| also"
-        r"| therefore| currently| unfortunately)?(?: am|'m| are|'re| would|'d| will|'ll)?(?: going to)?(?: must| have to| need to)?"
-        r" (?:can't|cannot|can not|won't|will not|wouldn't|should not|shouldn't|may not|unable to|not able to"
-        r"|not (?:allowed|permitted|authori[sz]ed|supposed|programmed|designed|equipped|going|willing|prepared) to"
-        r"|(?:respectfully )?(?:decline|refuse)(?: to)?|(?:prefer|rather) not(?: to)?|(?:must|should) (?:avoid|refrain from)|refrain from"
-        r"|(?:do not|don't) think (?:that )?(?:i|we) (?:should|can)|have no ability to|(?:prohibited|prevented) from"
-        r"|(?:do not|don't) feel comfortable(?: with| to)?|not (?:\w+ )?comfortable(?: with)?"
-        r"|(?:do not|don't|lack) (?:have )?the (?:ability|capability|capacity|authority) to)"
-        r"|it(?:'s| is| would be|'d be) (?:not (?:\w+ )?|in|un|im)(?:appropriate|ethical|possible|right|permitted)(?: for me)? to"
-        r"|it (?:isn't|wouldn't be) (?:appropriate|ethical|possible|right)(?: for me)? to)(?: \w+ly| in good conscience)?",
-        help=r"(?:assist(?: you)? (?:with|in|further|on)|help you|help (?:with|in|on) (?:that|this|your|these|those|such)"
-        r"|(?:assist|help)(?: here)?\W*$)(?:\W|$)|(?:assist|help|fulfil?l?|comply)(?:[.!]|\W*$)"
-        r"|(?:comply with|fulfil?l?) (?:your|this|that|the|such|these) (?:\w+ )?requests?\b|(?:comply with that|fulfil?l? that)\b"
-        r"|(?:continue|proceed|engage) with (?:this|that|your)(?: (?:request|prompt|task|conversation))?\W*$"
-        r"|(?:do|provid|generat|creat|writ|produc|continu|complet|discuss|answer)(?:e|ing)? (?:that|this|so|these|those)"
-        r"(?: (?:one|information|text|note|message|record|request))?\W*$",
-        making=rf"(?:(?:{_MAKE}) ){{1,3}}(?:{_OF_OTHERS}){{0,5}}?{_MODEL_NOUN}"
-        rf"|(?:creat|generat|produc|compos|fabricat|simulat)(?:e|ing) (?:{_OF_OTHERS}){{0,5}}?(?:notes?|messages)\b"
-        r"|writ(?:e|ing) about (?:this|that|such|these) (?:topic|subject|matter)s?\b",
-        assistant=r"\bas an? (?:responsible )?(?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
-        r"|\bi(?: am|'m) (?:just |only |merely )?an? (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
-        r"|\bi(?: am|'m) (?:qwen|chatgpt|claude|gemini|deepseek|copilot)\b"
-        r"|\b(?:created|developed|trained) by (?:openai|alibaba|anthropic|google|meta|deepseek)\b"
-        r"|\b(?:violat\w+|against) (?:my|our|openai's|anthropic's|the) (?:\w+ )?(?:content|usage|safety|ethic\w*|use"
-        r"|community)(?: and \w+)? (?:guidelines|polic(?:y|ies)|standards|principles)\b"
-        r"|\bmy (?:\w+ )?(?:programming|guidelines|training data|instructions) (?:do|does|prevent|prohibit|forbid|restrict)\w*"
-        r"|\bagainst my (?:\w+ )?(?:programming|guidelines)\b|\bi (?:do not|don't) have (?:direct )?access to (?:any )?"
-        r"(?:real|actual|confidential|private)(?:-time)? |\b(?:request|content|prompt) (?:can't|cannot) be (?:fulfilled|generated)"
-        r"|\bi (?:[\w']+ ){0,4}?declin(?:e|ing) (?:this|that|your|the) (?:request|prompt|task)\b"
-        r"|\bnot (?:\w+ )?comfortable with (?:this|that|your|such) (?:requests?|prompts?|tasks?|content)\b"
-        r"|\bnot something (?:that )?i (?:can|could|will|am able to|'m able to) (?:help|assist|write|create|generate|provide)\b"
-        r"|\b(?:creat|generat|writ|produc|provid)ing (?:[\w'-]+ ){1,5}?is (?:not )?something (?:that )?i\b"
-        r"|\bno (?:\w+ ){0,2}?(?:notes|texts|messages|versions|content) can be (?:generated|created|produced|written)\b"
-        r"|\byour (?:request|prompt|input|instructions?) (?:is|are|seems?|appears?|was) (?:to be )?(?:incomplete|unclear|cut off)\b"
-        r"|^\W*(?:cannot|can't|unable to) (?:create|generate|produce|provide) (?:\w+ )?(?:content|requested|synthetic|fictional)\b"
-        r"|^\W*(?:let's|let me|we need to) (?:write|create|craft|generate|produce|draft|output)\b"
-        r"|^\W*(?:okay|ok|alright|hmm+|well|so|first)\W+(?:so\W+)?(?:the user\b|let me think\b|let's tackle\b"
-        r"|i need to (?:generate|come up with)\b)|^\W*the user (?:wants|is asking|asks|asked|has asked|requests|requested)"
-        r" (?:me|for|\d+)\b|\b(?:text|message|note|prompt|example)s? (?:that )?you(?:'d| would)? (?:like|want)(?: me)? to"
-        r" (?:rewrite|rephrase|paraphrase|fill|continue|summari[sz]e)\b",
-        empty=r"sure|certainly|of course|absolutely|here (?:you (?:go|are)|(?:they|these) are|it is)|i(?:'m| am) sorry|sorry"
-        r"|i(?:'d| would) be (?:happy|glad) to (?:help|assist)[^.!?\n]*+|i hope (?:this|these|that) helps?[^.!?\n]*+"
-        r"|(?:please )?let me know if you(?:'d| would)? (?:need|want|like) (?:(?:me to make )?(?:any |some |more |other |further "
-        r"|additional |different )*(?:texts?|notes?|messages?|examples?|versions?|variations?|changes|adjustments|more"
-        r"|modifications|anything else|assistance)|me to (?:write|generate|adjust|revise|modify|change)[^.!?\n]*+)"
-        r"|(?:please )?feel free to (?:ask|adjust|modify|customi[sz]e|edit|change|use (?:this|these))[^.!?\n]*+"
-        r"|(?:hello|hi)(?: there)?|how (?:can|may) i (?:help|assist) you(?: today)?"
-        r"|(?:(?:please )?note|disclaimer)?\W{0,3}(?:that )?(?:this|these|all)(?: \w+){0,3} (?:is|are) (?:\w+ )?"
-        r"(?:fictional|fictitious|made[- ]up|synthetic)[^.!?\n]*+",
+        inability=INABILITY,
+        help=HELP,
+        making=MAKING,
+        assistant=ASSISTANT,
+        empty=EMPTY,
         common="the and to of is my for with that have this it not are was you from can i in on no do if or what",
     ),
     "german": Phrases(
@@ -130,10 +65,12 @@ TABLE = {
         addressee=r"herr|frau|damen|herren|kundenservice|support|team|doktor|und",
         regards=r"(?:mit )?(?:freundliche|beste|viele|liebe|herzliche)[nm]? gr(?:ü|ue)(?:ß|ss)en?|mfg",
         thanks=r"(?:vielen )?dank|danke",
-        inability=r"(?:(?:aber|leider) )?(?:ich (?:kann|darf|werde|möchte)|(?:kann|darf) ich)(?: ihnen| dir)?(?: leider)?",
+        inability=r"(?:(?:aber|leider) )?(?:ich (?:kann|darf|werde|möchte)|(?:kann|darf) ich)(?: ihnen| dir)?"
+        r"(?: leider)?",
         help=r"(?:dabei |damit |das |diese anfrage )?nicht (?:weiter)?(?:helfen|erfüllen|beantworten|schreiben)",
-        making=r"(?:nicht |keine?n? |dies\w* |solche\w* |d(?:ie|en|as) ){1,3}(?:[\w-]+ ){0,4}?(?:inhalte?|texte?|beispiele?"
-        r"|patient(?:en)?\w+|fiktive\w*|erfundene\w*|arztbriefe?|medizinischen? rat\w*|gewünscht\w*)(?: [\w-]+){0,4}?"
+        making=r"(?:nicht |keine?n? |dies\w* |solche\w* |d(?:ie|en|as) ){1,3}(?:[\w-]+ ){0,4}?"
+        r"(?:inhalte?|texte?|beispiele?|patient(?:en)?\w+|fiktive\w*|erfundene\w*|arztbriefe?|medizinischen? rat\w*"
+        r"|gewünscht\w*)(?: [\w-]+){0,4}?"
         r" (?:nicht )?(?:erstellen|schreiben|generieren|verfassen|erzeugen|liefern|bereitstellen|geben|erfinden)",
         assistant=r"\bals (?:ki|ki-\w+|sprachmodell|künstliche intelligenz)\b",
         common="der die das und ich ist nicht ein eine mit mein meine zu auf für wie kann es wo den",
@@ -144,9 +81,11 @@ TABLE = {
         addressee=r"madame|monsieur|service|client|support|équipe|docteur|le|la|et",
         regards=r"(?:bien )?cordialement|bien à vous|sincères salutations|salutations(?: distinguées)?",
         thanks=r"merci(?: beaucoup)?",
-        inability=r"(?:mais )?je (?:ne peux (?:malheureusement )?pas|ne suis pas (?:en mesure de|autorisée? à)|ne puis)",
+        inability=r"(?:mais )?je (?:ne peux (?:malheureusement )?pas|ne suis pas (?:en mesure de|autorisée? à)"
+        r"|ne puis)",
         help=r"(?:vous aider|vous répondre|répondre à (?:cette|votre))\b",
-        making=r"(?:vous )?(?:créer|générer|rédiger|écrire|fournir|produire|inventer|donner) (?:(?!m(?:on|a|es)\b)[\w'-]+ ){0,4}?"
+        making=r"(?:vous )?(?:créer|générer|rédiger|écrire|fournir|produire|inventer|donner)"
+        r" (?:(?!m(?:on|a|es)\b)[\w'-]+ ){0,4}?"
         r"(?:contenus?|textes?|ficti\w+|exemples?|notes? (?:clinique|médicale|de patient)s?|conseils? médica\w+)",
         assistant=r"\ben tant qu(?:e |')(?:ia|intelligence artificielle|modèle de langage)\b",
         common="le la les et je est pas une un mon ma pour avec que de des dans mais vous j'ai",
@@ -164,7 +103,8 @@ _APOLOGY = (
     r"(?: for (?:the|any|this) \w+)?[^\w\n]{0,9}(?:(?:but|aber|mais|that|however,?) )?)?"
 )
 _CLAUSE = (
-    r"(?:^\W{0,9}(?:(?:while|although|though)\b[^.!?]{0,100}?, )?|[.!?:][\"”]? |\b(?:but|however|and|so|that|thus|therefore|unfortunately|sorry|afraid|leider|aber|mais)\b"
+    r"(?:^\W{0,9}(?:(?:while|although|though)\b[^.!?]{0,100}?, )?|[.!?:][\"”]? "
+    r"|\b(?:but|however|and|so|that|thus|therefore|unfortunately|sorry|afraid|leider|aber|mais)\b"
     r"\W{0,3})"
 )
 _END_MARKS = r"[,:;!.—–-]"
@@ -229,12 +169,15 @@ def language_patterns(language: str) -> LanguagePatterns:
     to_someone = rf"{any_of('hello')}(?:,?\s+{addressee}|(?: there)?,?\s+{_PLACEHOLDER})"
     letter_end = rf"{any_of('regards')}\s*(?:[,.!:]|\n|$)\s*(?:{_SIGNATURE}\.?|[^.!?]{{0,80}}[.!?]?)"
     signed_thanks = rf"{any_of('thanks')}[^.!?\n,]{{0,30}}[,!.]?\s+{_SIGNATURE}\.?"
+    refused = (
+        rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}"
+        rf"|{_CLAUSE}{any_of('inability')} {any_of('making')}"
+    )
     patterns = (
         rf"^(?:{subject}|{own_line})|^\W{{0,3}}(?:{dear_someone}|{to_someone})\s*(?:{_END_MARKS}(?=\s|$)|\n|$)[\s,]*",
         rf"(?:(?<=[.!?,;\n\"])|^)\s{{0,9}}(?:{letter_end}|{signed_thanks})\s*$|(?:\n|\s[—–-])\s{{0,9}}{_PLACEHOLDER}\W*$",
         rf"^\W*(?:{any_of('dear')}|{any_of('hello')})\b(?:\s+[^\s,.!?]+){{0,3}}\W*$|^\W*(?:{any_of('empty')}\W+)+$",
-        rf"^\W{{0,9}}{_APOLOGY}{any_of('inability')} {any_of('help')}|{any_of('assistant')}"
-        rf"|{_CLAUSE}{any_of('inability')} {any_of('making')}",
+        refused,
     )
     salutation, closing, greeting, refusal = (re.compile(pattern, re.IGNORECASE) for pattern in patterns)
     return LanguagePatterns(salutation=salutation, closing=closing, greeting=greeting, refusal=refusal)

@@ -72,6 +72,15 @@ def read_string(text: str) -> str | None:
     return _unescaped(string[1] or string[2] or "") if string else None
 
 
+def read_value(text: str) -> object:
+    """Return the value of a text that is JSON; else None."""
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_deeper(value, _DEEPEST) else value
+
+
 def _read(text: str, start: int) -> tuple[object, int, bool]:
     """Return the value at a place, the place after it, and whether it is whole.
 

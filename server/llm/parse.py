@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from server.llm.loose_json import Found, found_values, read_string
 from server.llm.reasoning import answer_in
+from server.llm.text_fields import texts_in, texts_in_string
 
 NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
 """Nouns that models write before the number of a text."""
@@ -23,22 +24,8 @@ _FIRST_LINE = re.compile(r"\A[^\n]*:[ \t]*\n[ \t]*\n")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _BEFORE_STRING = re.compile(r"[^\n]*:\s*\n\s*(?=\")")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
-_LETTERS = re.compile(r"\W+")
+_NO_LETTERS = re.compile(r"\W+")
 _AROUND = " \t\"',;."
-_ID = re.compile(r"\W*(?:[^\W\d_]+[\s_#:.-]*)?\d+\W*")
-_NAME_WORD = re.compile(r"[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|[A-Z][^\W\d_A-Z]*")
-_TEXT_FIELDS = ("text", "message", "content", "body")
-_TEXTS_FIELDS = frozenset(
-    "texts messages contents bodies items examples samples results outputs responses notes questions data list"
-    " versions variations".split()
-)
-_OTHER_FIELDS = frozenset(
-    "id ids uid uuid index idx no nr num number count total n key label labels tag tags language lang locale type kind"
-    " category categories class topic topics subtopic subtopics area title name names subject role author writer style"
-    " tone sentiment status source model format length words keyword keywords keyphrase keyphrases phrases date time"
-    " timestamp description intent domain difficulty entities code codes metadata schema explanation analysis plan".split()
-)
-_THOUGHT_FIELDS = frozenset("reasoning thought thoughts thinking think rationale scratchpad cot".split())
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 _FEWEST_PARAGRAPHS = 3  # a refusal may have two
 
@@ -69,7 +56,7 @@ def parse(
     else:
         bare = "\n".join(fenced) if fenced else "".join(pieces)
         items = _texts_of_values(bare, n, phrases=phrases)
-        if items is None:
+        if not items:
             items = (fenced[1:] and fenced) or _listed_items(answer) or _parts(bare, n)
             items = items[: len(items) - cut] or (_lines(bare) if phrases else [])
     if phrases:
@@ -83,7 +70,7 @@ def normal(text: str) -> str:
 
     Texts with the same normalised form count as the same text.
     """
-    return _LETTERS.sub(" ", text).strip().casefold()
+    return _NO_LETTERS.sub(" ", text).strip().casefold()
 
 
 def _one_text(text: str, *, cut: bool) -> list[str]:
@@ -92,7 +79,7 @@ def _one_text(text: str, *, cut: bool) -> list[str]:
     A list, object or string counts if it is the whole answer, or after a line that ends with a colon.
     """
     for found in found_values(text):
-        before, texts = text[: found.start].strip(), _texts_in(found.value)
+        before, texts = text[: found.start].strip(), texts_in(found.value)
         ends = _REST_OF_LINE.match(text, found.end)
         follows = found.own_line or (before.endswith(":") and "\n" not in before)
         if texts and (not before or (follows and ends)):
@@ -103,19 +90,19 @@ def _one_text(text: str, *, cut: bool) -> list[str]:
         return []
     start = line.end() if (line := _BEFORE_STRING.match(text)) else 0
     if (string := read_string(text[start:].strip())) is not None and text.startswith('"', start):
-        return _inner_texts(string)[:1] or [string]
+        return texts_in_string(string)[:1] or [string]
     return [text[1:] if text.startswith('"') and text.count('"') == 1 else text]
 
 
-def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str] | None:
-    """Return the texts in the lists and objects; None if there is none with a text.
+def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
+    """Return the texts in the lists and objects.
 
     One with all texts counts alone, the last if there are several. Those on lines of their own count before others, of
     which only the largest counts: a sentence may have brackets in it.
     """
     values = list(found_values(text))
     lists_first = phrases or sum(isinstance(found.value, Mapping) for found in values) == 1
-    read = [(found, _texts_in(found.value, lists_first=lists_first, ids=phrases)) for found in values]
+    read = [(found, texts_in(found.value, lists_first=lists_first, ids=phrases)) for found in values]
     own_line = [texts for found, texts in read if found.own_line and texts]
     if complete := [texts for texts in own_line if len(texts) >= n]:
         return complete[-1]
@@ -125,9 +112,9 @@ def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str] | None:
         return strings
     inside = [(len(texts), at) for at, (_, texts) in enumerate(read) if texts]
     if not inside:
-        return None
+        return []
     found, texts = read[max(inside)[1]]
-    return None if _is_in_an_item(found, text) else texts
+    return [] if _is_in_an_item(found, text) else texts
 
 
 def _is_in_an_item(found: Found, text: str) -> bool:
@@ -140,54 +127,6 @@ def _string_lines(text: str) -> list[str]:
     lines = [line.strip().rstrip(",") for line in text.splitlines() if line.strip()]
     strings = [read_string(line) for line in lines[bool(lines) and lines[0].endswith(":") :]]
     return [string for string in strings if string is not None] if None not in strings else []
-
-
-def _texts_in(value: object, *, lists_first: bool = False, ids: bool = False) -> list[str]:
-    """Return the texts in a list or object.
-
-    Args:
-        value: A value of JSON.
-        lists_first: Whether the lists of an object count before its strings.
-        ids: Whether a string that is a number, such as "note-7", counts, or a field such as "title" alone.
-    """
-    if isinstance(value, str):
-        return _inner_texts(value) or ([value] if ids or not _ID.fullmatch(value) else [])
-    if isinstance(value, list):
-        return [text for item in value for text in _texts_in(item, lists_first=ids, ids=ids)]
-    return _texts_of_fields(value, lists_first=lists_first, ids=ids) if isinstance(value, Mapping) else []
-
-
-def _inner_texts(string: str) -> list[str]:
-    """Return the texts of a list or object that was written as a string."""
-    found = next(found_values(string), None) if string[:1] in ("[", "{") else None
-    return _texts_in(found.value) if found and not found.start and not string[found.end :].strip() else []
-
-
-def _texts_of_fields(fields: Mapping[str, object], *, lists_first: bool, ids: bool) -> list[str]:
-    words = {name: [word.casefold() for word in _NAME_WORD.findall(name)] or [""] for name in fields}
-    known = {name: value for name, value in fields.items() if not _THOUGHT_FIELDS.intersection(words[name])}
-    strings = {name: value for name, value in known.items() if isinstance(value, str) and normal(value)}
-    groups = {name: value for name, value in known.items() if isinstance(value, list | Mapping)}
-    inner = {name: _texts_in(value, lists_first=lists_first, ids=ids) for name, value in groups.items()}
-    of_text = [words_of for words_of in _TEXT_FIELDS for name in strings if words[name][-1] == words_of]
-    named = [strings[name] for field in of_text for name in strings if words[name][-1] == field]
-    numbered = [name for name in known if re.search(r"\d\W*$", name)]
-    stems = {tuple(words[name]) for name in numbered}
-    plural = [text for name, texts in inner.items() if words[name][-1] in _TEXTS_FIELDS for text in texts]
-    lists = [text for name, texts in inner.items() if words[name][-1] not in _OTHER_FIELDS for text in texts]
-    main = [text for name, text in strings.items() if words[name][-1] not in _OTHER_FIELDS and not _ID.fullmatch(text)]
-    if ids and (of_lists := [text for texts in inner.values() for text in texts]):
-        return of_lists
-    if len(numbered) > 1 and len(stems) == 1:
-        return [text for name in numbered for text in _texts_in(known[name], ids=ids)]
-    if named:
-        return named[:1]
-    if plural or (lists_first and lists):
-        return plural or lists
-    if main:
-        return [max(main, key=len)]
-    rest = [text for text in strings.values() if ids or " " in text.strip()]
-    return lists or ([max(rest, key=len)] if rest else [])
 
 
 def _objects(text: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ _CLOSING = (
     r"</(?:think(?:ing)?|reasoning|inner_monologue|chain_of_thought|cot|antthinking|seed:think)\s*>"
     rf"|</(?:{_THOUGHTS})\s*>|\[/think\]|◁/think▷|<unused95>|<channel\|>|<\|channel\|>\s*final\b[^<]*<\|message\|>"
     r"|<[|｜](?:/|end_|end[_▁]of[_▁])(?:think(?:ing)?|thought|reasoning)[|｜]>"
-    r"|(?:(?<=</summary>)|(?<=\n))\s*</details>|^\W*here(?:'s|’s| is) my (?:final )?(?:response|answer)\W*?:"
+    r"|(?:(?<=</summary>)|(?<=\n))\s{0,9}</details>|^\W{0,9}here(?:'s|’s| is) my (?:final )?(?:response|answer)\W*?:"
 )
 _AT_START = rf"\A\s*(?:<(?:{_THOUGHTS})(?:\s[^<>]*)?>|here(?:'s|’s| is) my (?:thought process|thinking|reasoning)\W*?:)"
 _MARK = re.compile(rf"(?P<opening>{_OPENING}|{_AT_START})|(?P<closing>{_CLOSING})", re.IGNORECASE | re.MULTILINE)

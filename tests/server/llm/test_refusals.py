@@ -1,4 +1,4 @@
-"""Refusals of chat models are dropped whatever their words; texts of customers and clinicians that resemble them stay."""
+"""Refusals of chat models are dropped whatever their words; texts of people that resemble them stay."""
 
 from itertools import product
 
@@ -24,7 +24,12 @@ APOLOGIES = (
     "While I see the purpose of this task, ",
 )
 UNABLE = ("I can't", "I cannot", "I can not", "I won't", "I am unable to", "I'm not able to", "We are not allowed to")
-UNABLE_MORE = ("I must decline to", "I would prefer not to", "I do not have the ability to", "I don't feel comfortable to")
+UNABLE_MORE = (
+    "I must decline to",
+    "I would prefer not to",
+    "I do not have the ability to",
+    "I don't feel comfortable to",
+)
 WHAT = (
     "create medical record number 3.",
     "write patient notes",

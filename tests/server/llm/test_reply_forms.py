@@ -35,7 +35,16 @@ REASONING = {
     "unclosed after": "{}\n<think>Was " + IDEA,
     **{
         name: f"<{name}>\n{IDEA}\n</{name}>\n{{}}"
-        for name in ("thinking", "reasoning", "thought", "Thought", "reflection", "analysis", "scratchpad", "seed:think")
+        for name in (
+            "thinking",
+            "reasoning",
+            "thought",
+            "Thought",
+            "reflection",
+            "analysis",
+            "scratchpad",
+            "seed:think",
+        )
     },
     "thought, no opening tag": IDEA + "\n</thought>\n{}",
     "attribute": '<thinking effort="high">' + IDEA + "</thinking>{}",
@@ -43,7 +52,9 @@ REASONING = {
     "triangles": "◁think▷" + IDEA + "◁/think▷{}",
     "begin of": "<|begin_of_thought|>" + IDEA + "<|end_of_thought|>\n<|begin_of_solution|>{}<|end_of_solution|>",
     "start": "<|START_THINKING|>" + IDEA + "<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
-    "channels": "<|channel|>analysis<|message|>" + IDEA + "<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "channels": "<|channel|>analysis<|message|>"
+    + IDEA
+    + "<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
     "channels without tokens": "analysisWe need " + IDEA + ".assistantfinal{}",
     "channel": "<|channel>thought\n" + IDEA + "<channel|>{}",
     "unused tokens": "<unused94>thought\n" + IDEA + "<unused95>{}",
@@ -91,7 +102,9 @@ LISTS = {
     "commas missing": lambda texts: "[\n" + "\n".join(map(dumped, texts)) + "\n]",
     "nulls": lambda texts: dumped([None, *[item for text in texts for item in (text, None, 3)]]),
     "numbers": lambda texts: dumped([item for at, text in enumerate(texts) for item in (at + 1, text)]),
-    "comments": lambda texts: "[\n" + "".join(f"// Note {at}\n{dumped(text)},\n" for at, text in enumerate(texts)) + "]",
+    "comments": lambda texts: (
+        "[\n" + "".join(f"// Note {at}\n{dumped(text)},\n" for at, text in enumerate(texts)) + "]"
+    ),
     "python": python,
     "python, None": lambda texts: python([None, *texts, True]),
     "tuple inside": lambda texts: python([tuple(texts)]),
@@ -100,7 +113,9 @@ LISTS = {
     "nested, each": lambda texts: dumped([[text] for text in texts]),
     "nested, numbered": lambda texts: dumped([[at, text] for at, text in enumerate(texts)]),
     "objects": lambda texts: dumped([{"text": text} for text in texts]),
-    "objects, id first": lambda texts: dumped([{"id": f"note-{at}", "label": "x y", "text": t} for at, t in enumerate(texts)]),
+    "objects, id first": lambda texts: dumped(
+        [{"id": f"note-{at}", "label": "x y", "text": t} for at, t in enumerate(texts)]
+    ),
     "objects, number first": lambda texts: dumped([{"number": at, "Note": text} for at, text in enumerate(texts)]),
     "objects, longer label": lambda texts: dumped([{"label_description": "z " * 90, "note": text} for text in texts]),
     "objects, list beside": lambda texts: dumped([{"note": text, "symptoms": ["a b", "c d"]} for text in texts]),
@@ -110,14 +125,20 @@ LISTS = {
     "object, keys beside": lambda texts: dumped({"count": 5, "language": "English", "texts": texts}),
     "object, any key": lambda texts: dumped({"label": "x y", "patient_voices": texts, "tags": ["a b", "c d"]}),
     "object in object": lambda texts: dumped({"status": "ok", "data": {"texts": texts}}),
-    "object of objects": lambda texts: dumped({"notes": [{"id": at, "content": text} for at, text in enumerate(texts)]}),
+    "object of objects": lambda texts: dumped(
+        {"notes": [{"id": at, "content": text} for at, text in enumerate(texts)]}
+    ),
     "numbered fields": lambda texts: dumped({f"text_{at}": text for at, text in enumerate(texts, 1)}),
     "numbers as fields": lambda texts: dumped({str(at): text for at, text in enumerate(texts, 1)}),
-    "numbered objects": lambda texts: dumped({f"note{at}": {"id": at, "text": text} for at, text in enumerate(texts, 1)}),
+    "numbered objects": lambda texts: dumped(
+        {f"note{at}": {"id": at, "text": text} for at, text in enumerate(texts, 1)}
+    ),
     "lists by label": lambda texts: dumped({"late card": texts[:2], "lost card": texts[2:]}),
     "JSON lines": lambda texts: "\n".join(dumped({"id": f"n{at}", "text": text}) for at, text in enumerate(texts)),
     "JSON lines, commas": lambda texts: ",\n".join(dumped({"note": text, "tags": ["a b"]}) for text in texts),
-    "JSON lines, numbered": lambda texts: "\n".join(f"{at}. {dumped({'text': text})}" for at, text in enumerate(texts, 1)),
+    "JSON lines, numbered": lambda texts: "\n".join(
+        f"{at}. {dumped({'text': text})}" for at, text in enumerate(texts, 1)
+    ),
     "lines of lists": lambda texts: "\n".join(dumped([text]) for text in texts),
     "several fences": lambda texts: "\n".join(f"Text {at}:\n```json\n{dumped([t])}\n```" for at, t in enumerate(texts)),
     "double encoded": lambda texts: dumped([dumped({"text": text}) for text in texts]),
@@ -138,8 +159,8 @@ LINES = {
     "typographic": lambda texts: "\n".join(f"“{text}”" for text in texts),
     "fences": lambda texts: "\n".join(f"```\n{text}\n```" for text in texts),
     "elements": lambda texts: "\n".join(f"<text>{text}</text>" for text in texts),
-    "ruled": lambda texts: "\n---\n".join(texts),
-    "paragraphs": lambda texts: "\n\n".join(texts),
+    "ruled": "\n---\n".join,
+    "paragraphs": "\n\n".join,
 }
 
 
