@@ -23,7 +23,7 @@ from server.domain import Task
 from server.llm.base import Request
 from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
 from server.llm.marks import RunMarks
-from server.llm.parse import normal
+from server.llm.parse import NUMBERED, normal
 from server.llm.prompt_echoes import is_echo, prompt_headings
 from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
@@ -42,15 +42,15 @@ _PREFACE = re.compile(
     r"[^\n:]{0,120}:\s*\n?|^\s*(?:sure|certainly|of course)[!,.:]\s*\n",
     re.IGNORECASE,
 )
-_NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
 _NUMBER = re.compile(
-    rf"^\s*(?:(?P<noun>(?:\w+\s+){{0,2}}{_NUMBERED}\s+#?\d{{1,3}}(?:[.):](?:\s+|$)|$))"
+    rf"^\s*(?:(?P<noun>(?:\w+\s+){{0,2}}{NUMBERED}\s+#?\d{{1,3}}(?:[.):](?:\s+|$)|$))"
     r"|#?(?P<number>\d{1,3})[.):](?:\s+|$)|(?P<bullet>[-*•])\s+)",
     re.IGNORECASE,
 )
 _LATER_ITEM = re.compile(r"\n[ \t]*(\d{1,3})[.)]\s")
-_NUMBER_OF_NEW = re.compile(r"(?:^|\n|(?<=[.!?]))\s{0,9}\d{1,3} new \w+[.!]?\s*$", re.IGNORECASE)
+_NUMBER_OF_NEW = re.compile(r"(?:^|\n|(?<=[.!?]))\s{0,9}\W{0,3}\d{1,3} new \w+\W{0,3}$", re.IGNORECASE)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
+_APOSTROPHE = re.compile("[’‘ʼ´`＇]")
 _KEPT_CHARACTERS = "\n\t\u200c\u200d"  # the last two join letters, for example in Persian, and emoji
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
@@ -187,16 +187,19 @@ class Cleaner:
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
         """Return the name of the first rule that drops this text, if any."""
         form = _form(text, request)
-        read = (request.structure.reading(text) if request.structure else text).replace("’", "'")
+        read = _APOSTROPHE.sub("'", request.structure.reading(text) if request.structure else text)
         patterns = language_patterns(self._language)
         checks: dict[str, Callable[[], object]] = {
             "shells": lambda: (
-                patterns.greeting.match(read) or not all(step(read).strip() for _, step in self._steps(request))
+                patterns.greeting.match(f"{read} ") or not all(step(read).strip() for _, step in self._steps(request))
             ),
             "names": lambda: (
-                form.replace("_", " ") in {normal(name.replace("_", " ")) for label in request.labels for name in label}
+                form.replace("_", " ")
+                in {
+                    normal(name.replace("_", " ")) for label in (*request.labels, [request.task_kind]) for name in label
+                }
             ),
-            "refusals": lambda: patterns.refusal.search(read),
+            "refusals": lambda: patterns.refusal.search(" ".join(read.replace("*", "").split())),
             "placeholders": lambda: PLACEHOLDERS.search(read) or (request.blanks and "____" in read),
             "copies": lambda: form in shown,
             "echoes": lambda: is_echo(form, read, request, self._prompts),

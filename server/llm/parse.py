@@ -2,20 +2,32 @@
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-_ITEM = re.compile(r"^\s*(?:\d{1,3}[.):]|[-*•])\s+", re.MULTILINE)
-_FENCE = re.compile(r"```[\w-]*\n?")
-_THOUGHTS = re.compile(r"\A(?:.*</think>|\s*<think>.*)", re.DOTALL)  # a prompt may have the opening tag
-_LIST = re.compile(r"\[[\s\[]*[\"{\]]")
-_ONLY_A_LIST = re.compile(rf"(?![{{\"])(?:[^\n\[]*:)?\s*{_LIST.pattern}")
-_BEFORE_JSON = re.compile(r"[^\n]*:\s*\n\s*(?=[\"{])")
-_BETWEEN_ITEMS = re.compile(r"[\s,\[\]]*(?=[\"{])")  # lists in a list are one list
-_LETTERS = re.compile(r"\W+")
+from server.llm.loose_json import Found, found_values, read_string
+from server.llm.reasoning import answer_in
+from server.llm.text_fields import texts_in, texts_in_string
+
+NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
+"""Nouns that models write before the number of a text."""
+
+_ITEM = re.compile(
+    r"^(?P<indent>[ \t]*)(?:[#>]{1,6}[ \t]+)?(?:\*\*|__)?"
+    rf"(?:(?P<number>(?:\w+[ \t]+){{0,2}}{NUMBERED}[ \t]+#?\d{{1,3}}(?:[.):]|(?=[*_ \t]*$))|\(?\d{{1,3}}[.):])"
+    r"|(?P<bullet>[-*•–]))(?:\*\*|__)?:?(?:[ \t]+|$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_FENCE = re.compile(r"^[ \t]*```+[\w-]*[ \t]*\n?|```+[ \t]*$", re.MULTILINE)
+_RULED_LINE = re.compile(r"^[ \t]*(?:-{3,}|\*{3,}|={3,}|_{3,}|#{3,})[ \t]*$", re.MULTILINE)
+_ELEMENT = re.compile(r"^[ \t]*<(\w+)(?:\s[^<>]*)?>(.*?)</\1>[ \t]*$", re.MULTILINE | re.DOTALL)
+_FIRST_LINE = re.compile(r"\A[^\n]*:[ \t]*\n[ \t]*\n")
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_BEFORE_STRING = re.compile(r"[^\n]*:\s*\n\s*(?=\")")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+_NO_LETTERS = re.compile(r"\W+")
 _AROUND = " \t\"',;."
-_TEXT_FIELDS = ("text", "message", "content", "body")
 _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
+_FEWEST_PARAGRAPHS = 3  # a refusal may have two
 
 
 def parse(
@@ -23,19 +35,30 @@ def parse(
 ) -> tuple[str, ...]:
     """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
-    If one text was requested, the completion is the text, unless it is a JSON list, string or object with the text. In
-    an object, the text is the field "text", "message", "content" or "body", or else the longest. If the completion was
-    `cut` off at the limit of its length, there is no such text.
-    Several texts are read from a JSON list or from a numbered or bulleted list; of a truncated JSON list, only the
-    complete items are used. For phrases, a list inside an object and plain lines are accepted too. Blank items, prose
-    in place of several texts, and repeated phrases are dropped; `clean` handles all other defects of a text.
+    Reasoning is no part of the answer (`reasoning.py`), nor is what stands outside a Markdown fence. If one text was
+    requested, the answer is the text, unless it is a list, string or object with the text. If the completion was `cut`
+    off at the limit of its length, there is no such text.
+    Several texts are read from lists or objects in JSON or Python (`loose_json.py`), or else from a numbered or
+    bulleted list, from fences, elements, or parts between ruled lines, or from `n` paragraphs. In an object, the text
+    is the field "text", "message", "content" or "body", or else the longest string that is no label, number or the
+    like; an object with several texts has them in its lists or in numbered fields. For phrases, plain lines are
+    accepted too. Blank items, prose in place of several texts, and repeated phrases are dropped; `clean` handles all
+    other defects of a text.
     """
-    bare = _FENCE.sub("", _THOUGHTS.sub("", completion)).strip()
+    answer = answer_in(completion)
+    pieces = _FENCE.split(answer)
+    fenced = [piece.strip() for piece in pieces[1::2] if piece.strip()]
     if objects:
-        return tuple(_objects(bare))[:n]
-    items = _json_items(bare, nested=phrases) if n > 1 or phrases or _ONLY_A_LIST.match(bare) else None
-    if items is None:
-        items = [_one_text(bare)] * (not cut) if n == 1 else _listed_items(bare) or (_lines(bare) if phrases else [])
+        return tuple(_objects("".join(pieces)))[:n]
+    if n == 1 and not phrases:
+        bare = fenced[0] if fenced else "".join(pieces)
+        items = _one_text(bare.strip(), cut=cut)
+    else:
+        bare = "\n".join(fenced) if fenced else "".join(pieces)
+        items = _texts_of_values(bare, n, phrases=phrases)
+        if not items:
+            items = (fenced[1:] and fenced) or _listed_items(answer) or _parts(bare, n)
+            items = items[: len(items) - cut] or (_lines(bare) if phrases else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
         items = list({normal(item): item for item in reversed(items)}.values())[::-1]
@@ -47,56 +70,63 @@ def normal(text: str) -> str:
 
     Texts with the same normalised form count as the same text.
     """
-    return _LETTERS.sub(" ", text).strip().casefold()
+    return _NO_LETTERS.sub(" ", text).strip().casefold()
 
 
-def _one_text(text: str) -> str:
-    """Return a text without the JSON string or object around it, or the quotation mark before it if it is cut off.
+def _one_text(text: str, *, cut: bool) -> list[str]:
+    """Return a list of the one text, or an empty list.
 
-    A line before the JSON that ends with a colon is no part of the text.
+    A list, object or string counts if it is the whole answer, or after a line that ends with a colon.
     """
-    start = line.end() if (line := _BEFORE_JSON.match(text)) else 0
-    if not text.startswith(('"', "{"), start):
-        return text
-    try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return text[1:] if text.startswith('"') and text.count('"') == 1 else text
-    if isinstance(value, dict):
-        return _text_field(value) or next(iter(_json_items(text, nested=False) or ()), text)
-    return value if not text[end:].strip() else text  # '"Yes", she said.' begins with a quotation
+    for found in found_values(text):
+        before, texts = text[: found.start].strip(), texts_in(found.value)
+        ends = _REST_OF_LINE.match(text, found.end)
+        follows = found.own_line or (before.endswith(":") and "\n" not in before)
+        if texts and (not before or (follows and ends)):
+            return texts[:1]
+        if not before and ends and not text[found.end :].strip():
+            return []
+    if cut:
+        return []
+    start = line.end() if (line := _BEFORE_STRING.match(text)) else 0
+    if (string := read_string(text[start:].strip())) is not None and text.startswith('"', start):
+        return texts_in_string(string)[:1] or [string]
+    return [text[1:] if text.startswith('"') and text.count('"') == 1 else text]
 
 
-def _text_field(fields: dict[str, Any]) -> str | None:
-    """Return the text in an object: the field with a usual name for it, or else the longest; None without strings."""
-    strings = {name.casefold(): value for name, value in fields.items() if isinstance(value, str)}
-    named = (strings[name] for name in _TEXT_FIELDS if name in strings)
-    return next(named, max(strings.values(), key=len, default=None))
+def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
+    """Return the texts in the lists and objects.
 
-
-def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """Return the strings in the first JSON list in the text; None if there is no list.
-
-    From a truncated list, only the complete strings are returned. An object in the list is replaced by its text or, if
-    `nested`, by the strings of the list inside it.
+    One with all texts counts alone, the last if there are several. Those on lines of their own count before others, of
+    which only the largest counts: a sentence may have brackets in it.
     """
-    start = text.find("[")
-    if start < 0 or not _LIST.match(text, start):
-        return None
-    decoder, place = json.JSONDecoder(strict=False), start + 1
-    items: list[str] = []
-    while match := _BETWEEN_ITEMS.match(text, place):
-        try:
-            item, place = decoder.raw_decode(text, match.end())
-        except (json.JSONDecodeError, RecursionError):
-            break
-        if isinstance(item, str):
-            items.append(item)
-        elif listed := next((value for value in item.values() if nested and isinstance(value, list)), None):
-            items += [value for value in listed if isinstance(value, str)]
-        elif (inner := _text_field(item)) is not None:  # [{"text": "..."}, ...] is a common slip
-            items.append(inner)
-    return items
+    values = list(found_values(text))
+    lists_first = phrases or sum(isinstance(found.value, Mapping) for found in values) == 1
+    read = [(found, texts_in(found.value, lists_first=lists_first, ids=phrases)) for found in values]
+    own_line = [texts for found, texts in read if found.own_line and texts]
+    if complete := [texts for texts in own_line if len(texts) >= n]:
+        return complete[-1]
+    if own_line:
+        return [item for texts in own_line for item in texts]
+    if not phrases and len(strings := _string_lines(text)) > 1:
+        return strings
+    inside = [(len(texts), at) for at, (_, texts) in enumerate(read) if texts]
+    if not inside:
+        return []
+    found, texts = read[max(inside)[1]]
+    return [] if _is_in_an_item(found, text) else texts
+
+
+def _is_in_an_item(found: Found, text: str) -> bool:
+    items = list(_ITEM.finditer(text))
+    return len(items) > 1 and items[0].start() < found.start
+
+
+def _string_lines(text: str) -> list[str]:
+    """Return the strings if each line is one, but for a first line that ends with a colon; else an empty list."""
+    lines = [line.strip().rstrip(",") for line in text.splitlines() if line.strip()]
+    strings = [read_string(line) for line in lines[bool(lines) and lines[0].endswith(":") :]]
+    return [string for string in strings if string is not None] if None not in strings else []
 
 
 def _objects(text: str) -> Iterator[str]:
@@ -120,8 +150,37 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Return the items of a numbered or bulleted list, without the text before it; empty if there is no list."""
-    return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
+    """Return the items of a numbered or bulleted list, without the text before and after it; empty if there is none.
+
+    Marks of another kind than the first, or further inside, belong to the items.
+    """
+    marks = list(_ITEM.finditer(_FENCE.sub("", text)))
+    if not marks:
+        return []
+    text, first = marks[0].string, marks[0]
+    marks = [
+        mark
+        for mark in marks
+        if mark["bullet"] == first["bullet"] and len(mark["indent"].expandtabs()) <= len(first["indent"].expandtabs())
+    ]
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    items = [text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)]
+    if len(items) > 1 and not any(_PARAGRAPHS.search(item) for item in items[:-1]):
+        items[-1] = _PARAGRAPHS.split(items[-1], maxsplit=1)[0]
+    return [item.strip('"') for item in items]
+
+
+def _parts(text: str, n: int) -> list[str]:
+    """Return elements such as "<text>...</text>", or parts between ruled lines, or paragraphs if there are `n`."""
+    elements = _ELEMENT.findall(text)
+    if len(elements) > 1 and len({name for name, _ in elements}) == 1:
+        return [inner for _, inner in elements]
+    text = _FIRST_LINE.sub("", text)
+    split = [_RULED_LINE.split(text), _PARAGRAPHS.split(text)]
+    ruled, paragraphs = ([part for part in map(str.strip, parts) if part and part[-1] != ":"] for parts in split)
+    if len(ruled) > 1:
+        return ruled
+    return paragraphs if len(paragraphs) == n >= _FEWEST_PARAGRAPHS else []
 
 
 def _lines(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from common.validate import in_range
 from server.llm.base import Provider, Request
+from server.llm.reasoning import text_of
 from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, refuse_reported_error
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
@@ -139,7 +140,7 @@ class Messages:
 
 
 def completion(message: object) -> Completion:
-    """Convert a message of the API to a completion.
+    """Convert a message of the API to a completion. Only its blocks of text count, not those of reasoning.
 
     Raises:
         MalformedError: The answer is not a message. The SDK validates nothing: a gateway's error page arrives as a
@@ -149,12 +150,12 @@ def completion(message: object) -> Completion:
         raise MalformedError
     use: Any = message.usage
     return Completion(
-        text="".join(block.text for block in message.content if isinstance(block, TextBlock)),
+        text="".join(text_of(block.text) or "" for block in message.content if isinstance(block, TextBlock)),
         usage=Usage(
             input=getattr(use, "input_tokens", None) or 0,
             cached=getattr(use, "cache_read_input_tokens", None) or 0,
             kept=getattr(use, "cache_creation_input_tokens", None) or 0,
             output=getattr(use, "output_tokens", None) or 0,
         ),
-        loss=_LOSSES.get(message.stop_reason or ""),
+        loss=_LOSSES.get(str(message.stop_reason)),
     )

@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletion
 
 from common.validate import in_range, one_of, positive
 from server.llm.base import Provider, Request
+from server.llm.reasoning import text_of
 from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, refuse_reported_error
 from server.llm.remote.provider import Remote
 from server.llm.render import Prompts, our_prompts
@@ -167,22 +168,25 @@ class ChatCompletions:
 def completion(answer: object) -> Completion:
     """Convert the API's answer to a completion.
 
+    Only its text counts: reasoning is left out, whether in parts of the content or in a field of its own.
+
     Raises:
         MalformedError: The answer is not a chat completion. The SDK validates nothing: a gateway's error page arrives
             as a string, a missing field as None.
     """
     choices = answer.choices if isinstance(answer, ChatCompletion) else None
-    message = choices[0].message if isinstance(choices, list) and choices else None
-    if not isinstance(answer, ChatCompletion) or not choices or message is None:
+    message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+    text = text_of(getattr(message, "content", None))
+    if not isinstance(answer, ChatCompletion) or not choices or message is None or text is None:
         raise MalformedError
     use: Any = answer.usage
     cached = getattr(getattr(use, "prompt_tokens_details", None), "cached_tokens", None) or 0
     return Completion(
-        text=message.content or "",
+        text=text,
         usage=Usage(
             input=(getattr(use, "prompt_tokens", None) or 0) - cached,
             cached=cached,
             output=getattr(use, "completion_tokens", None) or 0,
         ),
-        loss="refused" if message.refusal else _LOSSES.get(choices[0].finish_reason),
+        loss="refused" if getattr(message, "refusal", None) else _LOSSES.get(str(choices[0].finish_reason)),
     )

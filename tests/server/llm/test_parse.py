@@ -1,8 +1,11 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from server.llm.parse import _TEXT_FIELDS, parse
+from server.llm.parse import parse
+from server.llm.text_fields import TEXT_FIELDS
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_parse_one_text(completion, text):
     assert parse(completion, 1) == (() if text is None else (text,))
 
 
-@pytest.mark.parametrize("field", [*_TEXT_FIELDS, "Message", "anything"])
+@pytest.mark.parametrize("field", [*TEXT_FIELDS, "Message", "anything"])
 @pytest.mark.parametrize("others", [{}, {"type": "a"}, {"id": 3, "tags": ["a longer text"]}])
 @pytest.mark.parametrize("first", [True, False])
 def test_the_text_of_an_object_is_found_beside_any_other_field(field, others, first):
@@ -104,3 +107,68 @@ def test_round_trip_of_awkward_texts():
 def test_one_text_that_is_cut_off_is_none():
     assert parse("He fell from the", 1, cut=True) == ()
     assert parse('["He fell.", "She', 2, cut=True) == ("He fell.",)
+    assert parse("1. He fell.\n2. She", 2, cut=True) == ("He fell.",)
+    assert parse("1. He fell.\n2. She", 2) == ("He fell.", "She")
+
+
+@pytest.mark.parametrize(
+    ("completion", "texts"),
+    [
+        ("['one', 'two', 'cut o", ("one", "two")),
+        ('{"count": 3, "texts": ["one", "two", "cut o', ("one", "two")),
+        ('[{"id": 1, "text": "one"}, {"id": 2, "summary": "long", "tags": ["a b"], "text": "cut o', ("one",)),
+        ('[["one", "two"], ["cut o', ("one", "two")),
+        ('["He said "no" to me", "two"]', ('He said "no" to me', "two")),
+        ("[“one”, “two”]", ("one", "two")),
+        (r"['caf\xe9', 'a\qb', 'c\'d']", ("café", r"a\qb", "c'd")),
+        (r"['a\u12', 'two']", (r"a\u12", "two")),
+        ('{"one", "two"}', ("one", "two")),
+        ('{"id": "note-7", "label": "late"}', ()),
+        ('["note-7", "Text 3", "one"]', ("one",)),
+        ('{"title": "a late card"}', ("a late card",)),
+        ('{"thought": "a long thought about cards", "x": "one"}', ("one",)),
+        (
+            '["draft", "x"]\n\nThese are the final ones:\n["one", "two", "three", "four", "five"]',
+            ("one", "two", "three"),
+        ),
+        ('1. one ["x"] and\n2. two', ('one ["x"] and', "two")),
+        ("1. one\n   - a\n   - b\n2. two", ("one\n   - a\n   - b", "two")),
+        ("1. one\n2. two\n\nLet me know!", ("one", "two")),
+        ("[" * 500 + '"one"' + "]" * 500, ()),
+        ("[[[" * 400, ()),
+        ('[{"a": [' * 400, ()),
+        ("- one", ("one",)),
+    ],
+)
+def test_lists_that_are_cut_off_or_have_slips(completion, texts):
+    assert parse(completion, 5)[:3] == texts
+
+
+def test_lists_of_one_text():
+    assert parse("['one', 'two']", 1) == ("one",)
+    assert parse("[1] Patient seen.", 1) == ("[1] Patient seen.",)
+    assert parse("[Name] called.", 1) == ("[Name] called.",)
+    assert parse('{"id": 3}', 1) == ()
+    assert parse('"[\\"one\\", \\"two\\"]"', 1) == ("one",)
+    assert parse("He fell. [1]\n\nSeen [2].", 1) == ("He fell. [1]\n\nSeen [2].",)
+
+
+@pytest.mark.parametrize(
+    "piece", ["[", '["', "{", '{"a":', "'", '"a", ', "1. ", "```", "<think>", "</think>", "\n---\n", "\n", " ", "<a>"]
+)
+def test_the_longest_reply_of_one_piece_is_read(piece):
+    for n in 1, 5:
+        parse(piece * (30_000 // len(piece)), n)
+
+
+MARKS = st.sampled_from(
+    ["[", "]", "{", "}", '"', "'", ",", ":", "\\", "\n", "1. ", "- ", "```", "<think>", "</think>", "a", " "]
+)
+
+
+@given(st.lists(MARKS, max_size=30).map("".join), st.sampled_from([1, 5]), st.booleans(), st.booleans(), st.booleans())
+@settings(deadline=None)
+def test_any_reply_is_read(completion, n, phrases, objects, cut):
+    texts = parse(completion, n, phrases=phrases, objects=objects, cut=cut)
+    assert len(texts) <= n
+    assert all(isinstance(text, str) for text in texts)
