@@ -68,7 +68,7 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
         "directions": _directions,
         "rounds": _rounds,
         "top": _half_of_candidates,
-        "shots": lambda settings, task: max(FEWEST_SHOTS, _half_of_candidates(settings, task)),
+        "shots": _shots,
     }
     task = task or build(settings.task).task()
     for name in settings.automatic:
@@ -166,6 +166,11 @@ def _half_of_candidates(settings: Settings, task: Task) -> int:
     compared = method_of(settings).compared(task).values()
     half = min(compared, default=2 * USUAL_VOTES * len(task.labels)) // len(task.labels) // 2
     return max(1, min(USUAL_VOTES, half))
+
+
+def _shots(settings: Settings, task: Task) -> int:
+    """Return the number of exemplars that suits a label's candidates."""
+    return max(FEWEST_SHOTS, _half_of_candidates(settings, task))
 
 
 def _public_length(settings: Settings) -> int | None:
