@@ -29,7 +29,7 @@ from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.llm.wording import kinds_of, undescribed
 from server.method import State
-from server.planning.signal import hopeless, with_weakest_parts
+from server.planning.signal import few_candidates, hopeless, with_weakest_parts
 from server.run import run
 from server.run_folder import SENDING, TEXTS, RunFolder, now, started
 from server.settings.automatic import expected_records, settled
@@ -119,10 +119,12 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         log.info("no accuracy and no FID: task.test is not set")
     if unmarked := unmarked_types(source):
         log.warning("%s", unmarked)
-    if parts.chat and (unspoken := undescribed(task)):
+    if parts.prompted and (unspoken := undescribed(task)):
         log.warning("%s", unspoken)
-    records = expected_records(settings)
-    estimates = with_weakest_parts(plan, method.compared(task), records)
+    records, compared = expected_records(settings), method.compared(task)
+    for few in few_candidates(plan, compared):
+        log.warning("%s", few)
+    estimates = with_weakest_parts(plan, compared, records)
     run_folder = RunFolder(
         folder,
         plan=plan,

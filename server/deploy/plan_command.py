@@ -112,6 +112,7 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     """Return the guarantee for settings, and all that `plan --json` prints: queries, signal and forecast, too."""
+    from server.llm.wording import undescribed
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.settings.automatic import expected_records, settled
@@ -134,7 +135,9 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
         dimensions=parts.encoder.dimensions,
         records=records,
     )
+    unspoken = undescribed(task) if parts.prompted else ""
     facts["advice"] += [
+        *([unspoken] if unspoken else []),
         *_count_in_place_of_test_texts(chosen, parts),
         *_loop(task, expected, setting(chosen, "method.shown_words")),
     ]
@@ -164,7 +167,7 @@ def facts_of(
     """
     from server.planning.guarantee_facts import describe
     from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, signals, with_weakest_parts
+    from server.planning.signal import advice, few_candidates, signals, with_weakest_parts
 
     estimates = [estimate.to_dict() for estimate in signals(plan, compared, records)]
     weak = advice(with_weakest_parts(plan, compared, records))
@@ -173,7 +176,7 @@ def facts_of(
         **privacy.before_asking(estimates),
         "expected_records": records,
         **more,
-        "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
+        "advice": [*weak, *few_candidates(plan, compared), *large_delta(plan.delta, records, EXPECTED_RECORDS)],
     }
 
 

@@ -90,7 +90,7 @@ class Cleaner:
         self.marks = marks or RunMarks()
         self._language = task.language if task else "english"
         described = [task.kind, *task.labels, *task.labels.values()] if task else []
-        self._scripts = _usual_scripts([*described, *public])
+        self._scripts = usual_scripts([*described, *public])
         self._rules = rules
         self._rules = self._unbroken(public, task)
 
@@ -290,12 +290,13 @@ def _without_loop(text: str) -> str:
     return text
 
 
-def _usual_scripts(public: Iterable[str]) -> frozenset[str]:
-    counts: Counter[str] = sum((_scripts(text) for text in public), Counter())
+def usual_scripts(public: Iterable[str]) -> frozenset[str]:
+    """Return the scripts that have a usual share of the letters of public texts, named as in `count_scripts`."""
+    counts: Counter[str] = sum((count_scripts(text) for text in public), Counter())
     return frozenset(script for script, count in counts.items() if count >= _USUAL_SHARE * counts.total())
 
 
-def _scripts(text: str) -> Counter[str]:
+def count_scripts(text: str) -> Counter[str]:
     """Return the number of letters per script, named as in Unicode: "LATIN", "CYRILLIC", "CJK"."""
     return Counter(_script(letter) for letter in text if letter.isalpha())
 

@@ -3,7 +3,8 @@
 0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; the
    records' lengths, as a range found by the sparse vector technique and a histogram over this range; the keywords
    nearest to each label's records, among those that the models list for the label; and the similarity of pairs of
-   records.
+   records. The keywords are listed before anything is asked: a keyword is usable if it has one to four words in the
+   task's usual script, and the run stops if fewer than half of a label's are (`server/operators/metadata.py`).
 Then, in generation t of T:
 1. At t = 0 the population consists of new texts with a label, keyword and length drawn from the metadata. Later it
    consists of the elites and their offspring: rewritten elites, elites with half of their words replaced, crossovers of
@@ -205,27 +206,28 @@ class Dpga(DpgaSettings):
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
         """Run step 0: ask for the metadata. Return it with the models' texts and notes for the report."""
         labels, notes = dict.fromkeys(tools.task.labels, 1.0), list[str]()
+        listed, listing = dict[str, list[str]](), Written(texts=[])
+        if self.keywords:  # listed first, so that models that list none stop the run before it costs anything
+            listed, listing, notes = metadata.list_keywords(
+                tools, list(labels), self.keywords, temperature=self.keyword_temperature
+            )
         if tools.task.labelled:
-            labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
+            labels, more = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
+            notes += more
         lengths: list[tuple[int, int, float]] = []
         if self.length:
             span, more = metadata.length_range(tools.ask(LENGTH_RANGE, 0), self.longest)
             edges, spans = metadata.bins(span, self.bins)
             lengths, most = metadata.length_shares(tools.ask(LENGTHS, 0, edges=edges), spans)
             notes += [*more, *most]
-        keywords, listing = {}, Written(texts=[])
+        keywords = {}
         if self.keywords:
-            present = [label for label, share in labels.items() if share > 0]
-            listed, listing, more = metadata.list_keywords(
-                tools, present, self.keywords, temperature=self.keyword_temperature
-            )
-            notes += more
-            if listed:
-                phrases = [(label, phrase) for label, label_phrases in listed.items() for phrase in label_phrases]
-                numbers = np.array([list(tools.task.labels).index(label) for label, _ in phrases], dtype=np.int32)
-                vectors = tools.embed([phrase for _, phrase in phrases])
-                votes = tools.ask(KEYWORDS, 0, vectors=vectors, labels=numbers)
-                keywords = metadata.keyword_shares(votes, listed, softmax=self.softmax)
+            present = {label: listed[label] for label, share in labels.items() if share > 0}
+            phrases = [(label, phrase) for label, label_phrases in present.items() for phrase in label_phrases]
+            numbers = np.array([list(tools.task.labels).index(label) for label, _ in phrases], dtype=np.int32)
+            vectors = tools.embed([phrase for _, phrase in phrases])
+            votes = tools.ask(KEYWORDS, 0, vectors=vectors, labels=numbers)
+            keywords = metadata.keyword_shares(votes, present, softmax=self.softmax)
         tau = 1.0 if not self.suppression else self.tau
         if tau is None:
             tau, more = metadata.first_tau(tools.ask(SIMILARITY, 0))

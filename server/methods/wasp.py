@@ -6,7 +6,7 @@ Round t of T:
 3. Add the new texts to all earlier ones, D.
 4. Unless this was the last round, ask for Top-Q nearest and furthest votes on all of D (section 4.4, eqs. 3-6).
 5. For each label, the S texts with the most nearest votes are the next good set, and the S texts with the most furthest
-   votes are the next bad set (section 4.5).
+   votes are the next bad set (section 4.5). Neither has more than half of the label's texts, and no text is in both.
 6. Weight each model by the votes for its texts (eq. 8).
 
 After T rounds, and T - 1 private queries, D is the synthetic data set.
@@ -36,7 +36,7 @@ from server.operators import label_sets, selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.variation import Ahead, look_ahead, vectors
-from server.settings.voting import Variation, WaspSettings
+from server.settings.voting import RANKING, Variation, WaspSettings
 
 VOTES = "nearest and furthest votes"
 
@@ -130,7 +130,7 @@ class Wasp(WaspSettings):
             generated=harvest.candidates,
             candidates=len(candidates),
             work=[harvest, looking],
-            notes=[*self._notes(candidates, tools.task), *more],
+            notes=[*([] if last else self._notes(candidates, tools.task)), *more],
             figures={"weights": dict(state.memory.weights)},
         )
         return State(
@@ -151,17 +151,18 @@ class Wasp(WaspSettings):
 
     def _writer(self, state: State[WaspMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            pools = (state.memory.good, state.memory.bad)
-            good, bad = (label_sets.pooled(pool, order.labels, state.candidates) for pool in pools)
-            chosen = selection.exemplars(good, bad, self.shots, generator)
-            shown = [[state.candidates[i].text for i in pool] for pool in chosen]
+            good_texts, bad_texts = (
+                [state.candidates[i].text for i in label_sets.pooled(pool, order.labels, state.candidates)]
+                for pool in (state.memory.good, state.memory.bad)
+            )
+            good, bad = selection.exemplars(good_texts, bad_texts, self.shots, generator)
             request = by_example(
                 tools.task,
                 order.label,
                 texts=texts,
                 rng=generator,
-                good=shown[0],
-                bad=shown[1],
+                good=good,
+                bad=bad,
                 temperature=self.temperature,
                 words=self.words,
                 more=order.more or (),
@@ -188,11 +189,11 @@ class Wasp(WaspSettings):
         if votes is None:
             return memory, []
         labels, (places, numbers) = list(tools.task.labels), label_sets.label_rows(candidates, tools.task)
-        good, *bad = (
-            {label: places[best].tolist() for label, best in zip(labels, pools, strict=True)}
-            for pools in (selection.top_per_label(scores, numbers, self.shots, len(labels)) for scores in votes)
+        good, bad = (
+            {label: places[members].tolist() for label, members in zip(labels, pools, strict=True)}
+            for pools in selection.good_and_bad(list(votes), numbers, self.shots, len(labels))
         )
-        memory = replace(memory, good=good, bad=bad[0] if bad else {})
+        memory = replace(memory, good=good, bad=bad)
         if not self.weighting:
             return memory, []
         models = np.array([tools.models.index(candidate.model) for candidate in candidates])[places]
@@ -203,9 +204,12 @@ class Wasp(WaspSettings):
         return replace(memory, weights=dict(zip(tools.models, weights.tolist(), strict=True))), notes
 
     def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
+        """Return a note on the labels whose candidates are too few to choose from, if there are any."""
         sizes = Counter(label for candidate in candidates for label in candidate.labels)
-        return [
-            f"{label}: {sizes[label]} candidates, fewer than Q = {self.top}, so a record votes for all of them"
-            for label in task.labels
-            if sizes[label] < self.top
-        ]
+        enough = 2 * max(self.top, self.shots)
+        few = [f"{label} has {sizes[label]}" for label in task.labels if sizes[label] < enough]
+        note = (
+            f"fewer than {enough} candidates, twice method.top or method.shots, are too few to choose from: "
+            f"{', '.join(few)}; write more texts (method.samples); votes still differ: {RANKING}"
+        )
+        return [note] if few else []

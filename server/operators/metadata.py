@@ -6,6 +6,9 @@ no count is positive, the proportions are equal. Most functions also return note
 """
 
 import math
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
+from common.errors import ProviderError
 from server.domain import Task
 from server.llm.allocation import allocate
+from server.llm.clean import count_scripts, usual_scripts
 from server.llm.generate import Written
 from server.llm.requests import subtopics
 from server.method import Tools
@@ -24,6 +29,12 @@ Shares = Mapping[str, float]
 """Non-negative numbers that sum to 1."""
 Span = tuple[int, int]
 """Shortest and longest length of a bin, in words, inclusive."""
+
+_LEAST_USABLE = 0.5
+"""Share of the requested keywords of a label that must be usable; with fewer, their votes are not worth their cost."""
+_MOST_WORDS = 4  # in a keyword, as `server/llm/prompts/subtopics.jinja` requests
+_WORD = re.compile(r"""[("“]?[^\W_]+(?:['’./&+-]+[^\W_]+)*[)"”.,:;!?%]*|[&/+–-]""")
+"""A word of letters or digits, as in "X-ray", "patient's" or "(adults)", or a sign between two words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +128,9 @@ def list_keywords(
 ) -> tuple[dict[str, list[str]], Written, list[str]]:
     """Return subtopics of each label; every model lists an equal part of them.
 
+    A keyword is usable if it has one to four words, spelled in a script of the task's description or in the script that
+    most of the listed letters have. All others are dropped.
+
     Args:
         tools: Task, models and experiment seed.
         labels: Labels that need keywords.
@@ -124,8 +138,10 @@ def list_keywords(
         temperature: Sampling temperature of the language models.
 
     Returns:
-        At most `count` different keywords for each label, keyed by label, omitting labels without any; the texts
-        written; notes.
+        At most `count` different keywords for each label, keyed by label; the texts written; notes.
+
+    Raises:
+        ProviderError: Of a label, fewer than half of the requested keywords are usable.
     """
     requests, owners = [], []
     for label in labels:
@@ -136,17 +152,43 @@ def list_keywords(
                 requests.append((tools.models[number], request))
                 owners.append(label)  # not in the request of a task without labels
     written = tools.write(requests)
+    scripts = _scripts(tools.task, [phrase for phrases in written.texts for phrase in phrases])
     listed: dict[str, dict[str, str]] = {label: {} for label in labels}
+    usable = Counter[str]()  # a keyword that several models list is no sign of bad models
     for owner, phrases in zip(owners, written.texts, strict=True):
         for phrase in phrases:
-            listed[owner].setdefault(phrase.casefold(), phrase)
+            if _is_usable(phrase, scripts):
+                usable[owner] += 1
+                listed[owner].setdefault(phrase.casefold(), phrase)
+    for label in labels:
+        if usable[label] < _LEAST_USABLE * count:
+            raise ProviderError(
+                f"keywords of {label}",
+                expected=f"at least half of {count} to be usable: one to {_MOST_WORDS} words in the task's script",
+                got=usable[label],
+                do="Lower method.keyword_temperature, take another model, or ask for fewer (method.keywords; 0 for "
+                "none); no hospital was asked to vote on them",
+            )
     keywords = {label: list(phrases.values()) for label, phrases in listed.items()}
     notes = [
         f"{label}: {len(phrases)} of {count} keywords listed"
         for label, phrases in keywords.items()
         if len(phrases) < count
     ]
-    return {label: phrases for label, phrases in keywords.items() if phrases}, written, notes
+    return keywords, written, notes
+
+
+def _scripts(task: Task, phrases: Sequence[str]) -> frozenset[str]:
+    """Return the scripts of the task's description, and the most frequent one of the phrases: the two may differ."""
+    listed = count_scripts("".join(phrases)).most_common(1)
+    return usual_scripts([task.kind, *task.labels, *task.labels.values()]) | {script for script, _ in listed}
+
+
+def _is_usable(phrase: str, scripts: frozenset[str]) -> bool:
+    """Return whether a phrase has one to four words, at least one letter, and letters of these scripts alone."""
+    bare = "".join(letter for letter in phrase if unicodedata.category(letter)[0] != "M")
+    words, letters = bare.split(), count_scripts(bare).keys()
+    return bool(letters) and letters <= scripts and len(words) <= _MOST_WORDS and all(map(_WORD.fullmatch, words))
 
 
 def keyword_shares(

@@ -43,6 +43,40 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
     return chosen
 
 
+def good_and_bad(
+    votes: Sequence[Votes], labels: NDArray[np.integer], size: int, label_count: int
+) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+    """Return the pools of good and bad exemplars of each label (section 4.5), which share no candidate.
+
+    The good pool has the most nearest votes; the bad pool has the most furthest votes of the other candidates. Each has
+    at most half of the label's candidates: in Algorithm 1, which sets no such limit, a label with few candidates would
+    have the same texts in both pools. Where that cannot happen, the pools are those of Algorithm 1.
+
+    Args:
+        votes: (n,) nearest votes and, if bad exemplars are wanted, (n,) furthest votes.
+        labels: (n,) in [0, label_count).
+        size: S, the largest size of a pool.
+        label_count: C, the number of labels.
+
+    Returns:
+        For each label, indices of the good pool and of the bad pool, best first; the latter are empty without furthest
+        votes.
+    """
+    nearest, *furthest = votes
+    halves = np.bincount(labels, minlength=label_count) // 2
+
+    def best(scores: Votes) -> list[NDArray[np.int64]]:
+        ranked = top_per_label(scores, labels, size, label_count)
+        return [members[:half] for members, half in zip(ranked, halves, strict=True)]
+
+    good = best(nearest)
+    if not furthest:
+        return good, [members[:0] for members in good]
+    others = np.array(furthest[0], dtype=np.float64)
+    others[np.concatenate(good)] = -np.inf
+    return good, best(others)
+
+
 def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:
     """Compute the models' weights from the nearest votes for their texts (WASP paper, equation 8), and normalise them.
 
@@ -78,8 +112,9 @@ def exemplars(
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.
-        bad_pool: Up to S candidates of the same label that serve as bad exemplars. Without contrast this pool is empty,
-            and the prompt has only S − ⌊S/2⌋ good exemplars.
+        bad_pool: Up to S candidates of the same label that serve as bad exemplars, without those in `good_pool`: equal
+            texts, and texts with several labels, may be in the pools of both. Without contrast this pool is empty, and
+            the prompt has only S − ⌊S/2⌋ good exemplars.
         size: S, the number of exemplars.
         rng: Source of randomness. The exemplars are also in random order, as models are sensitive to an exemplar's
             position.
@@ -87,7 +122,8 @@ def exemplars(
     Returns:
         Good and bad exemplars; a pool with too few candidates is used in full.
     """
-    return drawn(good_pool, size - size // 2, rng), drawn(bad_pool, size // 2, rng)
+    good = drawn(good_pool, size - size // 2, rng)
+    return good, drawn([member for member in bad_pool if member not in good_pool], size // 2, rng)
 
 
 def drawn(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:

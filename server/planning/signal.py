@@ -15,6 +15,7 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.votes import VotesSpec
 from server.planning.expected import TERMS, Expected, Setting, expected
+from server.settings.voting import RANKING, USUAL_VOTES
 
 HOPELESS = 0.5
 """Signal-to-noise ratio below which an answer counts as noise: with probability above Phi(-0.5 / sqrt(2)) = 0.36, a
@@ -168,6 +169,29 @@ def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
 def advice(estimates: Sequence[Signal]) -> list[str]:
     """Return a sentence on each query whose answers will be noise or weak, or whose signal cannot be estimated."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
+
+
+def few_candidates(plan: Plan, compared: Mapping[str, int]) -> list[str]:
+    """Return a sentence on each query in which records rank too few candidates of a label to choose from.
+
+    Args:
+        plan: The plan.
+        compared: Number of candidates, keyed by query (`Method.compared`).
+    """
+    sentences = []
+    for planned in plan.queries:
+        spec, candidates = planned.spec, compared.get(planned.name, 0) // len(plan.labels)
+        if not isinstance(spec, VotesSpec) or (spec.top == 1 and not spec.furthest):
+            continue
+        enough = 2 * max(spec.top, USUAL_VOTES)
+        if candidates < enough:
+            fewer = f", or set method.top={max(1, candidates // 2)}" * (spec.top > max(1, candidates // 2))
+            sentences.append(
+                f"{planned.name} will be about at most {candidates} candidates of each label, which are too few to "
+                f"choose from: write more texts (method.samples), {enough} candidates or more for a label{fewer}. "
+                f"Votes are no tie: {RANKING}, for Q = {spec.top} candidates (method.top)"
+            )
+    return sentences
 
 
 def _sentence(signal: Signal) -> str:

@@ -1,4 +1,4 @@
-"""Replacement of `auto` in a method's settings by numbers that suit the expected signal, or the length of the texts."""
+"""Replacement of `auto` in a method's settings by numbers that suit the expected signal, or the texts."""
 
 import contextlib
 import logging
@@ -14,11 +14,13 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from server.domain import Task
 from server.planning.signal import HOPELESS, signals
-from server.settings.build import build, drafted
+from server.settings.build import build, drafted, method_of
 from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, changed, setting
+from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
 from server.settings.tasks import DemoSettings
+from server.settings.voting import FEWEST_SHOTS, USUAL_VOTES
 from server.tasks.sources import Source
 
 log = logging.getLogger("caucus.planning")
@@ -58,7 +60,16 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
     if not settings.automatic:
         return settings
     # The signal along a direction depends neither on the number of directions nor on that of rounds.
-    choices = {"words": _words, "texts_per_request": _texts_per_request, "directions": _directions, "rounds": _rounds}
+    choices = {
+        "words": _words,
+        "texts_per_request": _texts_per_request,
+        "abstract_words": _abstract_words,
+        "pool": _pool,
+        "directions": _directions,
+        "rounds": _rounds,
+        "top": _half_of_candidates,
+        "shots": _shots,
+    }
     task = task or build(settings.task).task()
     for name in settings.automatic:
         number = choices[name](settings, task)
@@ -72,6 +83,11 @@ def asks_in_chats(settings: Settings) -> bool:
     """Return whether any model in use is asked in a chat: it neither completes lists of examples nor composes."""
     models = [model.settings for model in settings.llm.used.values()]
     return any(not model.get("completion") and model[TARGET] != _COMPOSES for model in models)
+
+
+def shows_descriptions(settings: Settings) -> bool:
+    """Return whether any model in use reads the labels' descriptions in a prompt: every one that does not compose."""
+    return any(model.settings[TARGET] != _COMPOSES for model in settings.llm.used.values())
 
 
 def expected_records(settings: Settings) -> int | None:
@@ -126,6 +142,35 @@ def _texts_per_request(settings: Settings, task: Task) -> int:
         return ONE_BY_ONE
     words = setting(settings, "method.words") or _public_length(settings)
     return ONE_BY_ONE if words and words > LONGEST_LISTED else USUAL_TEXTS
+
+
+def _abstract_words(settings: Settings, task: Task) -> int:
+    """Return the usual length of an abstract, or that of a text if it is known and shorter."""
+    del task
+    words = setting(settings, "method.words") or _public_length(settings)
+    return min(ABSTRACT_WORDS, words or ABSTRACT_WORDS)
+
+
+def _pool(settings: Settings, task: Task) -> int:
+    """Return the number of abstracts from which `samples` seeds are chosen."""
+    del task
+    samples: int = setting(settings, "method.samples")
+    return min(MOST_ABSTRACTS, 2 * samples)
+
+
+def _half_of_candidates(settings: Settings, task: Task) -> int:
+    """Return the usual number of votes, or half of a label's candidates in the last vote if that is less; at least 1.
+
+    A method that compares no candidates has the usual number.
+    """
+    compared = method_of(settings).compared(task).values()
+    half = min(compared, default=2 * USUAL_VOTES * len(task.labels)) // len(task.labels) // 2
+    return max(1, min(USUAL_VOTES, half))
+
+
+def _shots(settings: Settings, task: Task) -> int:
+    """Return the number of exemplars that suits a label's candidates."""
+    return max(FEWEST_SHOTS, _half_of_candidates(settings, task))
 
 
 def _public_length(settings: Settings) -> int | None:

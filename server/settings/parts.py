@@ -22,7 +22,7 @@ from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
-from server.settings.automatic import asks_in_chats, settled
+from server.settings.automatic import settled, shows_descriptions
 from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.schema import MOST_LOST, Settings
 from server.tasks.sources import Source
@@ -40,7 +40,7 @@ class Parts:
         roster: The parties' identities, if the plan contains their digest.
         encoder: The encoder, which the parties use too.
         providers: Language models, keyed by name.
-        chat: Whether any of the models is asked in a chat.
+        prompted: Whether any of the models reads the labels' descriptions in a prompt.
         cleaner: Rules that clean the models' texts.
         prompts: Wordings of the chat models' prompts.
         spending: Record of payments for remote models.
@@ -55,7 +55,7 @@ class Parts:
     roster: Roster | None = None
     encoder: Encoder
     providers: Mapping[str, Provider]
-    chat: bool = False
+    prompted: bool = False
     cleaner: Cleaner = PLAIN
     prompts: Prompts = field(default_factory=our_prompts)
     spending: Spending = field(default_factory=Spending)
@@ -123,7 +123,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         encoder=encoder,
         cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans, prompts),
         prompts=prompts,
-        chat=asks_in_chats(settings),
+        prompted=shows_descriptions(settings),
         providers=models,
         spending=spending,
         most_lost=llm.most_lost,

@@ -17,13 +17,24 @@ from common.validate import meant
 from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
+from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
 from server.settings.tasks import TASKS
+from server.settings.voting import USUAL_VOTES
 
 AUTO = "auto"
 FEWEST_ROUNDS = 2
-AUTOMATIC = {"words": None, "texts_per_request": USUAL_TEXTS, "directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
+AUTOMATIC = {
+    "words": None,
+    "texts_per_request": USUAL_TEXTS,
+    "abstract_words": ABSTRACT_WORDS,
+    "pool": MOST_ABSTRACTS,
+    "directions": DIRECTIONS,
+    "rounds": FEWEST_ROUNDS,
+    "top": USUAL_VOTES,
+    "shots": USUAL_VOTES,
+}
 """Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
-chooses one, in this order: the number of texts depends on their length."""
+chooses one, in this order: numbers of texts depend on their length, and those of votes on the rounds."""
 
 S = TypeVar("S")
 

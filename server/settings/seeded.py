@@ -9,6 +9,9 @@ from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
 from server.settings.sections import FineTuning, PromptingSettings, given
 
+MOST_ABSTRACTS = 1000
+"""Size of RPSG's pool for many texts; for fewer than half as many, twice their number leaves as much to choose."""
+ABSTRACT_WORDS = 40
 MECHANISMS = {
     "pool": ("exponential", "permute and flip"),  # the latter for `nearest` = 0 alone
     "histogram": ("laplace", "gaussian"),
@@ -126,8 +129,10 @@ class RpsgSettings(PromptingSettings):
         candidates: "pool": each record's own choice leaves its party, with pure ε; "histogram": choices are summed over
             the parties and noised, which is far more accurate; "seed_unproven": as in the paper, with NO guarantee
             (infinite ε): texts made from records leave their party.
-        pool: Number of abstracts that the models write, evenly over labels and models, at least 2.
-        abstract_words: Requested length of an abstract in words; None leaves it open.
+        pool: Number of abstracts that the models write, evenly over labels and models, at least 2. `auto` is twice
+            `samples`, at most 1,000.
+        abstract_words: Requested length of an abstract in words; None leaves it open. `auto` is 40, or the length of a
+            text if that is less: `words`, or else the median length of the public texts.
         choices: Number of seeds that each party chooses, or releases; a public number. If None, all parties together
             choose `samples` seeds or, with "seed_unproven", release a seed for each text written at first. A party with
             fewer records than choices makes the remaining choices at random, which is worse than fewer choices that
@@ -153,11 +158,12 @@ class RpsgSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.rpsg.Rpsg"
+    auto_by_default: ClassVar[tuple[str, ...]] = ("words", "pool", "abstract_words")
 
     name: str = "rpsg"
     candidates: str = "pool"
-    pool: int = 1000
-    abstract_words: int | None = 40
+    pool: int = MOST_ABSTRACTS
+    abstract_words: int | None = ABSTRACT_WORDS
     choices: int | None = None
     mechanism: str | None = None
     nearest: int | None = None

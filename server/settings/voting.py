@@ -9,6 +9,10 @@ from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
 from server.settings.sections import USUAL_TEXTS, PromptingSettings, SynthesisSettings, check_label_sets_share, given
 
+USUAL_VOTES = 8
+"""Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
+RANKING = "a record gives its nearest candidate 1 vote, the next 1/2, the next 1/4, and so on"
+FEWEST_SHOTS = 2
 WAYS = ("rank", "sample")
 KINDS = ("paraphrase", "fill_in")
 
@@ -42,8 +46,11 @@ class WaspSettings(PromptingSettings):
     Attributes:
         samples: N, total number of synthetic texts, at least one per round; 6,000 in the paper.
         rounds: T, number of generation rounds, at least 2, with T - 1 private queries.
-        top: Q, number of nearest and of furthest votes per record, at most 20.
-        shots: S, number of exemplars in a prompt and size of each pool, at least 2.
+        top: Q, number of nearest and of furthest votes per record, at most 20: 1 vote for the nearest candidate, 1/2
+            for the next, 1/4 for the next. `auto` is 8, or half of a label's candidates in the last vote if that is
+            less.
+        shots: S, number of exemplars in a prompt and size of each pool, at least 2; a pool never has more than half of
+            a label's candidates. `auto` is as for `top`.
         contrast: Whether to use bad exemplars as well as good ones, and furthest votes to find them; off for the
             ablation.
         weighting: Whether to weight models by votes; off for the ablation.
@@ -56,12 +63,12 @@ class WaspSettings(PromptingSettings):
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
-    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words")
+    auto_by_default: ClassVar[tuple[str, ...]] = ("texts_per_request", "words", "top", "shots")
 
     name: str = "wasp"
     rounds: int = 5
-    top: int = 8
-    shots: int = 8
+    top: int = USUAL_VOTES
+    shots: int = USUAL_VOTES
     contrast: bool = True
     weighting: bool = True
     texts_per_request: int = USUAL_TEXTS
@@ -73,7 +80,7 @@ class WaspSettings(PromptingSettings):
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers_in(1, MOST_VOTES, top=self.top)
         check_label_sets_share(self.label_sets_share)
-        validate.integers(2, shots=self.shots)
+        validate.integers(FEWEST_SHOTS, shots=self.shots)
         validate.integers(0, look_ahead=self.look_ahead)
         if self.rounds < 2:
             raise ConfigError(

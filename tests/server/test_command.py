@@ -63,7 +63,7 @@ def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
     assert message.startswith(
         "nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if "
     )
-    assert report["chosen"] == {"method.texts_per_request": 5}
+    assert report["chosen"] == {"method.texts_per_request": 5, "method.top": 8, "method.shots": 8}
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys, tmp_path):
@@ -97,8 +97,28 @@ def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, 
 
 def test_what_auto_became_is_in_the_plan(capsys):
     report = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
-    assert report["chosen"] == {"method.rounds": 4, "method.texts_per_request": 5}
+    votes = {"method.top": 8, "method.shots": 8}
+    assert report["chosen"] == {"method.rounds": 4, "method.texts_per_request": 5} | votes
     assert report["queries"][0]["times"] == 3
+
+
+def test_too_few_candidates_to_choose_from_are_in_the_plan(capsys, tmp_path):
+    few = plan(capsys, *labelled(tmp_path), "method.samples=20", "method.rounds=2")
+    assert few["queries"][0]["top"] == few["chosen"]["method.top"] == few["chosen"]["method.shots"] == 2
+    assert any("5 candidates of each label" in sentence for sentence in few["advice"])
+    more = plan(capsys, *labelled(tmp_path), "method.samples=64", "method.rounds=2")
+    assert not any("candidates of each label" in sentence for sentence in more["advice"])
+
+
+@pytest.mark.parametrize(
+    ("use", "labels", "said"), [("own", "{a: a, b: b}", True), ("own", None, False), ("broad", "{a: a, b: b}", False)]
+)
+def test_names_that_say_little_are_in_the_plan_if_a_model_reads_them(use, labels, said, capsys, tmp_path):
+    models = ["+llm.models.own={_target_: tests.support.counting_models.Chat}", f"llm.use=[{use}]"]
+    names = [f"task.labels={labels}"] if labels else []
+    small = ["method.samples=64", "method.rounds=2", "method.words=9"]
+    advice = plan(capsys, *labelled(tmp_path), *names, *models, *small)["advice"]
+    assert any("describe them: task.labels=" in sentence for sentence in advice) == said
 
 
 def test_a_length_for_chat_models_is_in_the_plan(capsys):

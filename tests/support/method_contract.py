@@ -55,7 +55,8 @@ class Echo:
         if self.dead():
             return Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
         self.requests.append(request)
-        texts = (f"{self.name} wrote {request.seed} number {i}" for i in range(request.n))
+        number = "" if request.phrases else "number "  # a keyword has four words at most
+        texts = (f"{self.name} wrote {request.seed} {number}{i}" for i in range(request.n))
         prompt = whole(render(request))
         texts = () if self.silent(request) else tuple(texts)
         return Reply(texts=texts, input_tokens=3, output_tokens=2 * request.n, prompt=prompt, raw=str(texts))

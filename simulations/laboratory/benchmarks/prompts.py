@@ -44,7 +44,7 @@ from server.llm.base import Request
 from server.llm.orders import even_orders
 from server.llm.parse import normal
 from server.metrics.accuracy import accuracy, logistic_regression, predict
-from server.operators.selection import drawn, label_numbers, top_per_label
+from server.operators.selection import drawn, good_and_bad, label_numbers
 from server.settings.compose import composed, simulated
 from server.settings.parts import build_parts
 from server.settings.sections import setting
@@ -235,12 +235,10 @@ def exemplars(texts: Sequence[Candidate], real: Sequence[Record], task: Task, en
     query = Votes(spec=VotesSpec(top=RANKS), vectors=vectors, labels=labels)
     near, far = votes_of(query, encoder.encode([record.text for record in voters]), of_voters).reshape(2, -1)
     pools: Pools = {"good": {}, "bad": {}}
-    for label, ranked in zip(names, top_per_label(near, labels, len(texts), len(names)), strict=True):
-        size = min(EXEMPLARS, len(ranked) // 2)
-        if size > 1:
-            furthest = sorted(ranked[size:], key=lambda place: -far[place])
-            pools["good"][label] = [texts[place].text for place in ranked[:size]]
-            pools["bad"][label] = [texts[place].text for place in furthest[:size]]
+    for label, good, bad in zip(names, *good_and_bad((near, far), labels, EXEMPLARS, len(names)), strict=True):
+        if len(good) > 1:
+            pools["good"][label] = [texts[place].text for place in good]
+            pools["bad"][label] = [texts[place].text for place in bad]
     return pools
 
 

@@ -175,7 +175,8 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
     state = run(method, world)
     assert {candidate.label for candidate in state.candidates} == {"a"}
     assert any(note.startswith("b: noised count") for note in state.rounds[0].notes)
-    assert {request.label for request in world.requests} == {"a"}
+    assert {request.label for request in world.requests if not request.phrases} == {"a"}
+    assert all(query.labels.max() == 0 for name, _, query in world.asked if name == KEYWORDS)
 
 
 def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_stated():
@@ -203,19 +204,18 @@ def test_texts_that_are_all_alike_are_stated(step, left, note):
     assert any(note in line for line in state.rounds[0].notes)
 
 
-def test_models_without_keywords_leave_the_subject_open_and_the_query_unasked():
+def test_models_without_keywords_stop_the_run_before_anything_is_asked():
     method = dpga(samples=10, rounds=2)
     world = World(method, answers=answers(), most_lost=1)
     for model in world.providers.values():
         model.silent = lambda request: request.phrases
-    state = run(method, world)
-    assert KEYWORDS not in {name for name, _, _ in world.asked}
-    assert "a: 0 of 4 keywords listed" in state.rounds[0].notes
-    assert len(state.candidates) == 10
+    with pytest.raises(ProviderError, match=r"keywords of a; .* got 0\. .*method\.keywords"):
+        run(method, world)
+    assert world.asked == []
 
 
 def test_no_text_at_all_is_an_error():
-    method = dpga()
+    method = dpga(keywords=0)
     with pytest.raises(ProviderError, match="none for 100 requests"):
         run(method, World(method, silent=("m", "k"), answers=answers(), most_lost=1))
 

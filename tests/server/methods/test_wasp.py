@@ -143,10 +143,28 @@ def test_no_votes_above_zero_fall_back_to_equal_weights_and_say_so():
     assert "equal weights" in state.rounds[-1].notes[-1]
 
 
-def test_a_label_with_fewer_candidates_than_q_is_stated():
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 16, 40])
+def test_no_prompt_shows_a_text_as_good_and_as_bad_however_few_there_are(size):
+    method = Wasp(samples=4 * size, rounds=2)
+    tools, providers, _ = world(lambda _, n: (np.ones(n), np.ones(n)))
+    run(method, tools)
+    requests = [request for provider in providers.values() for request in provider.requests]
+    later = [request for request in requests if request.good]
+    assert bool(later) == (size > 1)
+    for request in later:
+        assert not set(request.good) & set(request.bad)
+        assert len(request.good) == len(request.bad) == min(4, size // 2)
+
+
+def test_labels_with_fewer_candidates_than_twice_q_or_s_are_stated():
     tools, _, _ = world(flat)
-    state = Wasp(samples=8, rounds=2, top=8).step(weighted({"m": 0.5, "k": 0.5}), tools)
-    assert any("fewer than Q = 8" in note for note in state.rounds[-1].notes)
+    method = Wasp(samples=8, rounds=2, top=8)
+    state = method.step(weighted({"m": 0.5, "k": 0.5}), tools)
+    (note,) = state.rounds[-1].notes
+    assert all(part in note for part in ("fewer than 16", "a has 2", "b has 2", "method.samples", "the next 1/2"))
+    assert method.step(state, tools).rounds[-1].notes == ()  # nothing is asked after the last round
+    tools, _, _ = world(flat)
+    assert Wasp(samples=64, rounds=2).step(weighted({"m": 0.5, "k": 0.5}), tools).rounds[-1].notes == ()
 
 
 def test_state_survives_json():

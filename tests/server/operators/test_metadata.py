@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.errors import ProviderError
 from common.queries.histograms import LengthHistogram, LengthHistogramSpec
 from common.rng import experiment
 from server.domain import Task
@@ -154,7 +155,49 @@ def test_fewer_keywords_than_asked_and_repetitions_are_stated():
     assert written.lost["0"] == 2
 
 
-def test_a_label_without_keywords_is_left_out_and_stated():
-    (keywords, _, notes), _ = listed([])
-    assert keywords == {}
-    assert notes == ["a: 0 of 4 keywords listed", "b: 0 of 4 keywords listed"]
+USABLE = (
+    "costs",
+    "X-ray",
+    "type 2 diabetes",
+    "patient's rights",
+    "terms & conditions",
+    "Kosten (privat)",
+    "Größe: 4 cm.",
+)
+RUBBISH = (
+    "",
+    "...",
+    "12",
+    "mdl fighters🌶ෝ輩🏻}/>",
+    "pleforcement่ม",
+    "five words are too many",
+    "a_b",
+    "<b>cost",
+    "費用",
+)
+
+
+@pytest.mark.parametrize(("phrases", "number"), [(USABLE, len(USABLE)), (RUBBISH, 0)])
+def test_a_keyword_has_one_to_four_words_in_the_task_s_script(phrases, number):
+    for phrase in phrases:  # most of the letters are Latin
+        (keywords, _, _), _ = listed(["first", "second", phrase], count=3)
+        assert keywords["a"] == ["first", "second", phrase][: 3 if number else 2]
+
+
+def test_keywords_may_be_in_a_script_of_their_own():
+    (keywords, _, _), _ = listed(["стоимость", "срок службы", "cost"], count=3)
+    assert keywords["b"] == ["стоимость", "срок службы", "cost"]
+
+
+@pytest.mark.parametrize("phrases", [[], ["costs", "🌶", "}/>", "费 用 costs 🌶"]])
+def test_models_that_list_less_than_half_of_the_keywords_stop_the_run(phrases):
+    with pytest.raises(
+        ProviderError, match=r"keywords of a; expected at least half of 4 .*method\.keyword_temperature"
+    ):
+        listed(phrases)
+
+
+def test_half_of_the_keywords_are_enough_even_if_models_list_the_same_ones():
+    (keywords, _, notes), _ = listed(["x", "🌶"], ["X", "🌶"])
+    assert keywords == {"a": ["x"], "b": ["x"]}
+    assert notes == ["a: 1 of 4 keywords listed", "b: 1 of 4 keywords listed"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from server.operators.selection import exemplars, model_weights, top_per_label
+from server.operators.selection import exemplars, good_and_bad, model_weights, top_per_label
 
 
 def test_the_best_of_each_label_with_ties_to_the_first():
@@ -14,6 +14,27 @@ def test_the_best_of_each_label_with_ties_to_the_first():
 def test_unsigned_and_negative_scores():
     assert list(top_per_label(np.array([0, 3, 2], np.uint8), np.zeros(3, int), 2, 1)[0]) == [1, 2]
     assert list(top_per_label(np.array([-1.0, -3.0, -2.0]), np.zeros(3, int), 2, 1)[0]) == [0, 2]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+@pytest.mark.parametrize("candidates", range(24))
+def test_good_and_bad_pools_are_halves_at_most_and_share_no_candidate(candidates, size):
+    draws = np.random.default_rng([candidates, size])
+    # A second label lies between, and few different scores make many ties.
+    labels = draws.permutation(np.repeat([0, 1, 2], [candidates, 5, 0]))
+    alike = draws.integers(4, size=len(labels)).astype(float)
+    for near, far in ((alike, -alike), (alike, alike), draws.normal(size=(2, len(labels)))):
+        good, bad = good_and_bad((near, far), labels, size, 3)
+        plain = [top_per_label(scores, labels, size, 3) for scores in (near, far)]
+        for label, number in enumerate((candidates, 5, 0)):
+            assert len(good[label]) == len(bad[label]) == min(size, number // 2)
+            assert {*labels[good[label]], *labels[bad[label]]} <= {label}
+            assert not {*good[label]} & {*bad[label]}
+            if not {*plain[0][label]} & {*plain[1][label]}:  # as in WASP's Algorithm 1
+                assert (list(good[label]), list(bad[label])) == tuple(list(pools[label]) for pools in plain)
+        alone, none = good_and_bad((near,), labels, size, 3)
+        assert list(map(list, alone)) == list(map(list, good))
+        assert list(map(list, none)) == [[], [], []]
 
 
 def test_weights_follow_the_paper():
@@ -55,6 +76,13 @@ def test_small_pools_are_used_up_and_an_empty_one_gives_nothing():
     good, bad = exemplars(["a", "b"], [], 8, np.random.default_rng(0))
     assert sorted(good) == ["a", "b"]
     assert bad == []
+
+
+def test_no_exemplar_is_good_and_bad():
+    for size in range(2, 9):
+        good, bad = exemplars(["a", "b", "c"], ["c", "d", "a"], size, np.random.default_rng(size))
+        assert set(bad) <= {"d"}
+        assert len(good) == min(3, size - size // 2)
 
 
 def test_every_exemplar_of_a_pool_is_drawn_equally_often_and_in_any_place():

@@ -23,7 +23,16 @@ from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSp
 from common.queries.votes import VotesSpec
 from server.methods.wasp import VOTES, Wasp
 from server.planning.expected import expected
-from server.planning.signal import advice, hopeless, of_parts, records_for, signals, weakest, with_weakest_parts
+from server.planning.signal import (
+    advice,
+    few_candidates,
+    hopeless,
+    of_parts,
+    records_for,
+    signals,
+    weakest,
+    with_weakest_parts,
+)
 from tests.support.plans import TEN, planned
 
 
@@ -270,3 +279,25 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes():
     assert query.to_dict() == {"not_estimated": "no number of records is expected", "clear_from_records": 43}
     assert hopeless([query]) == {}
     assert advice([query]) == ["q: not estimated: no number of records is expected; it takes 43 for 3 times the noise"]
+
+
+@pytest.mark.parametrize(
+    ("top", "candidates", "parts"),
+    [
+        (8, 16, ()),
+        (8, 15, ("15 candidates", "16 candidates", "method.samples", "method.top=7")),
+        (2, 4, ("4 candidates", "16 candidates", "Q = 2", "the next 1/2")),
+        (1, 1, ("1 candidates",)),
+        (1, 0, ("0 candidates",)),
+        (12, 20, ("20 candidates", "24 candidates", "method.top=10")),
+    ],
+)
+def test_too_few_candidates_of_a_label_are_named_with_the_settings_that_help(top, candidates, parts):
+    sentences = few_candidates(planned(Asking(VotesSpec(top=top)), 1.0), {"q": candidates * len(TEN.labels)})
+    assert [all(part in sentence for part in parts) for sentence in sentences] == [True] * bool(parts)
+    assert ["set method.top" in sentence for sentence in sentences] == [top > max(1, candidates // 2)] * bool(parts)
+
+
+@pytest.mark.parametrize("spec", [VotesSpec(top=1, furthest=False, fine=128), LabelHistogramSpec(labels=10)])
+def test_where_records_rank_nothing_there_cannot_be_too_little_to_rank(spec):
+    assert few_candidates(planned(Asking(spec, mechanism="laplace"), 1.0), {}) == []

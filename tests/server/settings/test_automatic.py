@@ -20,6 +20,7 @@ from tests.support.runs import labelled, settings
 
 OPEN = ["method.texts_per_request=5", "method.words=null"]
 SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", *OPEN]
+VOTES = ["method.top=8", "method.shots=8"]
 TASK = build(composed(SMALL).task).task()
 
 
@@ -33,15 +34,15 @@ def ratio(*overrides):
 
 
 def test_a_configuration_without_auto_stays_as_it_is():
-    config = composed(SMALL)
+    config = composed([*SMALL, *VOTES])
     assert settled(config) is config
 
 
 def test_of_one_whose_numbers_are_chosen_nothing_else_changes_and_the_given_one_stays():
-    config = composed([*SMALL, "method.rounds=auto", "federation.records=100"])
+    config = composed([*SMALL, *VOTES, "method.rounds=auto", "federation.records=100"])
     run = settled(config)
     assert config.automatic == ("rounds",)
-    assert run == composed([*SMALL, "method.rounds=2", "federation.records=100", f"run={config.run}"])
+    assert run == composed([*SMALL, *VOTES, "method.rounds=2", "federation.records=100", f"run={config.run}"])
 
 
 def test_votes_are_asked_as_often_as_they_have_a_signal():
@@ -162,6 +163,47 @@ def test_a_request_to_a_model_on_this_machine_has_its_own_number_of_texts(llm, t
 def test_a_request_asks_for_many_texts_of_unknown_length(text):
     run = settled(composed(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
     assert run.method.texts_per_request == 10
+
+
+VOTED = ["task=csv", "federation.parties=3", "llm=builtin", "task.public_text=absent.txt"]
+LABELS = "task.labels=[" + ",".join(f"l{i}" for i in range(10)) + "]"
+
+
+@pytest.mark.parametrize(
+    ("samples", "rounds", "top", "shots"),
+    [(20, 2, 1, 2), (80, 2, 2, 2), (160, 2, 4, 4), (319, 2, 7, 7), (320, 2, 8, 8), (200, 5, 8, 8), (6000, 5, 8, 8)],
+)
+def test_votes_and_exemplars_are_at_most_half_of_a_label_s_candidates(samples, rounds, top, shots):
+    config = composed([*VOTED, LABELS, "method=wasp", f"method.samples={samples}", f"method.rounds={rounds}"])
+    run = settled(config)
+    assert (run.method.top, run.method.shots, run.automatic) == (top, shots, ())
+    plan, _ = drafted(run, build(run.task).task())
+    assert plan.queries[0].spec.top == top
+    given = composed([*VOTED, LABELS, "method=wasp", "method.samples=80", "method.top=8", "method.shots=6"])
+    assert (settled(given).method.top, settled(given).method.shots) == (8, 6)
+
+
+def test_the_number_of_votes_follows_the_number_of_rounds_if_both_are_chosen():
+    config = composed([*VOTED, LABELS, "method.samples=200", "method.rounds=auto", "federation.expected_records=30"])
+    assert (settled(config).method.rounds, settled(config).method.top) == (2, 5)
+
+
+def test_a_method_that_compares_nothing_has_the_usual_number_of_exemplars():
+    assert settled(composed([*VOTED, LABELS, "method=fusegen", "method.shots=auto"])).method.shots == 8
+
+
+@pytest.mark.parametrize(("samples", "pool"), [(9, 18), (499, 998), (500, 1000), (2000, 1000)])
+def test_a_pool_of_abstracts_follows_the_number_of_texts(samples, pool):
+    run = settled(composed([*VOTED, "task.labels=[a,b]", "method=rpsg", f"method.samples={samples}"]))
+    assert run.method.pool == pool
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [((), 4), (("method.words=9",), 9), (("method.words=90",), 40), (("task.public_text=absent.txt",), 40)],
+)
+def test_an_abstract_is_no_longer_than_a_text(overrides, words, tmp_path):
+    assert settled(with_public(tmp_path, "rpsg", "llm=builtin", *overrides)).method.abstract_words == words
 
 
 WITH_WORDS = {defaults(method)["name"]: method for method in METHODS if "words" in defaults(method)}
