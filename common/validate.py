@@ -5,7 +5,8 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-from collections.abc import Collection, Mapping, Sized
+import re
+from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
@@ -22,6 +23,8 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
+CONTROL = re.compile("[\\0-\\x1f\\x7f-\\x9f\u2028\u2029]")
+"""Pattern of a character that ends a line, or controls a terminal."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
@@ -130,6 +133,12 @@ def printable(*, most: int = 200, **values: str) -> None:
     for name, value in values.items():
         if not (0 < len(value) <= most and value.isprintable()):
             raise ConfigError(name, expected=f"1 to {most} printable characters", got=f"{len(value)} others")
+
+
+def on_one_line(name: str, values: Iterable[str]) -> None:
+    """Check that no value has a character that ends a line or controls a terminal, so that it is safe in a log."""
+    if any(map(CONTROL.search, values)):
+        raise ConfigError(name, expected="names on one line", got="a control character in one of them")
 
 
 def not_empty(**values: Sized) -> None:
