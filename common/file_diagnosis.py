@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import DataError
-from common.spelling import folded, is_blank
-from common.validate import CONTROL
+from common.spelling import CONTROL, folded, is_blank
 
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""

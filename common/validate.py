@@ -5,7 +5,6 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import fields
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from common.errors import ConfigError
+from common.spelling import CONTROL
 
 _TYPES: Mapping[object, str] = {
     float: "a number",
@@ -23,8 +23,6 @@ _TYPES: Mapping[object, str] = {
     NoneType: "null",
 }
 """Types of values in a settings file, and the words for them in messages."""
-CONTROL = re.compile("[\\0-\\x1f\\x7f-\\x9f\u2028\u2029]")
-"""Pattern of a character that ends a line, or controls a terminal."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:

@@ -101,15 +101,14 @@ def _over(metrics: Metrics) -> str:
 
 def _shares(metrics: Metrics) -> Iterator[Bar]:
     """Yield the bars of accuracies: first those that show what the hospitals add, then all texts and references."""
-    measured = accuracies(metrics)
-    gain = measured.gain
+    measured, gain = accuracies(metrics), metrics.label_sets.gain if metrics.label_sets else metrics.gain
     alike, without, real, released = _intervals(metrics)
     unit = measured.unit
     whole = f"all {_number(measured.trained_on)}synthetic {unit}"
     alone = gain is not None and gain.texts == measured.trained_on
-    if gain is not None and measured.as_many is not None:
+    if gain is not None and measured.zero_shot is not None:
         name = whole if alone else f"{gain.texts:,} of the synthetic {unit}"
-        yield Bar(name=name, value=measured.as_many, interval=alike, colour=0)
+        yield Bar(name=name, value=measured.zero_shot + gain.value, interval=alike, colour=0)
         name = f"{gain.texts:,} {unit} of {WITHOUT}"
         yield Bar(name=name, value=measured.zero_shot, interval=without, colour=3)
     elif measured.zero_shot is not None:

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from common.errors import ConfigError
+from common.spelling import CONTROL
 from common.validate import (
-    CONTROL,
     at_least,
     flags,
     in_range,
     integers_in,
     known_keys,
     not_empty,
-    on_one_line,
     of_type,
+    on_one_line,
     one_of,
     positive,
     probability,
