@@ -29,7 +29,7 @@ def listed(names: Sequence[str]) -> str:
 def more_texts(texts: Sequence[Candidate], causes: Sequence[Weakness]) -> list[str]:
     """Return the step of writing more than these texts; empty if one of the `causes` is mended by fewer texts.
 
-    Repeated texts, and votes that are noise, are causes of what more texts could mend: more texts would make them worse.
+    Repeated texts, and votes that are noise, are causes of what more texts could mend, and more texts make them worse.
     """
     if any(step in cause.do for cause in causes for step in (FEWER_TEXTS, FEWER_CANDIDATES)):
         return []

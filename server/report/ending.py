@@ -111,13 +111,13 @@ def _sections(metrics: Metrics) -> str:
 
 
 def _gain(measured: Accuracies) -> str:
-    """Return both accuracies from the same number of texts or sections, and whether they differ; empty without a gain."""
-    gain, without, as_many = measured.gain, measured.zero_shot, measured.as_many
-    if gain is None or without is None or as_many is None:
+    """Return both accuracies from equally many texts or sections, and whether they differ; empty without a gain."""
+    gain, without = measured.gain, measured.zero_shot
+    if gain is None or without is None:
         return ""
     low, high = (points(end) for end in gain.interval)
     said = "a clear gain" if gain.clear else "a clear loss" if gain.loss else "no clear gain"
     return (
-        f" (with {gain.texts:,} {measured.unit} each {100 * as_many:.1f} % against {100 * without:.1f} %, {said}: "
+        f" (with {gain.texts:,} {measured.unit} each {100 * (without + gain.value):.1f} % against {100 * without:.1f} %, {said}: "
         f"{points(gain.value)} points, {low} to {high})"
     )

@@ -58,11 +58,6 @@ class Accuracies(Document):
     unit: str = "texts"
 
     @property
-    def as_many(self) -> float | None:
-        """Accuracy from as many synthetic texts as `zero_shot` has, which `gain` compares; None without a gain."""
-        return None if self.gain is None or self.zero_shot is None else self.zero_shot + self.gain.value
-
-    @property
     def against_guessing(self) -> str:
         """How the texts compare with the most frequent label, by the 95 % interval over test texts."""
         if self.synthetic is None or self.majority is None or not self.tested:

@@ -48,6 +48,7 @@ def unbalanced_labels(
     rounds: Sequence[RoundReport],
     metrics: Metrics,
     texts: Sequence[Candidate],
+    *,
     more: Sequence[str],
 ) -> Iterator[Weakness]:
     """Yield weaknesses for labels without a text, and for proportions of labels that differ from the records'."""

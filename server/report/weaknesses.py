@@ -82,7 +82,7 @@ def weaknesses(
         *_generation_gap(metrics, more),
         *_fid(run, privacy, rounds),
         *noise,
-        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts, more),
+        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts, more=more),
         *weak_labels.unlike_pairs(run, privacy, metrics),
         *weak_labels.crowded_labels(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
@@ -142,9 +142,7 @@ def _accuracy(
     )
 
 
-def _gain(
-    run: RunSummary, privacy: Privacy | None, metrics: Metrics, more: Sequence[str]
-) -> Iterator[Weakness]:
+def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics, more: Sequence[str]) -> Iterator[Weakness]:
     """Yield a weakness if the test texts show no benefit of the hospitals' answers."""
     measured, near = accuracies(metrics), metrics.nearness
     gain = near.gain if near else measured.gain
@@ -290,7 +288,8 @@ def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
     if len(texts) >= _FEWEST and 2 * different < len(texts):
         yield Weakness(
             what=f"only {different:,} of {len(texts):,} texts are different",
-            do=f"give the models more public texts (task.public_text), take other language models (llm) or {FEWER_TEXTS}",
+            do="give the models more public texts (task.public_text), take other language models (llm) or "
+            f"{FEWER_TEXTS}",
         )
 
 

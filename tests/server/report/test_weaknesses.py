@@ -365,7 +365,11 @@ FAULTS = {
     "loss": {"metrics": compared(-0.1, -0.02)},
     "gap": {
         "metrics": {
-            "released_classifier": {"accuracy": 0.9, "gap": {"value": 0.1, "interval": [0.05, 0.15]}, "learned_from": 40}
+            "released_classifier": {
+                "accuracy": 0.9,
+                "gap": {"value": 0.1, "interval": [0.05, 0.15]},
+                "learned_from": 40,
+            }
         }
     },
     "FID rises": {"rounds": [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]},
