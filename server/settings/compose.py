@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from common.errors import CheckpointError, ConfigError, InternalError
+from common.phrases import series
 from common.system.files import write_atomic
 from common.validate import meant
 from server.settings.files import PATHS, with_absolute_paths
@@ -33,7 +34,7 @@ FILE = "config.yaml"
 SEARCH_PATH = "hydra.searchpath"
 """Setting that lists further folders of configurations, which may define choices of their own."""
 
-RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
+RAISED_LATER = ("llm.max_cost", "llm.max_tokens", "llm.confirm_calls")
 """Settings that may change when a run is resumed, to a number or null."""
 
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
@@ -184,7 +185,7 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
     for override in overrides:
         name, sign, value = override.partition("=")
         if name not in RAISED_LATER or not sign:
-            caps = f"no overrides but {' and '.join(RAISED_LATER)}"
+            caps = f"no overrides but {series(RAISED_LATER, 'and')}"
             raise CheckpointError("--resume", expected=caps, got=override)
         settings = changed(settings, {name: None if value == "null" else number(name, value)})
     return settings

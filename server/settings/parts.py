@@ -22,7 +22,7 @@ from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
-from server.settings.automatic import asks_in_chats, settled
+from server.settings.automatic import asked_in_chats, settled
 from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.schema import Settings
 from server.tasks.sources import Source
@@ -121,7 +121,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         encoder=encoder,
         cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans, prompts),
         prompts=prompts,
-        chat=asks_in_chats(settings),
+        chat=bool(asked_in_chats(settings)),
         providers=models,
         spending=spending,
         evaluation=evaluation,

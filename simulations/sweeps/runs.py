@@ -86,9 +86,9 @@ def read_run(folder: Path) -> dict[str, Any]:
 
     Bytes are means per party and answer, including the key exchange. `accuracy`, from 0 to 1, is that of the small
     model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, `as_many` that
-    with as many synthetic texts, and `gain` is the difference between these two. `tokens` counts the tokens that all models read or wrote; `seconds` is
-    wall-clock time. `figures` contains every measured figure, keyed by its name in the report, and `figures_of_records`
-    contains the names of the figures that were computed from private records.
+    with as many synthetic texts, and `gain` is the difference between these two. `tokens` counts the tokens that all
+    models read or wrote; `seconds` is wall-clock time. `figures` contains every measured figure, keyed by its name in
+    the report, and `figures_of_records` contains the names of the figures that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
