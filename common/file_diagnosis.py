@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import DataError
-from common.spelling import folded, is_blank
+from common.spelling import CONTROL, folded, is_blank
 
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
@@ -78,8 +78,6 @@ _SAVED = ("dataset_info.json", "dataset_dict.json")
 """Names of files by which a folder saved by the `datasets` library is recognised."""
 _HALF = re.compile("[\ud800-\udfff]")
 """Pattern of one half of a surrogate pair, which JSON can express but no message can contain."""
-_CONTROL = re.compile("[\\0-\\x1f\\x7f-\\x9f\u2028\u2029]")
-"""Pattern of a character that ends a line, or controls a terminal."""
 _MARK = "\ufeff"
 """The mark of byte order, which stands before the second header if two files were joined."""
 _SAMPLE = 200
@@ -244,7 +242,7 @@ def check_row(row: Mapping[str, str], where: str) -> None:
             raise DataError(f"empty {name}", where=where, do="Fill it in or remove the row.")
         if not value.isascii() and _HALF.search(value):
             raise DataError(f"broken {name}", expected="valid Unicode", where=where)
-        if "\0" in value or (name != "text" and _CONTROL.search(value)):
+        if "\0" in value or (name != "text" and CONTROL.search(value)):
             expected, got = ("no NUL", "one") if name == "text" else ("a name on one line", "a control character in it")
             raise DataError(f"broken {name}", expected=expected, got=got, where=where, do="Take it out of the value.")
     if {value.removeprefix(_MARK).strip() for value in row.values()} == {*row}:

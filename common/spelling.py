@@ -1,5 +1,6 @@
 """How words are compared where people would take them for one, which mix scripts, and which characters are blank."""
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,6 +11,8 @@ BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\
 """Characters that Python considers printable although they are blank: fillers, a Braille cell without dots, vowels that
 are not written, and selectors of a variant of the character before.
 """
+CONTROL = re.compile("[\\0-\\x1f\\x7f-\\x9f\u2028\u2029]")
+"""Pattern of a character that ends a line, or controls a terminal."""
 _UNSEEN = ("Cc", "Cf")
 """Unicode's categories of characters that are not seen: control, and format, such as a space of zero width."""
 _SIGNS = {"Pd": "-", "Pi": "'", "Pf": "'"}

@@ -5,7 +5,7 @@ Values are keyword arguments, so that the message can name them: "sigma: expecte
 """
 
 import math
-from collections.abc import Collection, Mapping, Sized
+from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from common.errors import ConfigError
+from common.spelling import CONTROL
 
 _TYPES: Mapping[object, str] = {
     float: "a number",
@@ -130,6 +131,12 @@ def printable(*, most: int = 200, **values: str) -> None:
     for name, value in values.items():
         if not (0 < len(value) <= most and value.isprintable()):
             raise ConfigError(name, expected=f"1 to {most} printable characters", got=f"{len(value)} others")
+
+
+def on_one_line(name: str, values: Iterable[str]) -> None:
+    """Check that no value has a character that ends a line or controls a terminal, so that it is safe in a log."""
+    if any(map(CONTROL.search, values)):
+        raise ConfigError(name, expected="names on one line", got="a control character in one of them")
 
 
 def not_empty(**values: Sized) -> None:

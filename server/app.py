@@ -33,6 +33,7 @@ from server.planning.signal import few_candidates, hopeless, with_weakest_parts
 from server.run import run
 from server.run_folder import SENDING, TEXTS, RunFolder, now, started
 from server.settings.automatic import expected_records, settled
+from server.settings.calls import call_lines, check_calls, expected_calls
 from server.settings.compose import composed, load, store
 from server.settings.parts import Parts, build_parts
 from server.settings.schema import Settings, SimulationSettings
@@ -121,6 +122,11 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         log.warning("%s", unmarked)
     if parts.prompted and (unspoken := undescribed(task)):
         log.warning("%s", unspoken)
+    calls = expected_calls(settings, parts)
+    for line in call_lines(calls):
+        log.info("%s", line)
+    if not (folder / RunSummary.FILE).exists():  # a run that goes on was agreed on
+        check_calls(calls, settings, parts)
     records, compared = expected_records(settings), method.compared(task)
     for few in few_candidates(plan, compared):
         log.warning("%s", few)

@@ -173,6 +173,7 @@ class Task:
     sectioned: bool = False
 
     def __post_init__(self) -> None:
+        validate.on_one_line("task.labels", self.labels)
         if self.labels_per_text > max(1, len(self.labels)):
             expected = f"at most the number of labels, {len(self.labels)}"
             raise ConfigError("task.labels_per_text", expected=expected, got=self.labels_per_text)

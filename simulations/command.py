@@ -9,7 +9,7 @@ import sys
 HELP = """\
 usage: caucus-simulate [SETTING=VALUE ...]
        caucus-simulate --multirun SETTING=VALUE,VALUE ...
-       caucus-simulate --resume FOLDER [llm.max_cost=NUMBER] [llm.max_tokens=NUMBER]
+       caucus-simulate --resume FOLDER [--yes] [llm.max_cost=NUMBER] [llm.max_tokens=NUMBER]
 
 Run a whole federation on one machine, by the same code that hospitals and coordinator run. All settings and choices
 are in configs/README.md.
@@ -26,6 +26,7 @@ options:
   -h, --help         show this help
   --version          versions of Caucus, its protocol and Flower
   --resume FOLDER    go on with a run or a sweep that was stopped, after its last whole round
+  --yes              do not ask whether to make more calls of language models than llm.confirm_calls
   -m, --multirun     a sweep: run each combination of values; hydra/launcher=joblib hydra.launcher.n_jobs=2 in parallel
   --config-dir DIR   a folder of settings files in addition to our own
   --cfg job          print all settings, and run nothing; with --resolve their final values

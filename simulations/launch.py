@@ -48,7 +48,8 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
 
-OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
+YES = "--yes"
+OPTIONS = (RESUME, YES, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that are suggested for a misspelt option; --version is left out, since --epsilon resembles it."""
 
 
@@ -61,6 +62,8 @@ def launched(arguments: Sequence[str]) -> None:
     """
     escape_unknown_letters()
     logging.captureWarnings(capture=True)
+    if YES in arguments:
+        arguments = [argument for argument in arguments if argument != YES] + ["llm.confirm_calls=null"]
     sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
     if sweep and (sweep / combinations.PLANNED).exists():
         _by_hydra(combinations.again(sweep))

@@ -30,7 +30,7 @@ from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release, subsample
 from common.privacy.accountant import Release
 from common.queries.closed_set import spec_from_dict, spec_to_dict
-from common.validate import in_range, integers, not_empty, of_fields, one_of, printable, probability
+from common.validate import in_range, integers, not_empty, of_fields, on_one_line, one_of, printable, probability
 
 UNITS = ("sample", "user")
 
@@ -120,6 +120,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         not_empty(labels=self.labels, encoder=self.encoder)
+        on_one_line("labels", self.labels)
         printable(method=self.method)
         printable(most=LONGEST_STATEMENT, **{name: getattr(self, name) for name in STATED})
         integers(1, parties=self.parties, max_records_per_party=self.max_records_per_party)

@@ -2,6 +2,8 @@
 
 import sys
 
+from tqdm import tqdm
+
 from common.errors import ConfigError
 
 
@@ -19,6 +21,7 @@ def is_agreed(question: str, *, what: str, do: str) -> bool:
     if not sys.stdin.isatty():
         raise ConfigError(what, expected="a terminal, or --yes", got="neither", do=do)
     try:
-        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
+        with tqdm.external_write_mode():  # no clock goes on over the question
+            return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False

@@ -98,7 +98,11 @@ def register(commands: Commands) -> None:
             action="store_true",
             help="start even if too few hospitals are online, and wait for them up to federation.timeout seconds",
         )
-    run.add_argument("--yes", action="store_true", help="without asking where votes are likely to be noise")
+    run.add_argument(
+        "--yes",
+        action="store_true",
+        help="without asking where votes are likely to be noise, or calls of models are many",
+    )
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
@@ -151,11 +155,12 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
         name: Name of the run.
         overrides: The operator's overrides.
         wait: Whether to start even if too few hospitals are online.
-        yes: Whether to start without asking even if votes are likely to be noise.
+        yes: Whether to start without asking even if votes are likely to be noise, or calls of models are many.
 
     Raises:
         CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, nobody agreed to votes that
-            are likely to be noise, or Flower fails. In each of these cases, no folder remains.
+            are likely to be noise or to many calls of models, or Flower fails. In each of these cases, no folder
+            remains.
     """
     folder = _folder(settings, name)
     if folder.exists():
@@ -173,6 +178,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
 
     from server.deploy.foresight import check_agreed, foresee
     from server.settings.automatic import settled
+    from server.settings.calls import AGREED, check_calls, expected_calls
     from server.settings.parts import build_parts
 
     run = settled(typed)
@@ -183,7 +189,9 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     foresight = foresee(run, parts, sum(entry.party.max_records for entry in enrolled(settings)))
     yield from foresight.lines
     check_agreed(foresight, yes=yes)
-    store(run, folder)
+    if not yes:
+        check_calls(expected_calls(run, parts), run, parts)
+    store(changed(run, AGREED), folder)
     write_atomic(folder / OVERRIDES, shlex.join(overrides).encode())
     try:
         with alone(folder):

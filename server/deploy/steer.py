@@ -20,7 +20,7 @@ from common.system.progress import progress
 from server.documents.census import Released
 from server.failure import logging_to
 from server.settings.compose import load, overridden, store
-from server.settings.schema import Settings
+from server.settings.schema import Llm, Settings
 from server.settings.sections import changed, name_of, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
@@ -45,6 +45,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as llm=smollm2 method.samples=5000")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="new run folder; default: RUN-steered, next to RUN")
+    parser.add_argument("--yes", action="store_true", help="without asking where calls of models are many")
     parser.add_argument("--resume", action="store_true", help="RUN is a run of this command: go on with it")
 
 
@@ -56,8 +57,12 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         settings = reusing(chosen.run, chosen.overrides, folder)
 
     from server.app import coordinate
+    from server.report.ending import ending
+    from server.settings.calls import AGREED
     from server.settings.parts import build_parts
 
+    if chosen.yes:
+        settings = changed(settings, AGREED)
     earlier = build_parts(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None
     if not chosen.resume:
@@ -67,7 +72,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
     with logging_to(folder), progress("running", logged=False):
         coordinate(settings, Nobody(), folder)
-    yield f"done: {folder / 'report.html'}"
+    yield from ending(folder)
 
 
 def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
@@ -98,6 +103,8 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
         "secagg.mode": "none",
         "secagg.roster": None,
     }
+    if "llm.confirm_calls" not in map(name_of, overrides):
+        known["llm.confirm_calls"] = Llm().confirm_calls  # whoever agreed to the calls of that run did not to these
     if not any(override.startswith("experiment_seed=") for override in overrides):
         # With the same seed and models the first texts would be those of the finished run.
         known["experiment_seed"] = secrets.randbelow(2**31)

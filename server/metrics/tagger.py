@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
+from server.metrics.accuracy import fitted
 from server.spans import Marked, Span, Spans
 
 DEFINITION = (
@@ -46,8 +47,8 @@ class Tagger:
         tags = [tag for text in texts for tag in _tags(text)]
         if len(set(tags)) == 1 or not tags:
             raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
-        self._model = LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3)
-        self._model.fit(self._vocabulary.fit_transform(_rows([text.text for text in texts])), tags)
+        counts = self._vocabulary.fit_transform(_rows([text.text for text in texts]))
+        self._model = fitted(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
         self._names = self._model.classes_.tolist()
         self._follows = np.array(
             [[_may_follow(after, name) for name in self._names] for after in [_OUTSIDE, *self._names]]

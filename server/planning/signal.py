@@ -25,6 +25,9 @@ CLEAR = 3.0
 """Signal-to-noise ratio from which an answer counts as clear: one in 60 such pairs of candidates is misranked (Phi(-3 /
 sqrt(2)) = 0.017)."""
 
+FEWER_CANDIDATES = "fewer candidates (method.samples)"
+"""Step that helps where votes are noise."""
+
 _STEP = 1.1
 """Ratio between successive numbers of records tried. If a signal falls with more records, its peak is wider than this
 ratio."""
@@ -202,7 +205,7 @@ def _sentence(signal: Signal) -> str:
     what = "noise" if signal.ratio < HOPELESS else "weak"
     takes = [*([f"more records ({clear})"] if clear else []), "a larger epsilon"]
     if signal.kind == VotesSpec.kind:
-        takes += ["fewer candidates", "method=census"]
+        takes += [FEWER_CANDIDATES, "method=census"]
     return (
         f"{signal.query} will be {what}: {expected:.2g} {unit} against {noise:.2g} of noise if there are "
         f"{signal.records:,} records; it takes {series(takes, 'or')}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from common.phrases import series
 from common.system.files import text_of
 from server.documents.files import read_lines, split
-from server.documents.metrics import Gain, Metrics, Nearness
+from server.documents.metrics import Metrics, Nearness
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
@@ -65,7 +65,7 @@ def _accuracy(measured: Accuracies, share: float | None) -> str:
         for words, share, more in (
             ("synthetic", measured.synthetic, ""),
             ("synthetic", share, " of the hospitals' records (a noised count)"),
-            (WITHOUT, measured.zero_shot, _gain(measured.gain, measured.unit)),
+            (WITHOUT, measured.zero_shot, _gain(measured)),
             (RELEASED, measured.released, ""),
             ("real records", measured.real, ""),
             (constant, measured.majority, ""),
@@ -110,9 +110,14 @@ def _sections(metrics: Metrics) -> str:
     return f"{', '.join(apart)} (distance of their order from real texts); {words}"
 
 
-def _gain(gain: Gain | None, unit: str) -> str:
-    """Return the gain and its interval, for the same number of texts or sections."""
-    if gain is None:
+def _gain(measured: Accuracies) -> str:
+    """Return both accuracies from equally many texts or sections, and whether they differ; empty without a gain."""
+    gain, without = measured.gain, measured.zero_shot
+    if gain is None or without is None:
         return ""
     low, high = (points(end) for end in gain.interval)
-    return f" (gain with {gain.texts:,} {unit} each: {points(gain.value)} points, {low} to {high})"
+    said = "a clear gain" if gain.clear else "a clear loss" if gain.loss else "no clear gain"
+    return (
+        f" (with {gain.texts:,} {measured.unit} each {100 * (without + gain.value):.1f} % against {100 * without:.1f} %, {said}: "
+        f"{points(gain.value)} points, {low} to {high})"
+    )

@@ -13,7 +13,7 @@ from server.documents.weaknesses import Weakness
 from server.domain import Candidate
 from server.evaluation.subgroups import FEWEST
 from server.metrics.intervals import level_of_each, of_share
-from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
+from server.report.advice import MOST_NAMED, listed, more_signal
 from server.report.labels import record_shares, weights_of
 
 APART = 0.25
@@ -48,6 +48,8 @@ def unbalanced_labels(
     rounds: Sequence[RoundReport],
     metrics: Metrics,
     texts: Sequence[Candidate],
+    *,
+    more: Sequence[str],
 ) -> Iterator[Weakness]:
     """Yield weaknesses for labels without a text, and for proportions of labels that differ from the records'."""
     weights = weights_of(texts)
@@ -58,7 +60,7 @@ def unbalanced_labels(
     if without := [label for label in labels if label not in weights]:
         yield Weakness(
             what=f"{len(without)} of {len(labels)} labels have no text: {listed(without)}",
-            do=f"{more_texts(texts)}, or describe these labels (task.labels)",
+            do=", or ".join([*more, "describe these labels (task.labels)"]),
         )
     shares, exact = record_shares(privacy, rounds, metrics)
     if not shares:

@@ -2,8 +2,10 @@
 
 The weaknesses follow from the content of a run folder, which is public or released: texts, figures on test texts,
 noised answers. Only a simulation has the records' own labels (`simulations/private_evaluation`), and weaknesses that
-follow from these labels are marked as such.
+follow from these labels are marked as such. No two pieces of a run's advice move a setting in opposite directions: the
+causes come first, and decide (`server.report.advice.more_texts`).
 
+    repeated     fewer than half of the texts are different
     accuracy     95 % interval not above the fraction of the most frequent label, or all below it
     poor labels  recognised less than half as often as labels are in the mean, beyond chance
     gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
@@ -40,9 +42,9 @@ from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
 from server.llm.base import advice_on
 from server.llm.use import counts_of_losses
-from server.planning.signal import HOPELESS
+from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report import weak_labels
-from server.report.advice import MOST_NAMED, listed, more_signal, more_texts
+from server.report.advice import FEWER_TEXTS, MOST_NAMED, listed, more_signal, more_texts
 from server.report.labels import record_shares
 from server.report.utility import ACCURACY, BETTER, UNCLEAR, WITHOUT, accuracies
 from server.report.verdict import gained, nearer, points
@@ -71,18 +73,20 @@ def weaknesses(
     share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
     """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
+    repeated, noise = tuple(_repeated(texts)), tuple(_votes(run, privacy, votes))
+    more = more_texts(texts, causes=(*repeated, *noise))
     return (
-        *_accuracy(run, rounds, metrics, texts),
+        *repeated,
+        *_accuracy(run, rounds, metrics, texts, more),
         *weak_labels.poor_labels(metrics),
-        *_gain(run, privacy, metrics),
-        *_generation_gap(metrics, texts),
+        *_gain(run, privacy, metrics, more),
+        *_generation_gap(metrics, more),
         *_fid(run, privacy, rounds),
-        *_votes(run, privacy, votes),
-        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts),
+        *noise,
+        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts, more=more),
         *weak_labels.unlike_pairs(run, privacy, metrics),
         *weak_labels.crowded_labels(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
-        *_repeated(texts),
         *_disclosures(metrics),
     )
 
@@ -105,7 +109,11 @@ def read_weaknesses(run: Path, *, of_inputs: bool = True) -> list[Weakness]:
 
 
 def _accuracy(
-    run: RunSummary, rounds: Sequence[RoundReport], metrics: Metrics, texts: Sequence[Candidate]
+    run: RunSummary,
+    rounds: Sequence[RoundReport],
+    metrics: Metrics,
+    texts: Sequence[Candidate],
+    more: Sequence[str],
 ) -> Iterator[Weakness]:
     measured = accuracies(metrics)
     accuracy, majority, tested = measured.synthetic, measured.majority, measured.tested
@@ -125,7 +133,7 @@ def _accuracy(
         *(["test on more texts (task.test)"] if unclear else []),
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
-        more_texts(texts),
+        *more,
         f"take larger language models (now {listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
@@ -135,7 +143,7 @@ def _accuracy(
     )
 
 
-def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
+def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics, more: Sequence[str]) -> Iterator[Weakness]:
     """Yield a weakness if the test texts show no benefit of the hospitals' answers."""
     measured, near = accuracies(metrics), metrics.nearness
     gain = near.gain if near else measured.gain
@@ -143,7 +151,8 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
         return
     steps = []
     if gain.value > 0:
-        steps += [f"more test texts (task.test, now {metrics.test_records})", "more texts (method.samples)"]
+        steps.append(f"more test texts (task.test, now {metrics.test_records})")
+        steps += ["more texts (method.samples)"] * bool(more)
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += more_signal(run, privacy)
     elif run.method != "census":
@@ -155,7 +164,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     )
 
 
-def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[Weakness]:
+def _generation_gap(metrics: Metrics, more: Sequence[str]) -> Iterator[Weakness]:
     """Yield a weakness if the released numbers tell more about the labels than the texts teach."""
     gap, public, small = metrics.generation_gap, metrics.utility_with_transfer, accuracies(metrics).synthetic
     if gap is None or gap.value <= GAP or not gap.clear:
@@ -167,7 +176,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
     yield Weakness(
         what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
         f"{points(high)}) below the released numbers' own",
-        do=series([*steps, more_texts(texts)], "or"),
+        do=series([*steps, *more], "or"),
     )
 
 
@@ -247,7 +256,7 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
         yield Weakness(
             what=f"{name} were noise: {measured.numbers:,} noised numbers spread by {math.sqrt(measured.spread):.2g} "
             f"votes, and noise alone by {math.sqrt(measured.noise):.2g}",
-            do=advice or f"it takes {series([*more_signal(run, privacy), 'fewer candidates (method.samples)'], 'or')}",
+            do=advice or f"it takes {series([*more_signal(run, privacy), FEWER_CANDIDATES], 'or')}",
         )
     for name, warning in warnings.items():
         if name not in spreads:
@@ -279,8 +288,8 @@ def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
     if len(texts) >= _FEWEST and 2 * different < len(texts):
         yield Weakness(
             what=f"only {different:,} of {len(texts):,} texts are different",
-            do="give the models more public texts (task.public_text), ask for fewer texts (method.samples) or take "
-            "other language models (llm)",
+            do="give the models more public texts (task.public_text), take other language models (llm) or "
+            f"{FEWER_TEXTS}",
         )
 
 

@@ -79,10 +79,16 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
     return replace(settings, automatic=())
 
 
-def asks_in_chats(settings: Settings) -> bool:
-    """Return whether any model in use is asked in a chat: it neither completes lists of examples nor composes."""
-    models = [model.settings for model in settings.llm.used.values()]
-    return any(not model.get("completion") and model[TARGET] != _COMPOSES for model in models)
+def built_in(settings: Settings) -> set[str]:
+    """Return the names of the built-in models in use, which compose texts."""
+    return {name for name, model in settings.llm.used.items() if model.settings[TARGET] == _COMPOSES}
+
+
+def asked_in_chats(settings: Settings) -> set[str]:
+    """Return the names of the models in use that are asked in a chat: they neither complete examples nor compose."""
+    return {name for name, model in settings.llm.used.items() if not model.settings.get("completion")} - built_in(
+        settings
+    )
 
 
 def shows_descriptions(settings: Settings) -> bool:
@@ -125,7 +131,7 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 def _words(settings: Settings, task: Task) -> int | None:
     """Return the length to request if any model is asked in a chat; None otherwise, or if hospitals tell lengths."""
-    if not asks_in_chats(settings) or setting(settings, "method.questionnaire") not in {None, "none"}:
+    if not asked_in_chats(settings) or setting(settings, "method.questionnaire") not in {None, "none"}:
         return None
     words = None if task.sectioned else _public_length(settings)  # the public texts of such a task are sections
     if words is None:
@@ -136,7 +142,7 @@ def _words(settings: Settings, task: Task) -> int | None:
 def _texts_per_request(settings: Settings, task: Task) -> int:
     """Return the number of texts that suits the models and the requested length, or else that of the public texts."""
     del task
-    if not asks_in_chats(settings):
+    if not asked_in_chats(settings):
         return COMPLETED
     if all(model.settings[TARGET] == _RUNS_HERE for model in settings.llm.used.values()):
         return ONE_BY_ONE

@@ -34,7 +34,7 @@ FILE = "config.yaml"
 SEARCH_PATH = "hydra.searchpath"
 """Setting that lists further folders of configurations, which may define choices of their own."""
 
-RAISED_LATER = ("llm.max_cost", "llm.max_tokens", "llm.most_lost")
+RAISED_LATER = ("llm.max_cost", "llm.max_tokens", "llm.confirm_calls", "llm.most_lost")
 """Settings that may change when a run is resumed, to a number or null."""
 
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")

@@ -264,6 +264,8 @@ class Llm:
             cap.
         max_tokens: Cap on the total number of tokens read and written by all models of the run, above 0; None sets no
             cap.
+        confirm_calls: Number of calls of remote and chat models above which a command asks at the terminal, or stops
+            without `--yes`; None never asks. At least 0.
         prompts: Folder with files that replace wordings of the same names in `server/llm/prompts`; None replaces none.
         name_other_labels: Whether prompts name the task's other labels, to keep clear of them. Small models then write
             about those. Large models may profit; this was not measured.
@@ -277,6 +279,7 @@ class Llm:
     clean: Rules | None = None
     max_cost: float | None = None
     max_tokens: float | None = None
+    confirm_calls: float | None = 2000.0
     prompts: str | None = None
     name_other_labels: bool = False
     most_lost: float = MOST_LOST
@@ -285,6 +288,7 @@ class Llm:
     def __post_init__(self) -> None:
         validate.positive(section="llm", **given(max_cost=self.max_cost, max_tokens=self.max_tokens))
         validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
+        validate.at_least(0, section="llm", **given(confirm_calls=self.confirm_calls))
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")

@@ -40,6 +40,7 @@ from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
 from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
+from server.settings.calls import AGREED
 from server.settings.compose import composed, reloaded
 from server.settings.schema import Settings
 from server.settings.sections import changed, name_of, setting
@@ -270,7 +271,7 @@ def _quoted(text: str) -> str:
 def _run(settings: Settings, folder: Path) -> Result:
     with _logging_to(folder):
         try:
-            run.simulate(settings, folder)
+            run.simulate(changed(settings, AGREED), folder)  # a program is told in the log, and not asked
         except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped

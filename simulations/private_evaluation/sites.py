@@ -28,6 +28,7 @@ from common import rng
 from common.errors import DataError
 from server.evaluation.figures import Figure, share
 from server.metrics import intervals
+from server.metrics.accuracy import fitted
 from simulations.private_evaluation.change import Labelled
 
 if TYPE_CHECKING:
@@ -197,7 +198,8 @@ def _classifier(
 ) -> "LogisticRegression":
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=10.0, max_iter=1000).fit(features, sites, sample_weight=weights)
+    made: LogisticRegression = fitted(LogisticRegression(C=10.0, max_iter=1000), features, sites, weights)
+    return made
 
 
 def _normed(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
 """Name, in `Metrics.named`, of the gain in accuracy over the same models without the hospitals."""
+_COMPARED = {"zero shot: as many: accuracy": "with as many", "zero shot: accuracy": "without the hospitals"}
+"""Names, in `Metrics.named`, of the accuracies whose difference is the gain, with the headings of their columns."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
@@ -68,8 +70,7 @@ def as_text(table: Table) -> str:
 
 def _cells(table: Table) -> list[list[str]]:
     """Return the heading and the rows of the table, with each cell as text."""
-    gains = any(GAIN in row.figures for row in table.rows)
-    head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
+    head = ["row", "runs", *_headings(table), "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
     head += list(table.columns) + [f"over {other}" for other in against]
     head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in table.data_sets]
@@ -77,7 +78,7 @@ def _cells(table: Table) -> list[list[str]]:
     for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
-            [row.row, _runs(row), _accuracy(row), *[_gain(row)] * gains, ", ".join(map(_epsilon, row.epsilons)) or "–"]
+            [row.row, _runs(row), *_scores(table, row), ", ".join(map(_epsilon, row.epsilons)) or "–"]
             + [_figure(row, name) for name in table.columns]
             + [_difference(row.against.get(other)) for other in against]
             + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
@@ -88,10 +89,10 @@ def _cells(table: Table) -> list[list[str]]:
 
 def _notes(table: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
-    if any(GAIN in row.figures for row in table.rows):
+    if _has_gain(table):
         notes += (
-            " Gain: over the same models without the hospitals, for equally many texts, in points: mean ± standard "
-            "deviation over the runs."
+            " Gain: the accuracy with as many synthetic texts as without the hospitals, minus that of the same models "
+            "without the hospitals, in points: mean ± standard deviation over the runs."
         )
     if any(row.against for row in table.rows):
         notes += (
@@ -105,6 +106,21 @@ def _notes(table: Table) -> str:
     return notes + differ * bool(table.data_sets)
 
 
+def _has_gain(table: Table) -> bool:
+    return any(GAIN in row.figures for row in table.rows)
+
+
+def _headings(table: Table) -> list[str]:
+    """Return the headings of `_scores`."""
+    return ["accuracy", *([*_COMPARED.values(), "gain"] if _has_gain(table) else [])]
+
+
+def _scores(table: Table, row: Row) -> list[str]:
+    """Return a row's accuracy and, if any row has a gain, both accuracies that its gain compares and the gain."""
+    compared = [_percent(row, name) for name in _COMPARED]
+    return [_accuracy(row), *([*compared, _percent(row, GAIN, sign="+")] if _has_gain(table) else [])]
+
+
 def _runs(row: Row) -> str:
     return f"{row.runs}, {row.failed} failed" if row.failed else str(row.runs or "–")
 
@@ -116,11 +132,12 @@ def _accuracy(row: Row) -> str:
     return f"{100 * row.mean:.1f}{spread}"
 
 
-def _gain(row: Row) -> str:
-    if GAIN not in row.figures:
+def _percent(row: Row, name: str, sign: str = "-") -> str:
+    """Return the mean of a figure and, if two or more runs have it, its standard deviation, in percent."""
+    if name not in row.figures:
         return "–"
-    spread = f" ± {100 * row.deviations[GAIN]:.1f}" if GAIN in row.deviations else ""
-    return f"{100 * row.figures[GAIN]:+.1f}{spread}"
+    spread = f" ± {100 * row.deviations[name]:.1f}" if name in row.deviations else ""
+    return f"{100 * row.figures[name]:{sign}.1f}{spread}"
 
 
 def _epsilon(value: float) -> str:
@@ -153,7 +170,9 @@ def as_page(folder: Path, table: Table) -> str:
     return render(
         "comparison.html",
         table=table,
-        rows=[asdict(row) for row in table.rows],
+        rows=[asdict(row) | {"scores": _scores(table, row), "runs_failed": _runs(row)} for row in table.rows],
+        headings=_headings(table),
+        notes=_notes(table),
         runs=[{"folder": name, **run} for name, run in runs.to_dict(orient="index").items()],
         plots=[plot for plot in (*(_by_setting(table.runs, axis) for axis in _AXES), _by_round(table.rows)) if plot],
         figures=_by_group({str(name): _missing_as_none(values) for name, values in by_row.items()}),
@@ -183,15 +202,17 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
     if means.empty or means.count(axis="columns").max() < 2:
         return None
     grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"].agg(list)
+    several = any(len(accuracies) > 1 for accuracies in grouped)
     return plots.lines(
         axis,
         title,
-        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
+        note="Mean accuracy on real texts of the small model"
+        + (", with its 95 % interval over the seeds (Student's t)." if several else ", of one run each."),
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={str(row): _missing_as_none(line) for row, line in means.iterrows()},
         intervals={row: [_interval(grouped.get((row, place), [])) for place in means.columns] for row in means.index},
-        singles={row: [grouped.get((row, place), []) for place in means.columns] for row in means.index},
+        singles={row: [grouped.get((row, place), []) for place in means.columns] for row in means.index if several},
     )
 
 

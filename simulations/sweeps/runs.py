@@ -31,6 +31,7 @@ FACTS = {
     "method": "object",
     "parties": "Int64",
     "accuracy": "float64",
+    "as_many": "float64",
     "zero_shot": "float64",
     "gain": "object",
     "epsilon": "float64",
@@ -84,10 +85,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     """Return the facts about a run, read from its folder; for a run without a result, only the reason, as `error`.
 
     Bytes are means per party and answer, including the key exchange. `accuracy`, from 0 to 1, is that of the small
-    model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, and `gain` is
-    the difference for the same number of texts. `tokens` counts the tokens that all models read or wrote; `seconds` is
-    wall-clock time. `figures` contains every measured figure, keyed by its name in the report, and `figures_of_records`
-    contains the names of the figures that were computed from private records.
+    model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, `as_many` that
+    with as many synthetic texts, and `gain` is the difference between these two. `tokens` counts the tokens that all
+    models read or wrote; `seconds` is wall-clock time. `figures` contains every measured figure, keyed by its name in
+    the report, and `figures_of_records` contains the names of the figures that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
@@ -104,6 +105,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     tokens = [report.tokens for report in _reports(folder)]
     return facts | {
         "accuracy": scores.accuracy.value if scores else None,
+        "as_many": metrics.as_many_as_zero_shot.accuracy.value if metrics.as_many_as_zero_shot else None,
         "zero_shot": metrics.zero_shot.accuracy.value if metrics.zero_shot else None,
         "gain": metrics.gain,
         "epsilon": effective_epsilon(privacy),

@@ -1,9 +1,12 @@
 import math
+import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from common.errors import ConfigError
+from common.spelling import CONTROL
 from common.validate import (
     at_least,
     flags,
@@ -12,6 +15,7 @@ from common.validate import (
     known_keys,
     not_empty,
     of_type,
+    on_one_line,
     one_of,
     positive,
     probability,
@@ -80,6 +84,7 @@ def test_right_values_pass(accepted):
         lambda: known_keys("", {}, among=("sigma", "s"), required=("sigma",)),
         lambda: one_of("sigma", "party", among=("sample", "user")),
         lambda: not_empty(sigma=()),
+        lambda: on_one_line("sigma", ["a", "b\n"]),
     ],
 )
 def test_wrong_values_are_refused_by_name(refused):
@@ -113,3 +118,11 @@ def test_flags_are_nothing_but_true_or_false(wrong):
     assert flags(a=True, b=False) is None
     with pytest.raises(ConfigError, match="sigma; expected true or false"):
         flags(sigma=wrong)
+
+
+def test_every_character_that_ends_a_line_or_controls_a_terminal_is_refused_and_no_other():
+    on_one_line("labels", ["asthma, severe", "\N{FACE WITH MEDICAL MASK}\N{ZERO WIDTH JOINER}", 'a "quote"'])
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        controls = unicodedata.category(letter) in {"Cc", "Zl", "Zp"}
+        assert bool(CONTROL.search(letter)) == controls, hex(ord(letter))
+        assert controls or len(f"a{letter}b".splitlines()) == 1

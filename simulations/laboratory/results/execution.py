@@ -101,7 +101,9 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
     from server.failure import EXPECTED, at_work, summary
+    from server.settings.calls import AGREED
     from server.settings.compose import composed, reloaded
+    from server.settings.sections import changed
     from simulations.run import simulate
 
     if at_work(folder):  # a worker that outlived its command
@@ -114,7 +116,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     logging.captureWarnings(capture=True)
     started, worked = time.monotonic(), time.process_time()
     try:
-        simulate(reloaded(folder, []) if goes_on else composed(list(overrides)), folder)
+        simulate(changed(reloaded(folder, []) if goes_on else composed(list(overrides)), AGREED), folder)
     except CheckpointError as error:
         if not goes_on or isinstance(error, FolderInUseError):
             return replace(blank, error=summary(error))

@@ -474,3 +474,9 @@ def test_a_model_and_sums_that_redraw_cannot_be_priced_as_one_subsample():
     with pytest.raises(ConfigError, match="names of subsamples"):
         plan_with(queries=(trained, votes))
     plan_with(queries=(trained, dataclasses.replace(votes, name="y")))
+
+
+@pytest.mark.parametrize("letter", ["\n", "\x1b", "\u2028"])
+def test_a_label_that_would_break_a_hospitals_sheet_or_log_is_refused(letter):
+    with pytest.raises(ConfigError, match="names on one line"):
+        plan_with(labels=("a", f"b{letter}c"))

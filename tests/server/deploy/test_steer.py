@@ -11,8 +11,11 @@ from server import run as loop
 from server.command import main
 from server.deploy import steer
 from server.operators import census_file
+from server.report.ending import ending
+from server.settings.calls import AGREED
 from server.settings.compose import composed, load, store
 from server.settings.parts import build_parts
+from server.settings.sections import changed
 from server.tasks import demo_notes
 from tests.support.runs import labelled, lines, read, settings, tiny
 
@@ -39,7 +42,8 @@ def test_other_models_write_further_texts_and_nobody_is_asked(finished, tmp_path
     out = said(capsys, finished, "llm.use=[noisy]", "method.samples=24", "--out", folder, code=0)
     origin = read(finished, "run.json")["run"]
     assert f"no party is asked: the texts have the guarantee of run {origin}, epsilon 4" in out
-    assert out.endswith(f"done: {folder / 'report.html'}\n")
+    assert out.splitlines()[2:] == list(ending(folder))  # as of a simulation
+    assert "accuracy: synthetic " in out
     rows = lines(folder, "synthetic.jsonl")
     assert (len(rows), {row["model"] for row in rows}) == (24, {"noisy"})
     privacy = read(folder, "privacy.json")
@@ -76,6 +80,25 @@ def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
     assert "broad" not in config.llm.models
     assert config.experiment_seed != load(finished).experiment_seed
     assert steer.reusing(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7
+
+
+@pytest.mark.parametrize(
+    ("more", "most"), [([], 2000), (["llm.confirm_calls=9"], 9), (["llm.confirm_calls=null"], None)]
+)
+def test_whoever_agreed_to_the_calls_of_the_finished_run_did_not_to_further_ones(more, most, finished, tmp_path):
+    run = tmp_path / "run"
+    store(changed(load(finished), AGREED), run)
+    (run / "census.json").write_bytes((finished / "census.json").read_bytes())
+    assert steer.reusing(run, more, tmp_path / "new").llm.confirm_calls == most
+
+
+def test_yes_agrees_to_the_calls_of_a_steered_run(finished, tmp_path, monkeypatch):
+    stored = []
+    monkeypatch.setattr(steer, "store", lambda settings, _: stored.append(settings.llm.confirm_calls) or 1 / 0)
+    for options in ([], ["--yes"]):
+        with pytest.raises(ZeroDivisionError):
+            main(["steer", str(finished), *options, "--out", str(tmp_path / f"new{len(options)}")])
+    assert stored == [2000, None]
 
 
 @pytest.mark.parametrize(

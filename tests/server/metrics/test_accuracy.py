@@ -4,11 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
+from threadpoolctl import threadpool_info
 
+import server
+import simulations
 from common.errors import DataError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
-from server.metrics.accuracy import accuracy, macro_f1, predict
+from server.metrics.accuracy import accuracy, fitted, macro_f1, predict
 
 TRAIN = (["wet cough fever", "fever and cough", "card lost", "my card is lost"], ["lung", "lung", "bank", "bank"])
 
@@ -84,3 +87,25 @@ def test_banking10_reaches_its_reference_figures():
     predicted, right = predict(texts, labels, [record.text for record in test])[0], [record.label for record in test]
     assert accuracy(predicted, right) == pytest.approx(0.980, abs=5e-4)
     assert macro_f1(predicted, right) == pytest.approx(0.980, abs=5e-4)
+
+
+def test_a_model_is_fitted_in_one_thread_whatever_the_process_has():
+    class Model:
+        def fit(self, *data):
+            self.data = data
+            self.threads = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+            return self
+
+    before = threadpool_info()
+    model = fitted(Model(), 1, 2)
+    assert (model.data, model.threads) == ((1, 2), {1})
+    assert threadpool_info() == before
+
+
+@pytest.mark.parametrize("folder", [server, simulations])
+def test_whatever_is_trained_by_scikit_learn_is_fitted_so(folder):
+    for path in Path(folder.__file__).parent.rglob("*.py"):
+        source = path.read_text("utf-8")
+        if "import LogisticRegression" in source and "laboratory" not in path.parts:
+            assert "fitted(" in source, path
+            assert path.name == "accuracy.py" or ".fit(" not in source, path

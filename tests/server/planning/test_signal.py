@@ -249,8 +249,8 @@ def test_what_is_hopeless_is_said_in_words():
     estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
     sentence = (
         "nearest and furthest votes will be noise: 0.042 votes a candidate against 3.5 of noise if there are 100 "
-        "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates or "
-        "method=census"
+        "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates "
+        "(method.samples) or method=census"
     )
     assert advice(estimates) == [sentence]
     assert hopeless(estimates) == {VOTES: sentence}

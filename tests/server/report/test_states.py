@@ -160,7 +160,7 @@ def test_sections_are_not_counted_as_texts(tmp_path):
     }
     assert "90 real sections" in facts["bars"]["caption"]
     assert {row["tested_on"] for row in facts["utility"]["rows"]} == {"test sections"}
-    assert "gain with 30 sections each" in [*ending(run)][1]
+    assert "with 30 sections each 60.0 % against 50.0 %, a clear gain: 10 points" in [*ending(run)][1]
 
 
 @pytest.mark.parametrize(("labels", "heading"), [(["a"], "texts (share)"), (["a", "b"], "texts (share of all labels)")])

@@ -1,6 +1,11 @@
 """Each weakness of a run that has it, and of one that has not."""
 
+import ast
+import inspect
+import itertools
 import json
+import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +13,13 @@ import pytest
 
 from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
+from server.documents.weaknesses import Weakness
 from server.domain import Candidate
 from server.llm.base import advice_on
 from server.llm.clean import DROPPING
+from server.planning.signal import FEWER_CANDIDATES
+from server.report import weak_labels
+from server.report import weaknesses as weaknesses_module
 from server.report.facts import gather
 from server.report.vote_distributions import Votes
 from server.report.weaknesses import read_weaknesses, votes_above_forecast, votes_were_noise, weaknesses
@@ -344,6 +353,82 @@ def test_texts_most_of_which_repeat_another(different, number, weak):
     found = [weakness for weakness in weaknesses_of(texts=texts) if "are different" in weakness]
     assert bool(found) == weak
     assert not weak or found[0].startswith(f"only {different} of {number} texts are different; give the models more")
+
+
+POOR = {"a": {"a": 36, "b": 4}, "b": {"b": 35, "a": 5}, "rare": {"b": 9}, "c": {"c": 4, "a": 36}}
+"""Answers of a classifier, by label, which hardly knows c."""
+REPEATED = [replace(text, text=f"note {at % 9}") for at, text in enumerate(TEXTS)]
+FAULTS = {
+    "below guessing": {"metrics": scored(0.1)},
+    "not above guessing": {"metrics": scored(0.58)},
+    "poor label": {"metrics": scored(0.8) | {"synthetic": {"accuracy": 0.8, "confusion": POOR}}},
+    "no gain": {"metrics": compared(-0.02, 0.06)},
+    "loss": {"metrics": compared(-0.1, -0.02)},
+    "gap": {
+        "metrics": {
+            "released_classifier": {
+                "accuracy": 0.9,
+                "gap": {"value": 0.1, "interval": [0.05, 0.15]},
+                "learned_from": 40,
+            }
+        }
+    },
+    "FID rises": {"rounds": [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]},
+    "votes were noise": {"votes": [vote(3.1)]},
+    "votes will be noise": {"run": {"warnings": {"votes": f"votes will be noise; it takes {FEWER_CANDIDATES}"}}},
+    "no text of a label": {"texts": TEXTS[::2]},
+    "labels differ": {"metrics": shares(sepsis=0.9, flu=0.1)},
+    "unlike pairs": {"metrics": {"label_sets": {"pair_distance": {"value": 0.3}, "independent": {"value": 0.15}}}},
+    "crowded label": {"metrics": shares(**OF_RECORDS), "texts": CROWDED, "run": {"labels": dict.fromkeys(KINDS, "x")}},
+    "lost": {"rounds": [line(0, lost={"m": 12})]},
+    "repeated": {"texts": REPEATED},
+    "disclosed": {"metrics": {"disclosures": {"found": {"value": 1.0, "interval": [0.9, 1.0]}}}},
+}
+"""What makes a run have each weakness."""
+
+
+def together(*faults):
+    """All advice of a run with these faults; of two values of a list, the second fault's."""
+    changes = {"metrics": {}, "run": {}}
+    for fault in faults:
+        for name, value in FAULTS[fault].items():
+            changes[name] = changes[name] | value if isinstance(value, dict) else value
+    return weaknesses_of(**changes)
+
+
+def directions(advice):
+    """Whether each step says to raise a setting (1) or to lower it (-1), for the settings that advice names."""
+    for step in re.split(r", (?!now)| or |; ", advice):
+        raised = bool(re.search(r"\b(more|larger)\b", step)) - bool(re.search(r"\b(fewer|smaller|stop)\b", step))
+        yield from ((name, raised) for name in re.findall(r"\b(?:task|method|llm|federation)\.\w+", step) if raised)
+
+
+def test_no_two_pieces_of_advice_of_a_run_move_a_setting_in_opposite_directions(monkeypatch):
+    places, said = set(), set()
+
+    def noted(**fields):
+        said.add((sys._getframe(1).f_code.co_filename, sys._getframe(1).f_lineno))
+        return Weakness(**fields)
+
+    for module in (weaknesses_module, weak_labels):
+        monkeypatch.setattr(module, "Weakness", noted)
+        calls = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
+        advising = [call for call in calls if "do" in {keyword.arg for keyword in call.keywords}]
+        places |= {(module.__file__, call.lineno) for call in advising}
+    for pair in itertools.combinations_with_replacement(FAULTS, 2):
+        moved = set(itertools.chain.from_iterable(map(directions, together(*pair))))
+        assert not {name for name, way in moved if (name, -way) in moved}, pair
+    assert said == places, "a weakness that no fault above leads to"
+
+
+def test_the_cause_decides_whether_more_or_fewer_texts_are_advised():
+    gained = {"metrics": compared(-0.02, 0.06)}
+    assert ("method.samples", 1) in {way for one in weaknesses_of(**gained) for way in directions(one)}
+    first, *others = weaknesses_of(texts=REPEATED, **gained)
+    assert "are different; give the models more public texts (task.public_text)" in first
+    assert [*directions(first)] == [("task.public_text", 1), ("method.samples", -1)]
+    assert others
+    assert not any("method.samples" in other for other in others)
 
 
 def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):

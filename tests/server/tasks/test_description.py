@@ -76,6 +76,13 @@ def test_no_other_word_means_no_labels_and_no_label_may(labels):
         task_from(GOOD | {"labels": labels})
 
 
+@pytest.mark.parametrize("letter", ["\n", "\r", "\x1b", "\x85", "\u2028"])
+@pytest.mark.parametrize("made", [list, dict.fromkeys])
+def test_a_label_with_a_control_character_is_refused(letter, made):
+    with pytest.raises(ConfigError, match="names on one line"):
+        task_from(GOOD | {"labels": made([f"a{letter}b", "c"])})
+
+
 def test_a_setting_that_needs_labels_is_refused_with_its_reason():
     task_from(GOOD).check_labelled("method x", "which it learns", "Choose y")
     with pytest.raises(ConfigError) as refused:

@@ -1,6 +1,9 @@
 """The page of a sweep marks its figures as the pages of its runs do, and says where there is no guarantee."""
 
 import json
+import re
+
+import pytest
 
 from simulations.sweeps.render import write_table
 from simulations.sweeps.table import read_table
@@ -17,6 +20,13 @@ FIGURES = {
 def swept(folder):
     write_table(folder)
     return Page((folder / "report.html").read_text("utf-8"))
+
+
+def rows_of(folder, caption):
+    """The cells of the table with this caption on the page of a sweep, row by row."""
+    page = (folder / "report.html").read_text("utf-8")
+    table = page.partition(f"<caption>{caption}</caption>")[2].partition("</table>")[0]
+    return [re.findall(r"<t[hd][^>]*>([^<]*)", row) for row in table.split("<tr>")[1:]]
 
 
 def test_figures_have_arrows_marks_and_the_same_footnotes(tmp_path):
@@ -54,14 +64,30 @@ def test_rows_and_runs_have_the_gain_over_the_same_models_without_the_hospitals(
     for number, gain in enumerate((0.04, 0.06)):
         path = run(tmp_path, number, ["method=wasp"], 0.7)
         difference = {"value": gain, "interval": [-0.01, 0.11]}
-        group = {"accuracy": {"value": 0.64}, "trained_on": 40, "difference": difference}
+        as_many = {"accuracy": {"value": 0.64 + gain}}
+        group = {"accuracy": {"value": 0.64}, "trained_on": 40, "difference": difference, "as_many": as_many}
         (path / "metrics.json").write_text(json.dumps(FIGURES | {"zero_shot": group}))
     run(tmp_path, 2, ["method=dp_kps"], 0.6)  # has no texts to compare with
     page = swept(tmp_path)
     assert "difference ↑(higher is better)" in page.text
     assert "-0.01 to 0.11" in page.text
     lines = (tmp_path / "table.md").read_text("utf-8").splitlines()
-    assert "| row | runs | accuracy | gain | ε |" in lines
-    assert "| method=wasp | 2 | 70.0 ± 0.0 | +5.0 ± 1.4 | 4 |" in lines
-    assert "| method=dp_kps | 1 | 60.0 | – | 4 |" in lines
-    assert "Gain: over the same models without the hospitals" in lines[-1]
+    assert "| row | runs | accuracy | with as many | without the hospitals | gain | ε |" in lines
+    assert "| method=wasp | 2 | 70.0 ± 0.0 | 69.0 ± 1.4 | 64.0 ± 0.0 | +5.0 ± 1.4 | 4 |" in lines
+    assert "| method=dp_kps | 1 | 60.0 | – | – | – | 4 |" in lines
+    assert "minus that of the same models without the hospitals" in lines[-1]
+    shown = rows_of(tmp_path, "Means over the runs of each row")
+    assert shown[1][:6] == ["method=wasp", "2", "70.0 ± 0.0", "69.0 ± 1.4", "64.0 ± 0.0", "+5.0 ± 1.4"]
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_two_values_are_a_table_of_rows_under_a_heading_that_names_no_curve(seeds, tmp_path):
+    for number in range(2 * seeds):
+        epsilon = 1 + number // seeds
+        run(tmp_path, number, [f"privacy.epsilon={epsilon}"], 0.7, epsilon=epsilon)
+    page = swept(tmp_path)
+    assert not list(page.tags("svg"))
+    assert "Curves" not in page.text
+    assert ("95 % interval over the seeds" in page.text) == (seeds > 1)
+    assert rows_of(tmp_path, "Accuracy by ε")[0] == ["series", "ε 1", "ε 2"]
+    assert [row[0] for row in rows_of(tmp_path, "Accuracy by ε")[1:]] == ["all runs"]
