@@ -180,8 +180,8 @@ def _check_models(method: Method[Any], tools: RunTools) -> None:
                 unreadable.append(error)
     if len(unreadable) == len(tools.providers):
         raise unreadable[0]
-    for error in unreadable:
-        log.warning("%s", error)  # the other models write the texts
+    for of_model in unreadable:
+        log.warning("%s", of_model)  # the other models write the texts
 
 
 def _report(folder: RunFolder) -> None:

@@ -86,14 +86,13 @@ def built_in(settings: Settings) -> set[str]:
 
 def asked_in_chats(settings: Settings) -> set[str]:
     """Return the names of the models in use that are asked in a chat: they neither complete examples nor compose."""
-    return {name for name, model in settings.llm.used.items() if not model.settings.get("completion")} - built_in(
-        settings
-    )
+    completing = {name for name, model in settings.llm.used.items() if model.settings.get("completion")}
+    return set(settings.llm.used) - completing - built_in(settings)
 
 
 def shows_descriptions(settings: Settings) -> bool:
     """Return whether any model in use reads the labels' descriptions in a prompt: every one that does not compose."""
-    return any(model.settings[TARGET] != _COMPOSES for model in settings.llm.used.values())
+    return bool(set(settings.llm.used) - built_in(settings))
 
 
 def expected_records(settings: Settings) -> int | None:
