@@ -216,10 +216,12 @@ class Rules:
         salutations: Remove "Dear Support," or "Hi [Name]," before the text, and "Best regards, Ann" after it, unless
             the task's kind is a letter, e-mail or complaint. "Hi," without an addressee remains.
         loops: If a text has the same words three times or more in a row, cut it after their first occurrence.
-        shells: Drop a text of which these repairs would leave nothing, and a text that only greets.
-        names: Drop a text that is only a label's name or description.
+        shells: Drop a text of which these repairs would leave nothing, that only greets, or that only has what models
+            say around a text.
+        names: Drop a text that is only a label's name or description, or the kind of text.
         refusals: Drop a refusal, and a text in which an assistant speaks about itself.
-        placeholders: Drop a text with words in brackets, such as "[Your Name]", "{date}" or "<amount>".
+        placeholders: Drop a text with words in brackets, such as "[Your Name]", "{date}" or "<amount>", or that is only
+            a word for a text, such as "Your text here".
         echoes: Drop a text that is part of the prompt, or that has a sentence of it.
         copies: Drop a text that equals one shown in the prompt, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of an earlier text of the run.
