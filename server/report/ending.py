@@ -115,9 +115,9 @@ def _gain(measured: Accuracies) -> str:
     gain, without = measured.gain, measured.zero_shot
     if gain is None or without is None:
         return ""
-    low, high = (points(end) for end in gain.interval)
+    as_many, (low, high) = without + gain.value, map(points, gain.interval)
     said = "a clear gain" if gain.clear else "a clear loss" if gain.loss else "no clear gain"
     return (
-        f" (with {gain.texts:,} {measured.unit} each {100 * (without + gain.value):.1f} % against {100 * without:.1f} %, {said}: "
+        f" (with {gain.texts:,} {measured.unit} each {100 * as_many:.1f} % against {100 * without:.1f} %, {said}: "
         f"{points(gain.value)} points, {low} to {high})"
     )
