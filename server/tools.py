@@ -188,7 +188,7 @@ def _writing(
     Yields:
         A function that adds an arrived reply.
     """
-    started = told = now()
+    started = last_line = now()
     done = fresh = tokens = unreadable = 0
 
     def cost() -> dict[str, str]:
@@ -201,7 +201,7 @@ def _writing(
     ):
 
         def arrived(reply: Reply) -> None:
-            nonlocal told, done, fresh, tokens, unreadable
+            nonlocal last_line, done, fresh, tokens, unreadable
             done += len(reply.texts)
             unreadable += not reply.texts
             if reply.prompt:  # no reply of the cache, which comes at once
@@ -211,8 +211,8 @@ def _writing(
             speed = {"tokens/s": f"{tokens / seconds:.0f}"} if tokens and seconds else {}
             bar.set_postfix(speed | ({"unreadable": unreadable} if unreadable else {}) | cost(), refresh=False)
             bar.update(len(reply.texts))
-            if bar.disable and now() - told >= _LINE_EVERY:
-                told = now()
+            if bar.disable and now() - last_line >= _LINE_EVERY:
+                last_line = now()
                 facts = [f"{done:,} of {total:,} texts", *(f"{number} {name}" for name, number in speed.items())]
                 facts += [f"{unreadable:,} replies without texts"] * bool(unreadable)
                 if fresh and done < total:

@@ -174,10 +174,10 @@ def test_how_many_private_records_a_label_has_decides_nothing_that_is_public(tmp
     for folder, train in ((tmp_path / "even", None), (tmp_path / "skewed", skewed)):
         task = labelled(folder, train=train)
         # Votes without noise have the most influence, and the same one whenever this test runs.
-        small = ("federation.partition=iid", "privacy.epsilon=.inf", "method.samples=30", "method.rounds=2")
+        small = ("federation.partition=iid", "privacy.epsilon=.inf", "method.samples=40", "method.rounds=2")
         run = tiny(folder / "run", *task, *small)
         written = [row["label"] for row in lines(run, "synthetic.jsonl")]
-        assert (written.count("a"), written.count("b")) == (15, 15)
+        assert (written.count("a"), written.count("b")) == (20, 20)
 
 
 def test_labels_are_named_and_only_a_simulation_takes_them_from_private_records(tmp_path, caplog):

@@ -78,13 +78,13 @@ def _one_text(text: str, *, cut: bool) -> list[str]:
 
     A list, object or string counts if it is the whole answer, or after a line that ends with a colon.
     """
-    for found in found_values(text):
-        before, texts = text[: found.start].strip(), texts_in(found.value)
-        ends = _REST_OF_LINE.match(text, found.end)
-        follows = found.own_line or (before.endswith(":") and "\n" not in before)
+    for container in found_values(text):
+        before, texts = text[: container.start].strip(), texts_in(container.value)
+        ends = _REST_OF_LINE.match(text, container.end)
+        follows = container.own_line or (before.endswith(":") and "\n" not in before)
         if texts and (not before or (follows and ends)):
             return texts[:1]
-        if not before and ends and not text[found.end :].strip():
+        if not before and ends and not text[container.end :].strip():
             return []
     if cut:
         return []
@@ -101,9 +101,9 @@ def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
     which only the largest counts: a sentence may have brackets in it.
     """
     values = list(found_values(text))
-    lists_first = phrases or sum(isinstance(found.value, Mapping) for found in values) == 1
-    read = [(found, texts_in(found.value, lists_first=lists_first, ids=phrases)) for found in values]
-    own_line = [texts for found, texts in read if found.own_line and texts]
+    lists_first = phrases or sum(isinstance(container.value, Mapping) for container in values) == 1
+    read = [(container, texts_in(container.value, lists_first=lists_first, ids=phrases)) for container in values]
+    own_line = [texts for container, texts in read if container.own_line and texts]
     if complete := [texts for texts in own_line if len(texts) >= n]:
         return complete[-1]
     if own_line:
@@ -113,13 +113,13 @@ def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
     inside = [(len(texts), at) for at, (_, texts) in enumerate(read) if texts]
     if not inside:
         return []
-    found, texts = read[max(inside)[1]]
-    return [] if _is_in_an_item(found, text) else texts
+    container, texts = read[max(inside)[1]]
+    return [] if _is_in_an_item(container, text) else texts
 
 
-def _is_in_an_item(found: Found, text: str) -> bool:
+def _is_in_an_item(container: Found, text: str) -> bool:
     items = list(_ITEM.finditer(text))
-    return len(items) > 1 and items[0].start() < found.start
+    return len(items) > 1 and items[0].start() < container.start
 
 
 def _string_lines(text: str) -> list[str]:

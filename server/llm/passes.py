@@ -21,7 +21,7 @@ HOPELESS: Mapping[str, int] = {
     "unreadable": 8,
     "refused": 8,
     "refusals": 8,
-    "duplicates": 8,
+    "duplicates": 16,
 }
 """Kinds of loss that asking again cannot mend, each with the number of replies from which this is taken for certain."""
 

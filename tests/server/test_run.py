@@ -42,6 +42,9 @@ class Model:
     def check(self):
         pass
 
+    def estimate(self, request):
+        return 1, request.n
+
     def generate(self, requests, *, arrived=None):
         self.calls += 1
         if self.calls >= self.last:

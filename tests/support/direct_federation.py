@@ -25,6 +25,7 @@ TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 class Encoder:
     digest = "e"
     runs_here = True
+    dimensions = 8
 
     def encode(self, texts):
         vectors = [np.random.default_rng(list(text.encode())).normal(size=8) for text in texts]

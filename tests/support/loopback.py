@@ -152,7 +152,8 @@ class Loopback:
 
     def _fresh(self, path, body, number):
         count = WANTED.search(body["messages"][-1]["content"])
-        texts = [f"Text {number} of a kind, line {k}." for k in range(int(count[1]) if count else 1)]
+        word = "Subject" if "subtopic" in body["messages"][-1]["content"] else f"Text {number} of a kind, line"
+        texts = [f"{word} {k}." for k in range(int(count[1]) if count else 1)]
         return chat(texts) if path.endswith("/chat/completions") else message(texts)
 
     def _new_batch(self, handler, body):

@@ -306,6 +306,8 @@ class MethodContract:
     def test_after_a_server_died_no_query_is_asked(self, method, share):
         usual = World(method)
         run(method, usual)
+        if not usual.requests:  # it asks no model
+            return
         world, asked_before = World(method), []
 
         def dead():

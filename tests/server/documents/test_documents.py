@@ -97,9 +97,11 @@ KEYS_OF_OTHERS = {
     "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
+    "server/llm/reasoning.py": {"value"},  # a part of a message's content
     "server/llm/spending.py": {"cost"},  # the account of payments
     "server/method.py": {"candidates", "round"},  # state.json
     "server/run_folder.py": {"seconds"},  # state.json
+    "server/settings/calls.py": {"calls", "cost", "input_tokens", "models", "output_tokens"},  # the forecast
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
     "server/report/croissant.py": {"spans"},  # a column

@@ -336,10 +336,10 @@ def test_all_texts_of_a_kind_of_prompt_lost_stops_the_run_and_a_few_requests_nev
 
 def test_a_model_that_wrote_is_not_asked_again_after_hopeless_replies(caplog):
     alike = Refusing("the same")
-    harvest = run({"m": alike}, [Order(model="m", label="a", count=40)], most_lost=1, cleaner=Cleaner(Rules()))
+    harvest = run({"m": alike}, [Order(model="m", label="a", count=80)], most_lost=1, cleaner=Cleaner(Rules()))
     assert len(harvest.candidates) == 1
-    assert len(alike.asked) == 10 + 10  # the first pass had a text, the second only duplicates
-    assert "m is not asked again for these texts, as none of its last 10 replies had a usable one" in caplog.text
+    assert len(alike.asked) == 20 + 20  # the first pass had a text, the second only duplicates
+    assert "m is not asked again for these texts, as none of its last 20 replies had a usable one" in caplog.text
 
 
 def test_of_a_model_that_fails_the_replies_without_texts_are_told():
