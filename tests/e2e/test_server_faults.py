@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.lanes import slow_but
 from tests.support.loopback import Loopback, chat, error
-from tests.support.runs import labelled, lines, read, texts, tiny
+from tests.support.runs import labelled, lines, rounds_that_add_up, texts, tiny
 
 TEXTS = 12
 SECTION = "llm.models.own"
@@ -83,11 +83,7 @@ def run(server, folder, *overrides):
 
 def counted(folder):
     """The numbers of each round, after checking that they add up and that the data set has what was generated."""
-    assert read(folder, "run.json")["status"] == "complete"
-    rounds = lines(folder, "rounds.jsonl")
-    for line in rounds:
-        lost = line["lost"].get("own", 0)
-        assert line["requested"]["own"] == line["generated"]["own"] + lost
+    rounds = rounds_that_add_up(folder)
     assert len(texts(folder).splitlines()) == sum(line["generated"]["own"] for line in rounds)
     texts(folder).decode("utf-8")
     return rounds
