@@ -34,6 +34,7 @@ class ChatModel:
     Attributes:
         name: Name of the model in requests: the last part of its path.
         context: Maximum number of tokens of prompt and answer together.
+        engine: The engine, which belongs to the server's thread once a job was submitted.
 
     Raises:
         ConfigError: The model or the device does not exist on this machine, cannot be loaded or has no chat template,
@@ -58,7 +59,7 @@ class ChatModel:
             )
         self.name, self._top_p = Path(model).resolve().name, top_p
         self.context = context_length(config, self._tokenizer)
-        loaded = load_engine(
+        self.engine = load_engine(
             self._engine_name,
             folder,
             name=self.name,
@@ -66,7 +67,7 @@ class ChatModel:
             dtype=checkpoints.own_dtype(config, device),
             batch_tokens=_BATCH_TOKENS,
         )
-        self._batches = Batches(loaded)
+        self._batches = Batches(self.engine)
 
     def job(self, body: ChatBody) -> Job:
         """Return the engine's job for a request.

@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from common.errors import ConfigError
-from server.llm.engines.loading import load_engine
 from server.llm.serve.app import application
 from server.llm.serve.body import read_body
 from server.llm.serve.model import ChatModel
@@ -57,12 +56,10 @@ def texts(responses):
     return [response.json()["choices"][0]["message"]["content"] for response in responses]
 
 
-def test_an_answer_is_the_engines_for_this_prompt_and_seed_and_is_counted(model, folder):
+def test_an_answer_is_the_engines_for_this_prompt_and_seed_and_is_counted(model):
     job = model.job(read_body(body(model)))
     written = []
-    name, device = "own", "cpu"
-    engine = load_engine(model._engine_name, folder, name=name, device=device, dtype="float32", batch_tokens=4096)
-    engine.sample([job], lambda _, continuations: written.extend(continuations))
+    model.engine.sample([job], lambda _, continuations: written.extend(continuations))
     (response,) = sent(model, body(model))
     assert response.status_code == 200
     answer = response.json()
@@ -173,7 +170,7 @@ def test_a_failing_engine_is_a_server_error_without_the_prompt(model, monkeypatc
     def fails(jobs, done):
         raise RuntimeError("Write of my card.")
 
-    monkeypatch.setattr(model._batches._engine, "sample", fails, raising=False)
+    monkeypatch.setattr(model.engine, "sample", fails, raising=False)
     with caplog.at_level(logging.DEBUG):
         (response,) = sent(model, body(model))
     assert refusal(response) == (500, None, None)
