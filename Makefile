@@ -13,6 +13,8 @@
 # make pictures  the pictures of both pages in their READMEs, taken on such nodes in a real browser (minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
+# make test-llm  after `make models`: every method with a chat model's real weights, in the run's own process and behind our
+#                server; a server that is killed (an hour; MODELS=qwen takes hours)
 # make test-lowest  the tests with the lowest version of each package that pyproject.toml allows (half an hour)
 # make audit     the noise of the whole pipeline, the sensitivity of every answer to 10,000 neighbours, what times tell, and
 #                what a lying hospital does (an hour)
@@ -32,6 +34,7 @@
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
 # make bench-models  the engine of small language models, compared with transformers and the processor's limit (minutes)
+# make bench-served  after `make models`: a round's requests through our server, compared with the bare engine (minutes)
 # make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
@@ -50,7 +53,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-prompts results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-served bench-prompts results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -132,6 +135,9 @@ test-containers: $(INSTALLED)
 test-live: $(INSTALLED)
 	$(BIN)/pytest -m live
 
+test-llm: $(INSTALLED)
+	MODELS=$(MODELS) $(BIN)/pytest -m llm
+
 audit: $(INSTALLED)
 	$(BIN)/pytest tests/properties/test_sensitivity.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.audit.measure
@@ -183,6 +189,9 @@ bench-metrics: $(INSTALLED)
 
 bench-models: $(INSTALLED)
 	$(BIN)/python -m simulations.laboratory.benchmarks.models
+
+bench-served: $(INSTALLED)
+	$(BIN)/python -m simulations.laboratory.benchmarks.served
 
 SETTINGS ?= task=demo_messages llm=qwen embedding=minilm
 bench-prompts: $(INSTALLED)

@@ -1,5 +1,6 @@
 """Prompts in the form of a model's own chat template."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -8,21 +9,33 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
 
     Args:
         tokenizer: A tokenizer with a chat template.
-        system: Instructions for each prompt, which may be empty; in templates without a system turn they are placed
-            before the user's message.
+        system: Instructions for each prompt, which may be empty.
         user: The user's message.
 
     Returns:
         The prompt, special tokens included; None if the template accepts no user message.
     """
+    turns = [{"role": "system", "content": system}] if system else []
+    return prompt_of_turns(tokenizer, [*turns, {"role": "user", "content": user}])
+
+
+def prompt_of_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]]) -> str | None:
+    """Return the prompt for a conversation, as `prompt` does; None if the template does not accept these turns.
+
+    Args:
+        tokenizer: A tokenizer with a chat template.
+        turns: The messages, each with a `role` and its `content`. In a template without a system turn, the first
+            message's instructions are placed before the user's message that follows.
+    """
     from jinja2 import TemplateError
 
-    chats = [[{"role": "user", "content": f"{system}\n\n{user}" if system else user}]]
-    if system:
-        chats.insert(0, [{"role": "system", "content": system}, {"role": "user", "content": user}])
-    for turns in chats:
+    chats = [turns]
+    if [turn["role"] for turn in turns[:2]] == ["system", "user"]:
+        content = f"{turns[0]['content']}\n\n{turns[1]['content']}"
+        chats.append([{"role": "user", "content": content}, *turns[2:]])
+    for chat in chats:
         try:
-            return str(tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))
+            return str(tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False))
         except TemplateError:
             continue
     return None

@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
-from common.models.devices import device_here
 from common.validate import in_range, integers, not_empty, one_of
 from server.domain import Example
 from server.llm import completion as completions
@@ -26,8 +25,14 @@ from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
 from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.openvino import OpenVino
-from server.llm.engines.transformers import Transformers
+from server.llm.engines.loading import (
+    EngineName,
+    choose_device,
+    choose_engine,
+    context_length,
+    load_engine,
+    longest_prompt,
+)
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured
@@ -79,7 +84,7 @@ class Local:
         *,
         name: str,
         model: str | Path,
-        engine: Literal["transformers", "openvino"] | None = None,
+        engine: EngineName | None = None,
         completion: Completion | None = None,
         public_examples: Sequence[Example] = (),
         device: str | None = None,
@@ -91,15 +96,16 @@ class Local:
         prompts: Prompts | None = None,
     ) -> None:
         not_empty(name=name)
-        _choose_device(engine, device, name)  # before any file is read
+        setting = f"llm.models.{name}.device"
+        choose_device(engine, device, setting)  # before any file is read
         self._folder = checkpoints.language_model(
             model, what=f"language model {name}", local_files_only=local_files_only
         )
-        engine = _choose_engine(engine, self._folder, name)
+        engine = choose_engine(engine, self._folder, name)
         one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
-        device = _choose_device(engine, device, name)
+        device = choose_device(engine, device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
         if engine == "openvino":
@@ -120,7 +126,7 @@ class Local:
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
         self._device = device
         self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
-        context = _context(self._config, self._tokenizer)
+        context = context_length(self._config, self._tokenizer)
         if max_new_tokens >= context:
             raise ConfigError(
                 f"max_new_tokens of {name}",
@@ -129,9 +135,8 @@ class Local:
                 do="Lower it, and leave room for a prompt",
             )
         self._characters = 0.0  # a token, once measured
-        self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
-        if engine == "openvino":
-            self._longest = min(self._longest, openvino.LONGEST_PROMPT)
+        room = context if self._config.is_encoder_decoder else context - max_new_tokens
+        self._longest = longest_prompt(engine, room)
         self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
 
     @cached_property
@@ -213,10 +218,13 @@ class Local:
         return self._load()
 
     def _loaded(self) -> Engine:
-        if self._engine_name == "openvino":
-            return OpenVino(self._folder, name=self.name)
-        return Transformers(
-            self._folder, name=self.name, device=self._device, dtype=self._dtype, batch_tokens=self._batch_tokens
+        return load_engine(
+            self._engine_name,
+            self._folder,
+            name=self.name,
+            device=self._device,
+            dtype=self._dtype,
+            batch_tokens=self._batch_tokens,
         )
 
     def _job(self, request: Request) -> Job:
@@ -297,32 +305,3 @@ class Local:
                 where=self._folder,
             )
         return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
-
-
-def _choose_engine(
-    engine: Literal["transformers", "openvino"] | None, model: Path, name: str
-) -> Literal["transformers", "openvino"]:
-    """Return the engine, chosen by the model's form if none is given: only OpenVINO computes with a GGUF file alone."""
-    engine = engine or ("openvino" if model.is_file() else "transformers")
-    one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
-    if model.is_file() and engine != "openvino":
-        do = "Leave engine out, or give a folder with the files of transformers"
-        raise ConfigError(f"engine of {name}", expected="openvino for a GGUF file", got=engine, where=model, do=do)
-    return engine
-
-
-def _choose_device(engine: str | None, device: str | None, name: str) -> str:
-    """Return the device asked for, checked, or else the best that the engine can use here."""
-    setting = f"llm.models.{name}.device"
-    if engine != "openvino":
-        return device_here(device, setting)
-    if device not in (None, "cpu"):
-        expected, do = "cpu or null for the engine openvino", "Choose engine: transformers for a GPU"
-        raise ConfigError(setting, expected=expected, got=repr(device), do=do)
-    return "cpu"
-
-
-def _context(config: Any, tokenizer: Any) -> int:
-    """Return the model's context length in tokens: its maximum number of positions, or else its tokenizer's limit."""
-    stated = getattr(config.get_text_config(), "max_position_embeddings", None)
-    return int(stated or tokenizer.model_max_length)

@@ -116,6 +116,16 @@ def read(folder, name):
     return json.loads((folder / name).read_text("utf-8"))
 
 
+def rounds_that_add_up(folder):
+    """Return the lines of rounds.jsonl of a complete run, in which each requested text was generated or lost."""
+    assert read(folder, "run.json")["status"] == "complete"
+    rounds = lines(folder, "rounds.jsonl")
+    for line in rounds:
+        for model, requested in line["requested"].items():
+            assert requested == line["generated"].get(model, 0) + line["lost"].get(model, 0)
+    return rounds
+
+
 @functools.cache
 def warm():
     """Load in advance, for all child processes, what each of them would otherwise load at its first use."""

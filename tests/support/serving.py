@@ -1,4 +1,4 @@
-"""Servers of language models as processes on loopback: those of transformers and of llama.cpp."""
+"""Servers of language models as processes on loopback: ours, and those of transformers and of llama.cpp."""
 
 import importlib.util
 import os
@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from server.llm import cache
 from simulations.laboratory.nodes.deployment import free_port, wait
 
 LLAMA_CPP = """
@@ -32,8 +33,8 @@ class Served:
     """One model behind a real server of OpenAI's protocol.
 
     Args:
-        kind: "transformers" for `transformers serve`, or "llama.cpp".
-        model: A folder of transformers, or a GGUF file for llama.cpp.
+        kind: "caucus" for `python -m server.llm.serve`, "transformers" for `transformers serve`, or "llama.cpp".
+        model: A folder of transformers, or a GGUF file, which llama.cpp must have.
         log: File of the server's output.
         context: Number of tokens in each of llama.cpp's four slots.
 
@@ -43,7 +44,8 @@ class Served:
     """
 
     def __init__(self, kind, model, log, *, context=512):
-        self.kind, self.model, self.log, self._context = kind, str(model), Path(log), context
+        self.kind, self.log, self._path, self._context = kind, Path(log), str(model), context
+        self.model = Path(model).name if kind == "caucus" else str(model)
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}/v1"
         self._process = None
@@ -51,10 +53,11 @@ class Served:
     def up(self):
         """Start the server, and wait until it can respond."""
         command = {
+            "caucus": [sys.executable, "-m", "server.llm.serve", self._path, "--port", str(self._port)],
             "transformers": [
                 Path(sys.executable).parent / "transformers",
                 "serve",
-                self.model,
+                self._path,
                 "--device",
                 "cpu",
                 "--host",
@@ -62,7 +65,7 @@ class Served:
                 "--port",
                 str(self._port),
             ],
-            "llama.cpp": [sys.executable, "-c", LLAMA_CPP, self.model, str(self._port), str(4 * self._context)],
+            "llama.cpp": [sys.executable, "-c", LLAMA_CPP, self._path, str(self._port), str(4 * self._context)],
         }[self.kind]
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
@@ -78,13 +81,31 @@ class Served:
             self._process.wait()
 
     def answered(self):
-        """Return the number of requests that transformers' server has answered, according to its log."""
+        """Return the number of requests that our server, or transformers', has answered, according to its log."""
         return self.log.read_text("utf-8", errors="replace").count('"POST /v1/chat/completions HTTP/1.1" 200')
 
     def _ready(self):
         assert self._process.poll() is None, self.log.read_text("utf-8", errors="replace")[-2000:]
         try:
-            with urllib.request.urlopen(self.url.removesuffix("/v1") + "/health", timeout=5):
+            health = f"{self.url}/models" if self.kind == "caucus" else self.url.removesuffix("/v1") + "/health"
+            with urllib.request.urlopen(health, timeout=5):
                 return True
         except (urllib.error.URLError, OSError):
             return False
+
+
+def kill_after(replies, server, monkeypatch):
+    """Kill the server once a run has kept this many replies; return the list of all replies that it keeps.
+
+    Each is a row of the cache, whose second value is its key.
+    """
+    kept, write = [], cache._write
+
+    def counted(*row):
+        write(*row)
+        kept.append(row)
+        if len(kept) == replies:
+            server.killed()
+
+    monkeypatch.setattr(cache, "_write", counted)
+    return kept

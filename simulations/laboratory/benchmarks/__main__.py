@@ -36,8 +36,9 @@ NAMES = (
     "keyphrases",
     "metrics",
     "models",
+    "served",
 )
-THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
+THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2", "served": "2"}
 """Number of threads for each benchmark that uses more than one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")

@@ -1,4 +1,4 @@
-"""`llm=server` against servers that nobody here wrote: what they answer, refuse and count, and a run that they leave.
+"""`llm=server` against our server and two that nobody here wrote: what they answer, and a run that they leave.
 
 The models are tiny; with the real weights of `caucus-coordinator models smollm2` the last test asks those too.
 """
@@ -24,7 +24,7 @@ from tests.support.tiny_models import tiny_llama, tiny_writer
 
 pytestmark = pytest.mark.slow
 
-KINDS = ("transformers", "llama.cpp")
+KINDS = ("caucus", "transformers", "llama.cpp")
 SENTENCES = tuple(
     f"the {what} by the {where} was {how} today"
     for what in ("harbour", "lantern", "kettle", "forest", "meadow")
@@ -48,6 +48,7 @@ def served(request, tmp_path_factory):
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("served")
     made = {
+        "caucus": lambda: tiny_gguf(folder, context=CONTEXT),
         "transformers": lambda: sampling(tiny_llama(folder / "model", chat=True, scale=0.1)),
         "llama.cpp": lambda: tiny_gguf(folder, context=CONTEXT),
     }
@@ -85,7 +86,8 @@ def test_the_check_passes_and_names_a_wrong_model_where_the_server_has_names(ser
     if served.kind == "llama.cpp":
         wrong.check()  # it has one model, whatever a request calls it
     else:
-        with pytest.raises(ProviderError, match=r"HTTP status 400: Server is pinned to .*another"):
+        said = {"transformers": "400: Server is pinned to .*another", "caucus": "404: .*another"}[served.kind]
+        with pytest.raises(ProviderError, match=f"HTTP status {said}"):
             wrong.check()
 
 
@@ -141,9 +143,10 @@ def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
     assert failure_of(caught.value, date=0).kind == "failed"
 
 
-def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["caucus", "transformers"])
+def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(kind, tmp_path, monkeypatch):
     model = sampling(tiny_writer(tmp_path / "model", SENTENCES, chat=True))
-    server = serving.Served("transformers", model, tmp_path / "log.txt")
+    server = serving.Served(kind, model, tmp_path / "log.txt")
     section = "llm.models.own"
     run = [
         *labelled(tmp_path / "data"),
@@ -160,18 +163,7 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
         f"+{section}.retries=1",
         f"{section}.concurrency=2",
     ]
-    kept = []
-    from server.llm import cache
-
-    write = cache._write
-
-    def counted(*row):
-        write(*row)
-        kept.append(row)
-        if len(kept) == 5:
-            server.killed()
-
-    monkeypatch.setattr(cache, "_write", counted)
+    kept = serving.kill_after(5, server, monkeypatch)
     try:
         server.up()
         folder = tmp_path / "run"
@@ -189,7 +181,7 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
     keys = [row[1] for row in kept]
     assert len(keys) == len(set(keys)) > answered
     paid = read(folder, "metrics.json")["paid"]["own"]["replies"]
-    assert paid == len(keys) + 2  # and one word for each check
+    assert paid == len(keys) + (2 if kind == "transformers" else 0)  # and one word for each check
     assert server.answered() <= paid + 2  # at most, both requests that were under way had been answered too
 
 
@@ -198,7 +190,7 @@ def test_the_real_weights(kind, tmp_path):
     folder = fetched("smollm2")
     if why := serving.missing(kind):
         pytest.skip(why)
-    model = folder if kind == "transformers" else next(folder.glob("*.gguf"))
+    model = next(folder.glob("*.gguf")) if kind == "llama.cpp" else folder
     server = serving.Served(kind, model, tmp_path / "log.txt", context=2048)
     try:
         server.up()

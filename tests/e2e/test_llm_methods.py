@@ -1,0 +1,126 @@
+"""Every method with the real weights of a chat model: in this process, and behind our server, as a remote model is.
+
+The model is SmolLM2, or the one that the environment variable MODELS names. Where it writes poorly texts are lost, and
+that is counted too.
+"""
+
+import os
+
+import pytest
+
+from common.errors import ProviderError
+from tests.support import serving
+from tests.support.real_models import fetched
+from tests.support.runs import lines, read, resume, rounds_that_add_up, tiny
+
+pytestmark = [pytest.mark.llm, pytest.mark.openvino]
+
+MODEL = os.environ.get("MODELS") or "smollm2"
+TEXTS, TOKENS = 40, 80
+TERMS = (
+    "appointment",
+    "bill",
+    "blood test",
+    "parking",
+    "prescription",
+    "results",
+    "surgery",
+    "ward",
+    "visit",
+    "doctor",
+)
+COUNTED = ["method.kept_terms=8"]
+METHODS = {
+    "aug_pe": ["method.rounds=1", "method.look_ahead=1"],
+    "aug_pe_plus": ["method.rounds=1", "method.terms=3", *COUNTED],
+    "census": ["method.rounds=2"],
+    "dp_kps": ["method.rounds=1", "method.length=3", "method.features=20", "method.mechanism=gaussian", *COUNTED],
+    "dpga": ["method.rounds=1", "method.keywords=3", "method.longest=30", "method.bins=5"],
+    "fusegen": ["method.rounds=2", "method.epochs=1"],
+    "pre_text": ["method.rounds=1", f"method.seeds={TEXTS}", "method.look_ahead=1"],
+    "rpsg": ["method.rounds=1", "method.pool=60", "method.refinement.nll=1.0"],
+    "wasp": ["method.rounds=2", "method.top=3", "method.shots=2"],
+}
+OWN = "llm.models.own"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = serving.Served("caucus", fetched(MODEL), tmp_path_factory.mktemp("served") / "log.txt")
+    try:
+        yield made.up()
+    finally:
+        made.killed()
+
+
+def of(method, folder):
+    """Overrides for a run of the method with 40 texts of the demo's messages."""
+    needs = []
+    if COUNTED[0] in METHODS[method]:
+        vocabulary = folder / "terms.txt"
+        vocabulary.write_text("\n".join(TERMS))
+        needs = [f"method.vocabulary={vocabulary}"]
+    task = ["task=demo_messages", "task.records_per_party=16", "task.test_records=24", "evaluation.metrics=[]"]
+    return [*task, f"method={method}", f"method.samples={TEXTS}", *METHODS[method], *needs]
+
+
+def local():
+    section = "llm.models.local"
+    return ["llm=local", f"{section}.model={MODEL}", f"{section}.engine=openvino", f"{section}.max_new_tokens={TOKENS}"]
+
+
+def remote(server, **changes):
+    settings = {"base_url": server.url, "model": server.model, "max_tokens": TOKENS} | changes
+    return ["llm=server", *(f"{OWN}.{name}={value}" for name, value in settings.items())]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_of_the_model_in_this_process(method, tmp_path):
+    fetched(MODEL)
+    folder = tiny(tmp_path / "run", *of(method, tmp_path), *local())
+    rounds = rounds_that_add_up(folder)
+    assert sum(line["generated"]["local"] for line in rounds) >= TEXTS / 4
+    assert lines(folder, "synthetic.jsonl")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_of_the_model_behind_our_server(method, server, tmp_path):
+    before = server.answered()
+    folder = tiny(tmp_path / "run", *of(method, tmp_path), *remote(server))
+    rounds = rounds_that_add_up(folder)
+    assert sum(line["generated"]["own"] for line in rounds) >= TEXTS / 4
+    assert lines(folder, "synthetic.jsonl")
+    answered = server.answered() - before
+    assert sum(line["calls"] for line in rounds) == answered == read(folder, "metrics.json")["paid"]["own"]["replies"]
+    for line in rounds:
+        paid = line["paid"]["own"]
+        assert (line["tokens"]["input"], line["tokens"]["output"]) == (paid["input_tokens"], paid["output_tokens"])
+        assert 0 < line["tokens"]["output"] <= TOKENS * line["calls"]
+
+
+def test_the_same_seeds_give_the_same_texts(server, tmp_path):
+    """A prompt that was read before has other last digits, and so has another batch: a text in ten may change."""
+    runs = [tiny(tmp_path / name, *of("fusegen", tmp_path), *remote(server)) for name in "ab"]
+    first, second = ({row["text"] for row in lines(run, "synthetic.jsonl") if row["round"] == 1} for run in runs)
+    assert len(first & second) >= 0.8 * len(first) > 0
+
+
+def test_a_server_that_is_killed_in_mid_run_is_asked_for_the_rest_alone(tmp_path, monkeypatch):
+    server = serving.Served("caucus", fetched(MODEL), tmp_path / "log.txt")
+    kept = serving.kill_after(10, server, monkeypatch)
+    folder = tmp_path / "run"
+    try:
+        server.up()
+        with pytest.raises(ProviderError, match="own does not answer"):
+            tiny(folder, *of("wasp", tmp_path), *remote(server, concurrency=4), f"+{OWN}.retries=1")
+        assert read(folder, "run.json")["status"] == "partial"
+        answered = len(kept)
+        assert answered >= 10
+        server.up()
+        resume(folder)
+    finally:
+        server.killed()
+    rounds = rounds_that_add_up(folder)
+    keys = [row[1] for row in kept]
+    assert len(keys) == len(set(keys)) == sum(line["calls"] for line in rounds) > answered
+    assert server.answered() <= len(keys) + 4  # at most, those that were under way had been answered too
