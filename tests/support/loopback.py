@@ -151,8 +151,10 @@ class Loopback:
             handler.wfile.write(payload)
 
     def _fresh(self, path, body, number):
-        count = WANTED.search(body["messages"][-1]["content"])
-        texts = [f"Text {number} of a kind, line {k}." for k in range(int(count[1]) if count else 1)]
+        prompt = body["messages"][-1]["content"]
+        count = WANTED.search(prompt)
+        line = f"Text {number}, line" if "one to four words" in prompt else f"Text {number} of a kind, line"
+        texts = [f"{line} {k}." for k in range(int(count[1]) if count else 1)]
         return chat(texts) if path.endswith("/chat/completions") else message(texts)
 
     def _new_batch(self, handler, body):
