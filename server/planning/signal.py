@@ -189,7 +189,7 @@ def few_candidates(plan: Plan, compared: Mapping[str, int]) -> list[str]:
             lower = f", or set method.top={half}" * (spec.top > half)
             sentences.append(
                 f"{planned.name} will choose among at most {candidates} candidates of each label, which is too few: "
-                f"write more texts (method.samples), so that a label has {enough} or more{lower}. Votes differ even so: "
+                f"write more texts (method.samples), so that a label has {enough} or more{lower}. Votes still differ: "
                 f"{RANKING}, for Q = {spec.top} candidates (method.top)"
             )
     return sentences
