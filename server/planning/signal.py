@@ -188,11 +188,12 @@ def few_candidates(plan: Plan, compared: Mapping[str, int]) -> list[str]:
             continue
         enough = 2 * max(spec.top, USUAL_VOTES)
         if candidates < enough:
-            fewer = f", or set method.top={max(1, candidates // 2)}" * (spec.top > max(1, candidates // 2))
+            half = max(1, candidates // 2)
+            lower = f", or set method.top={half}" * (spec.top > half)
             sentences.append(
-                f"{planned.name} will be about at most {candidates} candidates of each label, which are too few to "
-                f"choose from: write more texts (method.samples), {enough} candidates or more for a label{fewer}. "
-                f"Votes are no tie: {RANKING}, for Q = {spec.top} candidates (method.top)"
+                f"{planned.name} will choose among at most {candidates} candidates of each label, which is too few: "
+                f"write more texts (method.samples), so that a label has {enough} or more{lower}. Votes still differ: "
+                f"{RANKING}, for Q = {spec.top} candidates (method.top)"
             )
     return sentences
 

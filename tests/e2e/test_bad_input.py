@@ -175,11 +175,14 @@ def test_a_class_without_records_is_said_and_gets_its_texts(tmp_path, caplog):
     assert len(labels) + sum(line["lost"]["broad"] for line in lines(folder, "rounds.jsonl")) == 24
 
 
-def test_a_class_with_fewer_candidates_than_votes_is_stated(tmp_path):
+def test_a_class_with_fewer_candidates_than_votes_is_stated(tmp_path, caplog):
     folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *SHORT, "method.top=8")
     first, last = lines(folder, "rounds.jsonl")
     (note,) = first["notes"]
-    assert all(fact in note for fact in ("a has 6, b has 6", "method.samples", "method.top"))
+    assert "fewer than 16 candidates" in note
+    assert "a has 6, b has 6" in note
+    (start,) = [said for said in caplog.messages if "at most 6 candidates of each label" in said]
+    assert "method.top=3" in start
     assert not last["notes"]
 
 

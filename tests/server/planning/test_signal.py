@@ -285,11 +285,11 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes():
     ("top", "candidates", "parts"),
     [
         (8, 16, ()),
-        (8, 15, ("15 candidates", "16 candidates", "method.samples", "method.top=7")),
-        (2, 4, ("4 candidates", "16 candidates", "Q = 2", "the next 1/2")),
+        (8, 15, ("15 candidates", "16 or more", "method.samples", "method.top=7")),
+        (2, 4, ("4 candidates", "16 or more", "Q = 2", "the next 1/2")),
         (1, 1, ("1 candidates",)),
         (1, 0, ("0 candidates",)),
-        (12, 20, ("20 candidates", "24 candidates", "method.top=10")),
+        (12, 20, ("20 candidates", "24 or more", "method.top=10")),
     ],
 )
 def test_too_few_candidates_of_a_label_are_named_with_the_settings_that_help(top, candidates, parts):
