@@ -80,6 +80,19 @@ def normal(heading: str) -> str:
     return " ".join(unicodedata.normalize("NFC", caseless).split())
 
 
+def section_body(text: str, heading: str, headings: Sequence[str]) -> str:
+    """Return the part of a text that belongs to this heading, without the heading, up to the next of the headings.
+
+    If the text begins without the heading, its beginning belongs to it. Sections that are cut in this way and assembled
+    are exactly those that were requested, whatever a model writes.
+    """
+    lines = text.strip().splitlines()
+    if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
+        text = "\n".join([lines[0].partition(":")[2], *lines[1:]])
+    parts = sections(f"{heading}\n{text}", headings)
+    return bodies(f"{heading}\n{text}", parts)[0] if parts and parts[0].heading == heading else ""
+
+
 def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
     """Check that headings can be distinguished from each other in a text, and return them.
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
-from common.errors import ModelSettingError
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
@@ -36,7 +35,7 @@ from server.evaluation import (
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.llm.spending import Spending
-from server.llm.trial import try_prompt
+from server.llm.trial import UnreadableError, try_prompt
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
@@ -168,7 +167,7 @@ def _check_models(method: Method[Any], tools: RunTools) -> None:
     Raises:
         ProviderError: A model does not answer, or the replies of none can be read.
     """
-    unreadable: list[ModelSettingError] = []
+    unreadable: list[UnreadableError] = []
     for provider in tools.providers.values():
         provider.check()
         if provider.remote and method.max_texts(tools.task, tools.models):
@@ -176,7 +175,7 @@ def _check_models(method: Method[Any], tools: RunTools) -> None:
             seed = tools.experiment_seed
             try:
                 try_prompt(provider, tools.task, texts=method.texts_per_request, words=words, experiment_seed=seed)
-            except ModelSettingError as error:
+            except UnreadableError as error:
                 unreadable.append(error)
     if len(unreadable) == len(tools.providers):
         raise unreadable[0]

@@ -62,15 +62,15 @@ def launched(arguments: Sequence[str]) -> None:
     """
     escape_unknown_letters()
     logging.captureWarnings(capture=True)
-    if YES in arguments:
-        arguments = [argument for argument in arguments if argument != YES] + ["llm.confirm_calls=null"]
+    agreed = ["llm.confirm_calls=null"] * (YES in arguments)
+    arguments = [argument for argument in arguments if argument != YES]
     sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
     if sweep and (sweep / combinations.PLANNED).exists():
-        _by_hydra(combinations.again(sweep))
+        _by_hydra([*combinations.again(sweep), *agreed])
     elif RESUME in arguments:
-        _resume(arguments)
+        _resume([*arguments, *agreed])
     else:
-        _by_hydra(arguments)
+        _by_hydra([*arguments, *agreed])
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:

@@ -248,6 +248,7 @@ LOSSES: Mapping[str, str] = {
     "truncated": "raise llm.models.NAME.max_tokens (max_new_tokens of a local model), turn the model's reasoning off, "
     "or ask for shorter texts (method.words) or fewer at a time (method.texts_per_request)",
     "unreadable": f"{_INSTRUCT}: a reply must be the texts alone",
+    "short": "ask for one text at a time (method.texts_per_request=1)",
     "empty": "turn off tools and reasoning in the model's server: its replies have no text",
     "malformed": "check that llm.models.NAME.base_url is the address of an API for chats, without a sign-in page",
     "too long": "show fewer or shorter exemplars (method.shots), or take a model of longer context",
@@ -263,12 +264,13 @@ LOSSES: Mapping[str, str] = {
     "languages": "set task.language, or take a model that writes the language better",
     "foreign": "give public texts in the script that you want (task.public_text), or take another model",
     "no structure": "take a larger model, which writes objects of the schema (task.structure)",
+    "no section": "take a larger model, which writes the section that is requested and no other",
     "no spans": "take a larger model, which marks spans (task.spans)",
 }
 """Kinds of loss, each with advice: reasons why a reply has fewer texts than requested, and rules by which texts of a
 reply are dropped. Every attempt failed; the model refused; the server's content filter blocked the reply; the reply was
-cut off; it has text, but no text that can be read; it has no text at all; the server's answer could not be parsed; the
-prompt was too long."""
+cut off; it has text, but no text that can be read; it has fewer texts than requested; it has no text at all; the
+server's answer could not be parsed; the prompt was too long."""
 
 
 def kind_of_loss(counted: str) -> str | None:

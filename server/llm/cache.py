@@ -24,6 +24,7 @@ create table if not exists answers (
     output_tokens integer not null, loss text
 )
 """
+_FINAL = "create table if not exists final (key text primary key)"
 # With rowid: a row stored with its key would have to move its texts to another page, which doubles the file.
 
 
@@ -78,14 +79,17 @@ class Cached:
         return [replies[key] for key in keys]
 
     def keep(self, request: Request, reply: Reply) -> None:
-        """Store a reply, even one with neither tokens nor texts, unless there is one for this request already."""
+        """Store a reply for good, even one with neither tokens nor texts, unless there is one for this request."""
         with self._database() as database:
             _write(database, request.key(self.identity), reply)
+            database.execute("insert or ignore into final values (?)", (request.key(self.identity),))
 
     def forget(self, request: Request) -> None:
-        """Delete the stored reply to a request, if any, so that the model is asked again."""
+        """Delete the stored reply to a request, unless it was stored for good, so that the model is asked again."""
+        # Another run that shares the file may have stored it for good.
+        command = "delete from answers where key = ? and key not in (select key from final)"
         with self._database() as database:
-            database.execute("delete from answers where key = ?", (request.key(self.identity),))
+            database.execute(command, (request.key(self.identity),))
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Return the expected input and output tokens, which are zero if the reply is on disk."""
@@ -109,6 +113,7 @@ class Cached:
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
                 database.execute(_SCHEMA)
+                database.execute(_FINAL)
                 yield database
         except sqlite3.Error as error:
             raise ProviderError(

@@ -6,8 +6,9 @@ are in `clean_patterns.py`.
 
 For a structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if
 these rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no
-structure: REASON". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of
-its marks counts as "no spans: REASON".
+structure: REASON". Of a reply to a section's request only that section is left; without it the reply counts as "no
+section". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of its marks
+counts as "no spans: REASON".
 """
 
 import logging
@@ -18,6 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
+from common.sections import section_body
 from common.structure import Structure, without_surrogates
 from server.domain import Task
 from server.llm.base import Request
@@ -113,6 +115,9 @@ class Cleaner:
         shown = {_form(text, request) for text in request.shown} if self._rules.copies else set()
         texts_left: list[str] = []
         for text in stripped:
+            if request.before is not None:
+                text = section_body(text, request.label or "", [name for name, _ in request.labels])  # noqa: PLW2901
+                changed["no section"] += not text
             bare = (
                 _structured(text, request.structure, changed)
                 if request.structure

@@ -36,10 +36,10 @@ def refuse_failed(asked: Sequence[Asked], use: Use, *, most_lost: float) -> None
     failed = sum(one.missing for one in asked if one.failed)
     if failed and most_lost < 1:
         raise ProviderError(
-            "a language model does not answer any more, so nothing is asked of the hospitals",
+            "a language model left requests unanswered",
             expected="an answer to each request",
             got=f"none for {failed:,} of {sum(one.wanted for one in asked):,} texts; {use.losses_in_words}",
-            do=f"{use.advice}. Resuming asks for the missing texts again; llm.most_lost=1 goes on without them",
+            do=_advice(use),
         )
 
 
@@ -58,10 +58,15 @@ def refuse_lost(asked: Sequence[Asked], use: Use, *, most_lost: float) -> None:
         got += f", and all for prompts of {', '.join(kind.replace('_', ' ') for kind in gone)}"
     if most_lost < 1 and (gone or FEW <= missing.total() > most_lost * wanted.total()):
         raise ProviderError(
-            "language models wrote too few texts, so nothing is asked of the hospitals",
+            "language models wrote too few texts",
             expected=f"at most {most_lost:.0%} of the texts missing (llm.most_lost), and not all of one kind of prompt",
             got=f"{got}; {use.losses_in_words}",
-            do=f"{use.advice}. Resuming asks for the missing texts again",
+            do=_advice(use),
         )
     if missing.total():
         log.warning("texts are lost and the run goes on without them: %s; %s", got, use.losses_in_words)
+
+
+def _advice(use: Use) -> str:
+    again = "Resuming asks for the missing texts again; llm.most_lost=1 goes on without them"
+    return ". ".join(part for part in (use.advice, again) if part)

@@ -6,7 +6,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from server.llm.base import Provider, Reply, Request, advice_on
 from server.llm.clean import Cleaner
@@ -15,7 +15,7 @@ from server.llm.use import Use, kinds_lost
 
 log = logging.getLogger("caucus.llm")
 
-HOPELESS: Mapping[str, int] = {
+FINAL_AFTER: Mapping[str, int] = {
     "truncated": 4,
     "empty": 8,
     "unreadable": 8,
@@ -69,7 +69,7 @@ class Call:
 
         The requests to a model without any clean text in earlier passes go, in turn, to the models that have one.
         A model is not asked again after passes without any clean text, of which all replies are lost for reasons that
-        asking again cannot mend (`HOPELESS`).
+        asking again cannot mend (`FINAL_AFTER`).
 
         Args:
             requests: Pairs of a model's name and a request to it.
@@ -95,6 +95,8 @@ class Call:
         wrote = set()
         replies = _ask(self._providers, list(sent.values()), self._progress, self._unusable)
         for (place, (model, request)), reply in zip(sent.items(), replies, strict=True):
+            if reply.loss is None and len(reply.texts) < request.n:
+                reply = replace(reply, loss="short")  # noqa: PLW2901
             cleaned, changed = self._cleaner.clean(reply.texts, request, run_texts=self._known)
             self._known.add(cleaned)
             self.use.add(model, request, reply, changed)
@@ -113,7 +115,7 @@ class Call:
         return answers
 
     def _stop_if_hopeless(self, model: str, lost: Counter[str]) -> None:
-        if lost and lost.total() >= max(HOPELESS.get(kind, math.inf) for kind in lost):
+        if lost and lost.total() >= max(FINAL_AFTER.get(kind, math.inf) for kind in lost):
             self._stopped.add(model)
             kind, _ = lost.most_common(1)[0]
             log.warning(

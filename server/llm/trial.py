@@ -16,6 +16,10 @@ _TRIES = 3
 _DECLINED = ("refused", "filtered")
 
 
+class UnreadableError(ModelSettingError):
+    """The replies to a first prompt have no text; other models of the run can write in place of this one."""
+
+
 def try_prompt(
     provider: Provider, task: Task, *, texts: int = 1, words: int | None = None, experiment_seed: int = 0
 ) -> None:
@@ -31,7 +35,7 @@ def try_prompt(
         experiment_seed: Seed of the run.
 
     Raises:
-        ModelSettingError: No reply has a text; the error shows the last one and says what to change.
+        UnreadableError: No reply has a text; the error shows the last one and says what to change.
         ProviderError: The model fails.
     """
     for attempt in range(_TRIES):
@@ -52,7 +56,7 @@ def try_prompt(
     settings = f"llm.models.{provider.name}"
     longer = f"raise {settings}.max_tokens, which a model that reasons uses up before it writes"
     simpler = f"ask for one text at a time (method.texts_per_request=1), or take a larger model ({settings}.model)"
-    raise ModelSettingError(
+    raise UnreadableError(
         f"a first prompt to the language model {provider.name}",
         expected=f"a reply with {request.n} texts" if request.n > 1 else "a reply with a text",
         got=got,

@@ -88,8 +88,9 @@ class Use:
     @property
     def losses_in_words(self) -> str:
         """How many replies came from each model, and how many of them, or of their texts, were lost by each kind."""
+        counts = counts_of_losses(self.losses, self.cleaned)
         models = dict.fromkeys((*self.replies, *self.losses))
-        return series([self._of_model(model) for model in models] or ["no reply"], "and")
+        return series([self._of_model(model, counts) for model in models] or ["no reply"], "and")
 
     @property
     def advice(self) -> str:
@@ -100,8 +101,7 @@ class Use:
             f"{kind}{self._quoted(kind)}: {advice_on(kind, counts[kind].most_common(1)[0][0])}" for kind in frequent
         )
 
-    def _of_model(self, model: str) -> str:
-        counts = counts_of_losses(self.losses, self.cleaned)
+    def _of_model(self, model: str, counts: Mapping[str, Counter[str]]) -> str:
         lost = ", ".join(f"{models[model]:,} {kind}" for kind, models in counts.items() if models[model])
         return f"{self.replies[model]:,} replies of {model}" + (f" ({lost})" if lost else "")
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from common import rng
 from common.plan.planned import PlannedQuery
 from common.queries.section_order import SectionOrderSpec
-from common.sections import assembled, bodies, normal, sections
+from common.sections import assembled, bodies
 from server.domain import Candidate, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, refuse_missing
@@ -162,9 +162,8 @@ def generate(
         written = tools.write(requests)
         made.use.merge(written.use)
         for place, reply, writers in zip(places, written.texts, written.models, strict=True):
-            heading = sequences[place][step]
-            if body := own(reply[0], heading, headings) if reply else "":
-                texts[place].append((heading, body))
+            if reply:
+                texts[place].append((sequences[place][step], reply[0]))
                 models[place] = writers[0]
     for model, orderer, parts in zip(models, ordered, texts, strict=True):
         if parts:
@@ -181,18 +180,6 @@ def so_far(parts: Sequence[tuple[str, str]], words: int) -> str:
     each = words // len(parts) if parts else 0
     shown = [(heading, " ".join(body.split()[:each])) for heading, body in parts]
     return "\n".join(f"{heading}: {body}" for heading, body in shown) if each else ""
-
-
-def own(reply: str, heading: str, headings: Sequence[str]) -> str:
-    """Return the part of a reply that belongs to this heading, without the heading, up to the next heading of the task.
-
-    The assembled text therefore has exactly the requested sections, whatever a model writes.
-    """
-    lines = reply.strip().splitlines()
-    if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
-        reply = "\n".join([lines[0].partition(":")[2], *lines[1:]])
-    parts = sections(f"{heading}\n{reply}", headings)
-    return bodies(f"{heading}\n{reply}", parts)[0] if parts and parts[0].heading == heading else ""
 
 
 def row_texts(candidates: Sequence[Candidate]) -> list[str]:

@@ -49,8 +49,9 @@ def good_and_bad(
     """Return the pools of good and bad exemplars of each label (section 4.5), which share no candidate.
 
     The good pool has the most nearest votes; the bad pool has the most furthest votes of the other candidates. Each has
-    at most half of the label's candidates: in Algorithm 1, which sets no such limit, a label with few candidates would
-    have the same texts in both pools. Where that cannot happen, the pools are those of Algorithm 1.
+    at most half of the label's candidates, or the only one is good: in Algorithm 1, which sets no such limit, a label
+    with few candidates would have the same texts in both pools. Where that cannot happen, the pools are those of
+    Algorithm 1.
 
     Args:
         votes: (n,) nearest votes and, if bad exemplars are wanted, (n,) furthest votes.
@@ -65,16 +66,16 @@ def good_and_bad(
     nearest, *furthest = votes
     halves = np.bincount(labels, minlength=label_count) // 2
 
-    def best(scores: Votes) -> list[NDArray[np.int64]]:
+    def best(scores: Votes, most: NDArray[np.integer]) -> list[NDArray[np.int64]]:
         ranked = top_per_label(scores, labels, size, label_count)
-        return [members[:half] for members, half in zip(ranked, halves, strict=True)]
+        return [members[:number] for members, number in zip(ranked, most, strict=True)]
 
-    good = best(nearest)
+    good = best(nearest, np.maximum(1, halves))
     if not furthest:
         return good, [members[:0] for members in good]
     others = np.array(furthest[0], dtype=np.float64)
     others[np.concatenate(good)] = -np.inf
-    return good, best(others)
+    return good, best(others, halves)
 
 
 def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:

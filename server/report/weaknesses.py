@@ -27,7 +27,6 @@ replaces the expectation.
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,10 +268,7 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
     lost = sum(sum(report.lost.values()) for report in rounds)
     if lost <= MANY_LOST * requested:
         return
-    kinds: dict[str, Counter[str]] = {}
-    for report in rounds:
-        for kind, models in counts_of_losses(report.losses, report.cleaned).items():
-            kinds.setdefault(kind, Counter()).update(models)
+    kinds = counts_of_losses(*(counted for report in rounds for counted in (report.losses, report.cleaned)))
     frequent = sorted(kinds.items(), key=lambda item: -item[1].total())[:MOST_NAMED]
     reasons = f" ({', '.join(f'{kind}: {models.total():,}' for kind, models in frequent)})" if frequent else ""
     steps = [advice_on(kind, models.most_common(1)[0][0]) for kind, models in frequent[:1]]

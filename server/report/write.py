@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -131,11 +130,9 @@ def _source(name: str) -> str:
 
 def _losses(rounds: Sequence[RoundReport]) -> list[dict[str, Any]]:
     """Return what was lost, the most frequent kind first: kind, number, models, advice, and replies as samples."""
-    kinds: dict[str, Counter[str]] = {}
+    kinds = counts_of_losses(*(counted for entry in rounds for counted in (entry.losses, entry.cleaned)))
     samples: dict[str, list[LostReply]] = {}
     for entry in rounds:
-        for kind, models in counts_of_losses(entry.losses, entry.cleaned).items():
-            kinds.setdefault(kind, Counter()).update(models)
         for kind, replies in entry.lost_replies.items():
             samples.setdefault(kind, []).extend(replies)
     return [

@@ -14,7 +14,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ _PROBE = "You answer with one word.", "Say yes."
 _PROBED = Request(task_kind="word", labels=(("yes", "yes"),))
 _PROBE_TOKENS = 16  # a model that reasons uses them up, and has answered all the same
 _LONGEST_CANCEL_S = 5.0
+_LONGEST_WAIT = 366 * 86_400.0  # of which a date is said
 
 
 class Remote:
@@ -161,6 +162,8 @@ class Remote:
             has answered nothing for too long.
         """
         failure = error.failure
+        if failure.refused and self._answered:  # the message quotes a prompt: other requests had the parameter too
+            failure = replace(failure, kind="failed", refused="")
         error.public = request.may_be_shown
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience or self._outage.too_long:
             job.stop = job.stop or self._broken(error)
@@ -203,7 +206,7 @@ class Remote:
         failure, settings = error.failure, self._chat.settings
         got, do = failure.summary, failure.advice(self.name)
         if failure.wait:
-            until = datetime.fromtimestamp(self._clock.date() + failure.wait, UTC)
+            until = datetime.fromtimestamp(self._clock.date() + min(failure.wait, _LONGEST_WAIT), UTC)
             got += f", asks to wait {failure.wait:.0f} s, until {until:%Y-%m-%d %H:%M} UTC"
             do = "resume then, or raise the account's limit; replies so far are kept"
         if self._outage.too_long:

@@ -40,10 +40,12 @@ _SERVER, _UNAVAILABLE = 500, 503
 _QUOTE_KEYS = {401, 403}
 _LONGEST_QUOTE = 200
 _MINUTE = 60.0
-_LONGEST_OUTAGE = 120.0
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])[a-z]*")
-_WAIT_IN_MESSAGE = re.compile(rf"(?:again|retry|wait)\D{{0,20}}((?:{_SPAN.pattern}[\s,]*)+)")
+_LONGEST_OUTAGE, _FEWEST_FAILURES = 120.0, 3
+_UNITS = (0.001, 1.0, 60.0, 3600.0, 86_400.0)
+_SPAN = re.compile(
+    r"(\d+(?:\.\d+)?)\s*(?:(ms|milliseconds?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hours?)|(d|days?))(?![a-z])"
+)
+_WAIT_IN_MESSAGE = re.compile(rf"(?:again|retry|wait)[^\d.;:(]{{0,20}}((?:{_SPAN.pattern}[\s,]*)+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +237,7 @@ class Outage:
         self.too_long = False
         self._model, self._clock = model, clock
         self._since: float | None = None
+        self._failures = 0
 
     @property
     def under_way(self) -> bool:
@@ -247,16 +250,18 @@ class Outage:
             self.end()
             return False
         now = self._clock.now()
+        self._failures += 1
         if self._since is None:
             self._since = now
             until = f"for up to {_LONGEST_OUTAGE / _MINUTE:g} minutes"
             log.info("%s does not answer (%s): it is tried again %s", self._model, failure.summary, until)
-        self.too_long = now - self._since >= _LONGEST_OUTAGE
+        # A server that is slow, and not away, fails few times in two minutes.
+        self.too_long = now - self._since >= _LONGEST_OUTAGE and self._failures >= _FEWEST_FAILURES
         return self.too_long
 
     def end(self) -> None:
         """Note an answer."""
-        self._since, self.too_long = None, False
+        self._since, self._failures, self.too_long = None, 0, False
 
 
 class RateLimiter:
@@ -323,5 +328,6 @@ def _retry_after(error: Exception, date: float) -> float | None:
 
 def _seconds(words: str) -> float | None:
     """Return the seconds in words such as 1m30s or 2 minutes; None if there are none."""
-    spans = _SPAN.findall(words)
-    return sum(float(number) * _UNITS[unit] for number, unit in spans) if spans else None
+    spans = [(float(number), units) for number, *units in _SPAN.findall(words)]
+    seconds = (number * unit for number, units in spans for unit, word in zip(_UNITS, units, strict=True) if word)
+    return sum(seconds) if spans else None

@@ -29,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m server.llm.serve", description=__doc__.split("\n", 1)[0])
     parser.add_argument("model", metavar="MODEL", help="name of the catalogue, folder or GGUF file")
     parser.add_argument("--port", type=int, default=PORT, help=f"0 for any free one; {PORT} if not given")
-    parser.add_argument("--host", default=HOST, help=f"{HOST} if not given; whoever reaches another may ask")
+    parser.add_argument(
+        "--host", default=HOST, help=f"{HOST} if not given; anyone who can reach another may use the model"
+    )
     parser.add_argument("--engine", choices=("openvino", "transformers"), help="openvino where there is a GGUF file")
     parser.add_argument("--device", help="of transformers, as torch names it; a GPU if there is one")
     parser.add_argument("--top-p", type=float, default=TOP_P, help=f"for requests without top_p; {TOP_P} if not given")

@@ -1,6 +1,6 @@
 """The endpoints: models, and chat completions without streaming. Bodies and errors have OpenAI's form.
 
-Nothing that a client sends is logged or kept. There is no key: whoever reaches the address may ask.
+No body that a client sends is logged or kept. There is no key: anyone who can reach the address may use the model.
 """
 
 import asyncio
