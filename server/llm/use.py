@@ -113,8 +113,10 @@ class Use:
 
 
 def kinds_lost(reply: Reply, cleaned: Counter[str]) -> list[str]:
-    """Return the kinds of loss in one reply: the reply's own before those of its texts, the most frequent first."""
-    counted = [*([reply.loss] if reply.loss else []), *(rule for rule, _ in cleaned.most_common())]
+    """Return the kinds of loss in one reply, the most telling first: that few texts came says least."""
+    own = [reply.loss] if reply.loss else []
+    dropped = [rule for rule, _ in cleaned.most_common()]
+    counted = [*dropped, *own] if reply.loss == "short" else [*own, *dropped]
     return list(dict.fromkeys(filter(None, map(kind_of_loss, counted))))
 
 

@@ -3,9 +3,10 @@ import time
 import pytest
 
 from common.errors import ConfigError
-from common.sections import assembled, bodies, check_headings, sections
+from common.sections import assembled, bodies, check_headings, section_body, sections
 
 HEADINGS = ("History", "Befund und Verlauf", "État")
+LETTERS = ("A", "B", "C")
 
 
 def found(text, headings=HEADINGS):
@@ -58,3 +59,24 @@ def test_the_time_is_linear_whatever_the_text_says(piece):
 def test_headings_that_no_text_could_tell_apart_are_refused(headings):
     with pytest.raises(ConfigError, match=r"task\.sections"):
         check_headings("task.sections", headings)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("Fever.\nNo cough.", "Fever.\nNo cough."),
+        ("B\nFever.", "Fever."),
+        ("**B**: Fever.", "Fever."),
+        ("Fever.\n\nc: nothing\nB: again", "Fever."),
+        ("Fever.\nb:\nagain", "Fever."),
+        ("C\nFever.", ""),
+        ("B:", ""),
+        (" \n ", ""),
+    ],
+)
+def test_a_reply_keeps_what_stands_under_its_own_heading(reply, text):
+    assert section_body(reply, "B", LETTERS) == text
+    if text:
+        whole, parts = assembled([("A", "first"), ("B", section_body(reply, "B", LETTERS))])
+        assert sections(whole, LETTERS) == parts
+        assert bodies(whole, parts) == ["first", text]

@@ -62,8 +62,8 @@ READ = {
 
 
 def run(server, folder, *overrides):
-    """A run whose check is answered as usual, and whose first request has the scripted answer."""
-    server.script.insert(0, (200, {}, {"id": "test-model"}))
+    """A run whose check is answered as usual, and whose first request after it has the scripted answer."""
+    server.script[:0] = [(200, {}, {"id": "test-model"}), (200, {}, chat(["A first text."]))]
     return tiny(
         folder,
         *labelled(folder.parent / "data"),
@@ -95,8 +95,8 @@ def test_what_passes_is_asked_again_and_loses_nothing(fault, server, tmp_path):
     (line,) = counted(run(server, tmp_path / "run"))
     assert line["losses"] == {}
     assert line["generated"]["own"] == TEXTS
-    assert len(server.seen) == TEXTS + 2
-    first, second, third = server.seen[:3]
+    assert len(server.seen) == 1 + TEXTS + 2
+    _, first, second, third = server.seen[:4]
     assert first == second == third
 
 
@@ -106,7 +106,7 @@ def test_a_lost_reply_is_counted_and_its_text_asked_for_again(fault, server, tmp
     (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0"))
     assert sum(line["losses"]["own"].values()) == 1
     assert line["generated"]["own"] == TEXTS
-    assert line["calls"] == TEXTS + 1 == len(server.seen)
+    assert line["calls"] == TEXTS + 1 == len(server.seen) - 1
 
 
 @pytest.mark.parametrize("fault", slow_but({"a refusal"}, LOST))
@@ -124,7 +124,7 @@ def test_texts_that_never_come_are_lost_by_number(fault, server, tmp_path, caplo
 
     server._fresh = some
     server.script = [LOST[fault]]
-    (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0"))
+    (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0", "llm.most_lost=1"))
     assert line["generated"]["own"] == 4
     assert line["lost"]["own"] == TEXTS - 4
     assert f"{TEXTS - 4} of {TEXTS}" in caplog.text

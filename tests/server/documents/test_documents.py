@@ -98,6 +98,8 @@ KEYS_OF_OTHERS = {
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/reasoning.py": {"value"},  # a part of a message's content
+    "server/llm/serve/app.py": {"name"},  # a part of an address
+    "server/llm/serve/body.py": {"content"},  # a message of a chat
     "server/llm/spending.py": {"cost"},  # the account of payments
     "server/method.py": {"candidates", "round"},  # state.json
     "server/run_folder.py": {"seconds"},  # state.json

@@ -71,3 +71,10 @@ def test_a_run_stops_only_if_the_replies_of_no_model_can_be_read(caplog):
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     with pytest.raises(ModelSettingError):
         check(poor=poor)
+
+    def refuse(_):
+        raise ModelSettingError("the server refuses a parameter")
+
+    poor.generate = refuse
+    with pytest.raises(ModelSettingError):
+        check(good=good, poor=poor)

@@ -12,13 +12,13 @@ from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss
 from server.llm.clean import DROPPING, Cleaner
 from server.llm.generate import PLAIN, Written, generate
 from server.llm.orders import Order
-from server.llm.passes import HOPELESS
+from server.llm.passes import FINAL_AFTER
 from server.llm.use import Use, counts_of_losses
 from server.operators.round_report import make_report
 from server.report.write import write_report
 from server.settings.schema import Rules
 
-REPLIES = ("failed", "refused", "filtered", "truncated", "unreadable", "empty", "malformed", "too long")
+REPLIES = ("failed", "refused", "filtered", "truncated", "unreadable", "short", "empty", "malformed", "too long")
 OF_TEXTS = tuple(kind for kind in LOSSES if kind not in REPLIES)
 PUBLIC = Request(task_kind="note", labels=(("a", "A"),), label="a")
 PRIVATE = replace(PUBLIC, good=("a private text",))
@@ -43,8 +43,8 @@ def used(*kinds, request=PUBLIC):
 
 def test_the_table_has_every_rule_that_drops_texts_and_nothing_that_is_a_repair():
     assert set(DROPPING) <= set(OF_TEXTS)
-    assert set(OF_TEXTS) - set(DROPPING) == {"no structure", "no spans"}
-    assert set(HOPELESS) <= set(LOSSES)
+    assert set(OF_TEXTS) - set(DROPPING) == {"no structure", "no section", "no spans"}
+    assert set(FINAL_AFTER) <= set(LOSSES)
     assert {kind_of_loss(rule) for rule in ("quotes", "structure: notation", "loops")} == {None}
 
 
@@ -132,4 +132,4 @@ def test_the_error_for_labels_without_texts_names_the_kind_and_stops_where_askin
     assert f"{model.asked} {kind}" in str(caught.value)
     assert advice_on(kind, "m") in str(caught.value)
     assert "Sure!" in str(caught.value)
-    assert model.asked == HOPELESS.get(kind, 9 * 4)
+    assert model.asked == FINAL_AFTER.get(kind, 9 * 4)

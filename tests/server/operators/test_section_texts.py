@@ -5,8 +5,7 @@ import pytest
 
 from common.queries.section_order import SectionOrderSpec
 from common.rng import experiment
-from common.sections import assembled, bodies, sections
-from server.operators.section_texts import Chain, own, so_far
+from server.operators.section_texts import Chain, so_far
 
 HEADINGS = ("A", "B", "C")
 SPEC = SectionOrderSpec(labels=3, labels_per_record=3)
@@ -45,27 +44,6 @@ def test_in_noise_larger_than_the_numbers_no_order_is_seen_and_texts_have_sectio
     assert all(drawn(noise=50.0, count=20))
     two = SectionOrderSpec(labels=3, labels_per_record=2)
     assert set(map(len, drawn((0, 1, 2), spec=two, count=50))) == {2}
-
-
-@pytest.mark.parametrize(
-    ("reply", "text"),
-    [
-        ("Fever.\nNo cough.", "Fever.\nNo cough."),
-        ("B\nFever.", "Fever."),
-        ("**B**: Fever.", "Fever."),
-        ("Fever.\n\nc: nothing\nB: again", "Fever."),
-        ("Fever.\nb:\nagain", "Fever."),
-        ("C\nFever.", ""),
-        ("B:", ""),
-        (" \n ", ""),
-    ],
-)
-def test_a_reply_keeps_what_stands_under_its_own_heading(reply, text):
-    assert own(reply, "B", HEADINGS) == text
-    if text:
-        whole, parts = assembled([("A", "first"), ("B", own(reply, "B", HEADINGS))])
-        assert sections(whole, HEADINGS) == parts
-        assert bodies(whole, parts) == ["first", text]
 
 
 def test_the_text_so_far_is_bounded_however_many_sections_it_has():

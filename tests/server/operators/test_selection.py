@@ -27,7 +27,8 @@ def test_good_and_bad_pools_are_halves_at_most_and_share_no_candidate(candidates
         good, bad = good_and_bad((near, far), labels, size, 3)
         plain = [top_per_label(scores, labels, size, 3) for scores in (near, far)]
         for label, number in enumerate((candidates, 5, 0)):
-            assert len(good[label]) == len(bad[label]) == min(size, number // 2)
+            assert len(good[label]) == min(size, max(1, number // 2), number)
+            assert len(bad[label]) == min(size, number // 2)
             assert {*labels[good[label]], *labels[bad[label]]} <= {label}
             assert not {*good[label]} & {*bad[label]}
             if not {*plain[0][label]} & {*plain[1][label]}:  # as in WASP's Algorithm 1

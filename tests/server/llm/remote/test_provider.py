@@ -12,6 +12,7 @@ from common.errors import ConfigError, ProviderError
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.remote.provider import Remote, cancel_requests
+from server.llm.remote.retry import Clock, Failure, Outage
 from server.llm.render import Prompts
 from server.llm.spending import Spending
 from tests.support.loopback import error
@@ -150,6 +151,41 @@ def test_a_server_that_asks_for_hours_stops_the_run_and_says_until_when(model, s
     with pytest.raises(ProviderError, match=r"asks to wait 7200 s, until 2023-11-15 00:13 UTC.*resume"):
         model.generate(requests(2))
     assert not time.slept
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Please try again. Code 500 deadline exceeded",
+        "retry 3 more times",
+        "Please try again later (max 20 million tokens)",
+        "Please wait; limit: 10 messages per minute",
+    ],
+)
+def test_a_number_that_is_no_time_is_no_wait(model, server, time, message):
+    server.script = [(429, {}, error("rate_limit_error", message))]
+    assert model.generate(requests(1))[0].texts
+    assert time.slept == [0.75]
+
+
+def test_a_wait_of_ages_is_said_as_a_year(model, server):
+    server.script = [(429, {"retry-after": "1e12"}, error("rate_limit_error"))]
+    with pytest.raises(ProviderError, match=r"until 2024-11-14"):
+        model.generate(requests(1))
+
+
+def test_a_server_that_has_answered_is_not_believed_to_refuse_a_parameter(model, server):
+    model.generate(requests(1))
+    server.script = [(400, {}, error("invalid_request_error", "'temperature' is not allowed by policy"))]
+    lost, written = model.generate(requests(2))
+    assert (lost.loss, written.loss) == ("failed", None)
+
+
+def test_a_slow_server_is_not_given_up_after_two_failures():
+    clock = Clock(now=iter((0.0, 600.0, 1200.0)).__next__)
+    outage = Outage(model="m", clock=clock)
+    failure = Failure(kind="again", summary="timeout")
+    assert [outage.lasts_too_long(failure) for _ in range(3)] == [False, False, True]
 
 
 def test_a_limit_of_the_day_stops_the_run_at_once(model, server, time):

@@ -19,7 +19,7 @@ def rows(path):
 def test_a_run_folder_becomes_the_suites_input_with_our_figures(tmp_path, monkeypatch):
     given = {"value": 0.5}
     monkeypatch.setattr(suites, "fidelity", lambda *_: {"definition": "", "fid": given})  # seconds to import
-    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), "method.samples=20")
+    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), "method.samples=20", "llm.most_lost=1")
     out = tmp_path / "out"
     suites.main([str(folder), str(out)])
     released = [(line["text"], line["label"]) for line in lines(folder, "synthetic.jsonl")]
