@@ -5,7 +5,7 @@ import logging
 from common import rng
 from common.errors import ModelSettingError
 from server.domain import Task
-from server.llm.base import Provider
+from server.llm.base import Provider, advice_on
 from server.llm.cache import Cached
 from server.llm.requests import by_example
 
@@ -53,12 +53,9 @@ def try_prompt(
     if reply.loss in _DECLINED:
         log.warning("%s declines a first prompt of this task: %s", provider.name, got)
         return
-    settings = f"llm.models.{provider.name}"
-    longer = f"raise {settings}.max_tokens, which a model that reasons uses up before it writes"
-    simpler = f"ask for one text at a time (method.texts_per_request=1), or take a larger model ({settings}.model)"
     raise UnreadableError(
         f"a first prompt to the language model {provider.name}",
         expected=f"a reply with {request.n} texts" if request.n > 1 else "a reply with a text",
         got=got,
-        do=f"{longer if reply.loss == 'truncated' else simpler}; a new run is needed",
+        do=f"{advice_on(str(reply.loss), provider.name)}; resume if that is at the server, or begin a new run",
     )

@@ -19,8 +19,8 @@ NAMES = ("good", "poor")
 @pytest.mark.parametrize(
     ("n", "answer", "says"),
     [
-        (2, ("I make no list.", "stop"), r"2 texts; got one without \(unreadable\): 'I make no list\.'.*per_request=1"),
-        (1, ("", "stop"), r"a text; got an empty one \(empty\).*llm\.models\.m\.model"),
+        (2, ("I make no list.", "stop"), r"2 texts; got one without \(unreadable\): 'I make no list\.'.*llm\.prompts"),
+        (1, ("", "stop"), r"a text; got an empty one \(empty\).*tools and reasoning"),
         (1, ("", "length"), r"got an empty one \(truncated\).*llm\.models\.m\.max_tokens"),
         (1, ("Once upon a", "length"), r"\(truncated\): 'Once upon a'.*llm\.models\.m\.max_tokens"),
     ],
