@@ -114,9 +114,9 @@ class Use:
 
 def kinds_lost(reply: Reply, cleaned: Counter[str]) -> list[str]:
     """Return the kinds of loss in one reply, the most telling first: that few texts came says least."""
-    own = [reply.loss] if reply.loss else []
+    whole = [reply.loss] if reply.loss else []
     dropped = [rule for rule, _ in cleaned.most_common()]
-    counted = [*dropped, *own] if reply.loss == "short" else [*own, *dropped]
+    counted = [*dropped, *whole] if reply.loss == "short" else [*whole, *dropped]
     return list(dict.fromkeys(filter(None, map(kind_of_loss, counted))))
 
 
