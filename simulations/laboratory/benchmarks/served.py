@@ -6,10 +6,12 @@
 The server runs in a separate process on this machine; the engine's own calls get all prompts at once. Both have the
 same prompts, seeds and settings, and each keeps what it has read, so each repetition has new prompts. A speed is the
 number of tokens read and written per second of wall-clock time, of which the server must not waste any: where requests
-are not collected, an engine works on a few texts at a time. The table shows each repetition; the ratio is the median.
+are not collected, an engine works on a few texts at a time. The speeds by CPU time, of client, server and engine
+together, do not depend on what else the machine does. The table shows each repetition; the ratios are medians.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +30,8 @@ from server.llm.serve.body import ChatBody
 from server.llm.serve.model import ChatModel
 from server.tasks import demo_notes
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.nodes.usage import cpu, descendants
+from simulations.laboratory.output import show
 
 _GOAL = 0.9  # of the engine's speed
 _SHOWN, _WORDS = 4, 12  # examples of a prompt, and words of each
@@ -57,21 +61,25 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
                 concurrency=options.concurrency,
             )
             ways = {"engine": partial(_bare, model, options.tokens), "server": partial(_asked, client)}
-            speeds = []
+            show(f"{options.requests} requests, {options.concurrency} at once\n")
+            show(f"{'':4}{'engine tokens/s':>16}{'server tokens/s':>17}{'server to engine':>18}\n")
+            ratios: dict[str, list[float]] = {"time": [], "CPU": []}
             for repetition in range(options.repetitions + 1):  # the first is to warm up
                 requests = _requests(options.requests if repetition else _WARM_UP, repetition * options.requests)
                 # Each goes first in half of the repetitions: another program's load then falls on both.
                 order = [*ways][:: 1 if repetition % 2 else -1]
                 measured = {way: _speed(ways[way], requests) for way in order}
-                speeds.append((measured["engine"], measured["server"]))
+                for clock, values in ratios.items() if repetition else ():
+                    engine, server = measured["engine"][clock], measured["server"][clock]
+                    show(f"{clock:4}{engine:16.0f}{server:17.0f}{server / engine:18.2f}\n")
+                    values.append(engine / server)
     except CaucusError as error:
         sys.exit(f"error: {error}")
-    sys.stdout.write(f"{options.requests} requests, {options.concurrency} at once\n")
-    sys.stdout.write(f"{'engine tokens/s':>16}{'server tokens/s':>17}{'server to engine':>18}\n")
-    for engine, server in speeds[1:]:
-        sys.stdout.write(f"{engine:16.0f}{server:17.0f}{server / engine:18.2f}\n")
-    value = median(engine / server for engine, server in speeds[1:])
-    return [Ratio(name="time a token through the server", to="engine", value=value, goal=round(1 / _GOAL, 2))]
+    goals = {"time": round(1 / _GOAL, 2)}
+    return [
+        Ratio(name=f"{clock} a token, through the server", to="engine", value=median(values), goal=goals.get(clock))
+        for clock, values in ratios.items()
+    ]
 
 
 @contextmanager
@@ -126,10 +134,13 @@ def _asked(client: Provider, requests: Sequence[Request]) -> int:
     return sum(reply.input_tokens + reply.output_tokens for reply in client.generate(requests))
 
 
-def _speed(work: Callable[[Sequence[Request]], int], requests: Sequence[Request]) -> float:
-    """Return the tokens a second of work that returns its number of tokens."""
-    start = time.perf_counter()
-    return work(requests) / (time.perf_counter() - start)
+def _speed(work: Callable[[Sequence[Request]], int], requests: Sequence[Request]) -> dict[str, float]:
+    """Return the tokens a second of work that returns its number of tokens, keyed by "time" and "CPU"."""
+    processes = {os.getpid(), *descendants([os.getpid()])}
+    start, used = time.perf_counter(), cpu(processes)
+    tokens = work(requests)
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    return {"time": tokens / (time.perf_counter() - start), "CPU": tokens / max(cpu(processes) - used, tick)}
 
 
 if __name__ == "__main__":
