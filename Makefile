@@ -19,6 +19,7 @@
 # make audit     the noise of the whole pipeline, the sensitivity of every answer to 10,000 neighbours, what times tell, and
 #                what a lying hospital does (an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
+# make golden    what 35 fixed runs compute, compared with what they computed before (two minutes); ACCEPT=yes records them
 # make bench     every benchmark below: their ratios compared with the recorded ones; fails if one is 1.5 times as high
 #                (half an hour); ACCEPT=yes records them
 # make bench-startup  CPU of round 1, of the evaluation, of a plan, compared with the import of torch (a minute)
@@ -53,7 +54,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-served bench-prompts results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-served bench-prompts results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -144,6 +145,9 @@ audit: $(INSTALLED)
 	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.laboratory.audit.replay
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.audit.timing
 	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m simulations.laboratory.audit.liar --seeds 2
+
+golden: $(INSTALLED)
+	OMP_NUM_THREADS=1 TQDM_DISABLE=1 $(BIN)/python -m tests.golden $(if $(ACCEPT),--accept)
 
 mutations: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutations

@@ -66,7 +66,7 @@ class Loopback:
         unknown: Whether that list lacks the model.
     """
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.script, self.seen, self.paths, self.headers, self.raw = [], [], [], [], []
         self.active = self.most = 0
         self.missing = self.unknown = False
@@ -94,7 +94,7 @@ class Loopback:
             def handle_error(self, *_):
                 pass
 
-        self.http = Server(("127.0.0.1", 0), Handler)
+        self.http = Server(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()
