@@ -1,6 +1,5 @@
 """Basic terms of the coordinator: task, public and synthetic texts, privacy target, membership and earlier runs."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
@@ -277,23 +276,31 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyTarget:
-    """The guarantee that a plan is calibrated to.
-
-    A run takes the values from its settings `privacy`; the defaults are meant for testing your own method.
+    """The guarantee that a run promises, and its plan is calibrated to: the settings `privacy`.
 
     Attributes:
-        epsilon: Privacy loss of all answers together, all attempts included; infinity means no noise.
-        delta: δ, a public constant.
-        unit: "sample" or "user": the unit whose presence is hidden.
-        max_records: m, largest number of records of one unit that are used.
-        calibration: "tight" or "paper"; see `server.planning.calibration`.
+        epsilon: ε of all answers together, all attempts included, above 0; inf adds no noise at all, for experiments
+            only.
+        delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
+        calibration: "tight", or "paper" for comparison, which sets sigma by the papers' formula; the true ε of this
+            sigma is printed as well.
+        unit: "sample", one record; or "user", all records of one user (named in the column `user`; without this column,
+            each party is one user).
+        max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
     """
 
-    epsilon: float = math.inf
+    epsilon: float = 4.0
     delta: float = 1e-5
+    calibration: str = "tight"
     unit: str = "sample"
     max_records: int = 1
-    calibration: str = "tight"
+
+    def __post_init__(self) -> None:
+        validate.positive(epsilon=self.epsilon, infinite=True)
+        validate.probability(delta=self.delta)
+        validate.one_of("calibration", self.calibration, among=("tight", "paper"))
+        validate.one_of("unit", self.unit, among=("sample", "user"))
+        validate.integers(1, max_records=self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ PROMISED = {
     "server.domain.Wording": "*, writer='', style='', label='label'",
     "server.domain.Candidate": "*, text, label, model, round, weight=1.0",
     "server.domain.Example": "*, text, topic=None",
-    "server.domain.PrivacyTarget": "*, epsilon=inf, delta=1e-05, unit='sample', max_records=1, calibration='tight'",
+    "server.domain.PrivacyTarget": "*, epsilon=4.0, delta=1e-05, calibration='tight', unit='sample', max_records=1",
     "server.domain.Membership": "*, parties=1, max_dropouts=0, colluders=0, max_attempts=1",
     "server.llm.base.Provider": {
         "name": "value",

@@ -13,11 +13,12 @@ from common.system.files import text_of
 from server.deploy.plan_command import at_a_glance, forwards, plan_json
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
+from server.domain import PrivacyTarget
 from server.settings.compose import load
 from server.settings.described import method_in_a_sentence, setting_in_a_sentence
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
-from server.settings.schema import Federation, Privacy, Settings
+from server.settings.schema import Federation, Settings
 from server.settings.sections import setting as section_setting
 from server.settings.tasks import DemoSettings, LabelledFilesSettings
 
@@ -45,7 +46,7 @@ TEXTS = ("test", "public_text", *STATED, "models_place")
 """Fields with words or a path, which are quoted so that Hydra reads any content as text."""
 MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
 """Methods that a coordinator can run, keyed by name; all other methods are baselines of simulations."""
-SECTIONS = {"task": LabelledFilesSettings, "privacy": Privacy, "federation": Federation, "": Settings}
+SECTIONS = {"task": LabelledFilesSettings, "privacy": PrivacyTarget, "federation": Federation, "": Settings}
 """Class that documents a setting outside the method, keyed by the section's name."""
 
 

@@ -4,27 +4,32 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import NoneType, UnionType
 from typing import Any
+from urllib.parse import urlsplit
 
 from hydra.errors import InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import OmegaConf
 
-from common.domain import MOST_RECORDS
+from common.address import LOCAL
+from common.domain import MOST_RECORDS, NOT_STATED
 from common.errors import CaucusError, ConfigError, InputError
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from common.validate import meant
-from server.domain import Membership, PrivacyTarget, Task
+from server.domain import Membership, Task
 from server.method import Method
 from server.planning.forecast import forecast_sentence
 from server.planning.make_plan import check_delta, check_sizes, colluders, make_plan
 from server.settings.reading import of_kind, within
-from server.settings.schema import Settings, SimulationSettings
+from server.settings.schema import Llm, Settings, SimulationSettings
 from server.settings.sections import TARGET, Part, has
-from server.settings.statements import statements
+
+HERE = "the coordinator's machine"
+PROVIDERS = {"server.llm.remote.anthropic.provider": "Anthropic", "server.llm.remote.openai.provider": "OpenAI"}
+"""Providers of remote models without an address of their own, keyed by the part's `_target_`."""
 
 
 def build(section: object, *, partial: bool = False) -> Any:
@@ -135,7 +140,7 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
             method,
             task=task,
             encoder=encoder,
-            target=PrivacyTarget(**{field.name: getattr(privacy, field.name) for field in fields(PrivacyTarget)}),
+            target=privacy,
             membership=Membership(
                 parties=federation.parties,
                 max_dropouts=federation.max_dropouts,
@@ -170,3 +175,42 @@ def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
     """Return the plan for settings without `auto`, not yet bound to an encoder, and the method's `compared` numbers."""
     method = method_of(settings)
     return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)
+
+
+def statements(settings: Settings) -> dict[str, str]:
+    """Return the statements of a run's plan, keyed by field (`common.plan.plan.STATED`)."""
+    return {
+        "purpose": settings.purpose,
+        "recipient": settings.recipient,
+        "contact": settings.contact,
+        "retention": settings.retention,
+        "models": described_models(settings.llm, settings.models_place),
+    }
+
+
+def described_models(llm: Llm, place: str) -> str:
+    """Return the models that a run uses, each with the machine or provider that runs it, as the settings say.
+
+    Args:
+        llm: Settings of the models.
+        place: Who runs them and in which country, in the coordinator's words.
+    """
+    runs: dict[str, list[str]] = {}
+    for name, model in llm.models.items():
+        if llm.use is None or name in llm.use:
+            runs.setdefault(_machine(model), []).append(_model(name, model))
+    at = [f"{', '.join(dict.fromkeys(models))} on {machine}" for machine, models in runs.items()]
+    return "; ".join([*at, f"place: {place}"]) if at else NOT_STATED
+
+
+def _machine(model: Part) -> str:
+    """Return who runs a model: this machine, or a provider's name or host; never the rest of its address."""
+    target = str(model.settings.get(TARGET))
+    host = urlsplit(str(model.settings.get("base_url") or "")).hostname or PROVIDERS.get(target, "")
+    return HERE if not host or host in LOCAL else host
+
+
+def _model(name: str, model: Part) -> str:
+    """Return a model's public name: a path on the coordinator's machine shows its last part alone."""
+    path = PurePath(model.model or name)
+    return path.name if path.is_absolute() else str(path)

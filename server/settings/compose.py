@@ -21,11 +21,12 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.phrases import series
 from common.system.files import write_atomic
 from common.validate import meant
+from server.domain import PrivacyTarget
 from server.settings.files import PATHS, with_absolute_paths
 from server.settings.methods import METHODS
 from server.settings.misprints import CONFIGS, NEEDED, NOT_COMPOSED, explained, is_group, names, no_choice
 from server.settings.reading import defaults, mapping_of, number, settings_of
-from server.settings.schema import Llm, Privacy, Rules, Secagg, Settings, SimulationSettings
+from server.settings.schema import Llm, Rules, Secagg, Settings, SimulationSettings
 from server.settings.sections import changed
 from server.settings.tasks import TASKS
 
@@ -46,8 +47,12 @@ NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experim
 def register() -> None:
     """Register the schema's defaults with Hydra as the group `schema`, with which the files of `configs/` begin."""
     store = ConfigStore.instance().store
-    for section in (*METHODS, *TASKS, Llm, Rules, Privacy, Secagg):
-        store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
+    for section in (*METHODS, *TASKS, Llm, Rules, PrivacyTarget, Secagg):
+        store(
+            group="schema",
+            name=section.__name__.removesuffix("Settings"),
+            node=defaults(section),
+        )
     coordinator, simulation = (
         {name: value for name, value in defaults(schema).items() if name not in (*CHOSEN, *NOT_TYPED)} | {"run": None}
         for schema in (Settings, SimulationSettings)

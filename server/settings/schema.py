@@ -14,6 +14,7 @@ from typing import Any
 from common import validate
 from common.domain import NOT_STATED
 from common.errors import ConfigError
+from server.domain import PrivacyTarget
 from server.settings.evaluation import EvaluationSettings
 from server.settings.sections import MethodSettings, Part, TaskSettings, given
 
@@ -23,34 +24,6 @@ MOST_LOST = 0.2
 MOST_CANARIES = 100
 """Number of distinct canary subjects, hence the maximum number of canaries
 (`simulations/private_evaluation/canaries.py`)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Privacy:
-    """The guarantee that a run promises.
-
-    Attributes:
-        epsilon: ε of all answers together, above 0; inf adds no noise at all, for experiments only.
-        delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight", or "paper" for comparison, which sets sigma by the papers' formula; the true ε of this
-            sigma is printed as well.
-        unit: "sample", one record; or "user", all records of one user (named in the column `user`; without this column,
-            each party is one user).
-        max_records: m, at least 1: maximum number of records counted per user; further records are ignored.
-    """
-
-    epsilon: float = 4.0
-    delta: float = 1e-5
-    calibration: str = "tight"
-    unit: str = "sample"
-    max_records: int = 1
-
-    def __post_init__(self) -> None:
-        validate.positive(epsilon=self.epsilon, infinite=True)
-        validate.probability(delta=self.delta)
-        validate.one_of("calibration", self.calibration, among=("tight", "paper"))
-        validate.one_of("unit", self.unit, among=("sample", "user"))
-        validate.integers(1, max_records=self.max_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +318,7 @@ class Settings:
     task: TaskSettings | Part
     llm: Llm = field(default_factory=Llm)
     embedding: Part
-    privacy: Privacy = field(default_factory=Privacy)
+    privacy: PrivacyTarget = field(default_factory=PrivacyTarget)
     secagg: Secagg = field(default_factory=Secagg)
     federation: Federation = field(default_factory=Federation)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)

@@ -78,7 +78,7 @@ def shown(value):
 def test_the_types_are_those_of_all_sections():
     names = {section.__name__ for section in SECTIONS}
     assert {"WaspSettings", "Variation", "RefinementSettings", "DemoNotesSettings", "Hospital", "Training"} <= names
-    assert {"Llm", "Privacy", "Secagg", "SimulatedFederation", "EvaluationSettings", "Settings"} <= names
+    assert {"Llm", "PrivacyTarget", "Secagg", "SimulatedFederation", "EvaluationSettings", "Settings"} <= names
     assert len(NUMBERS) > 130
 
 

@@ -28,7 +28,7 @@ from tests.support.plans import plan_with
 ROOT = Path(configs.__file__).parent
 FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in path.parts)
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
-SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "Privacy", "Secagg")}
+SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "PrivacyTarget", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
 LISTED = {
     "hashed_ngrams": "dimensions",
