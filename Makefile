@@ -21,22 +21,12 @@
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make golden    what 35 fixed runs compute, compared with what they computed before (two minutes); ACCEPT=yes records them
 # make bench     every benchmark below: their ratios compared with the recorded ones; fails if one is 1.5 times as high
-#                (half an hour); ACCEPT=yes records them
+#                (ten minutes); ACCEPT=yes records them
 # make bench-startup  CPU of round 1, of the evaluation, of a plan, compared with the import of torch (a minute)
 # make bench-memory  memory of an idle hospital and an idle coordinator, compared with a Python with numpy (a minute)
 # make bench-votes  the vote kernel compared with a raw product and faiss (a minute)
 # make bench-requests  the request layer compared with the bare SDK (half a minute)
-# make bench-parties  one query with up to a thousand parties (minutes)
-# make bench-secagg  secure aggregation compared with the machine's limit and Flower's SecAgg+ (minutes)
-# make bench-nodes  a run over real nodes and slow lines, compared with what a sum of named terms predicts (minutes)
-# make bench-noise  draws of noise a second, compared with OpenDP's (a minute)
-# make bench-scale  how time, memory and disk grow with texts, runs in a ledger and replies in a cache (minutes)
-# make bench-suppression  elites without similar ones: time and memory, compared with the plain definition (a minute)
-# make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
-# make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
-# make bench-models  the engine of small language models, compared with transformers and the processor's limit (minutes)
-# make bench-served  after `make models`: a round's requests through our server, compared with the bare engine (minutes)
-# make bench-prompts  after `make models`: the texts that a model writes by each kind of prompt; SETTINGS="task=... llm=..."
+# make bench-secagg  secure aggregation compared with the machine's limit (minutes)
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
 # make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;
@@ -54,7 +44,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models bench-served bench-prompts results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real demo-chat wheelhouse test check test-slow test-processors test-browser test-postgresql test-deployment pictures test-containers test-live test-llm audit mutations golden bench bench-startup bench-memory bench-votes bench-requests bench-secagg results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -155,51 +145,8 @@ mutations: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m simulations.laboratory.benchmarks $(if $(ACCEPT),--accept)
 
-bench-startup: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.startup
-
-bench-memory: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.memory
-
-bench-votes: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.votes
-
-bench-requests: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.requests
-
-bench-parties: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.parties
-
-bench-nodes: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.nodes
-
-bench-secagg: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.secagg
-
-bench-noise: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.noise
-
-bench-scale: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.scale
-
-bench-suppression: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.suppression
-
-bench-keyphrases: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.keyphrases
-
-bench-metrics: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.metrics
-
-bench-models: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.models
-
-bench-served: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.served
-
-SETTINGS ?= task=demo_messages llm=qwen embedding=minilm
-bench-prompts: $(INSTALLED)
-	$(BIN)/python -m simulations.laboratory.benchmarks.prompts $(SETTINGS)
+bench-startup bench-memory bench-votes bench-requests bench-secagg: bench-%: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.$*
 
 PRESET ?= small
 results: $(INSTALLED)

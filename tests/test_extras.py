@@ -18,7 +18,6 @@ from tests.support.without_packages import run_without
 NOT_AT_A_HOSPITAL = {
     "anthropic",
     "openai",
-    "opendp",
     "pandas",
     "presidio-analyzer",
     "ray",

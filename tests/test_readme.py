@@ -145,7 +145,7 @@ def test_every_command_composes(page, words):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_target_of_make_and_every_module_that_is_run_exists(page):
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    targets = " ".join(re.findall(r"^([a-z -]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)).split()
     for line in [*fenced(page), *spans(page)]:
         for target in re.findall(r"^make ([a-z-]+)", line):
             assert target in targets, line

@@ -14,9 +14,8 @@ import pytest
 
 from server.deploy.authority import make_authority, make_certificate
 from simulations.laboratory.nodes.deployment import text, wait
-from simulations.laboratory.nodes.line import Line
 from tests.support import hosts
-from tests.support.between import listening
+from tests.support.between import Line, listening
 from tests.support.deployed import check, party, running
 from tests.support.faults import EXACT, asked, measured, whole
 from tests.support.hosts import Hosts
@@ -156,7 +155,7 @@ def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undist
     deployed.begin("spoiled", EXACT, "federation.timeout=40")
     asked(deployed, 1, "spoiled", "AskShares")
     started = time.monotonic()
-    with between(machines, deployed, 1, Line(spoil=10).to(deployed.host, deployed.port)):
+    with between(machines, deployed, 1, Line(deployed.host, deployed.port, spoil=10).serve):
         code, output = deployed.finish("spoiled")
     assert code == 1
     assert "too few parties" in output.splitlines()[-1]
@@ -202,7 +201,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
 
 def test_a_slow_network_makes_a_slow_run(deployed, machines, undisturbed):
     started = time.monotonic()
-    with between(machines, deployed, 1, Line(0.6).to(deployed.host, deployed.port)):
+    with between(machines, deployed, 1, Line(deployed.host, deployed.port, delay=0.6).serve):
         deployed.run("slow", EXACT)
     measured("300 ms more each way for one hospital", started)
     whole(deployed, "slow", undisturbed)

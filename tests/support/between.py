@@ -1,4 +1,4 @@
-"""Programs between a hospital and its coordinator: a proxy that forwards or intercepts TLS, and a listener.
+"""Programs between a hospital and its coordinator: a proxy that forwards or intercepts TLS, a bad line, a listener.
 
 Each is a callback for asyncio's streams, served by `standing`.
 """
@@ -6,6 +6,7 @@ Each is a callback for asyncio's streams, served by `standing`.
 import asyncio
 import base64
 import contextlib
+import itertools
 import socket
 from concurrent.futures import Future
 from threading import Thread
@@ -95,6 +96,39 @@ class Proxy:
         if self._expected not in {None, given}:
             return "407 Proxy Authentication Required"
         return "" if self._only in {None, target} else "403 Forbidden"
+
+
+class Line:
+    """A slow or faulty line to a host and port; it needs neither root nor netem, which is missing in some kernels.
+
+    Args:
+        host: Host at its far end.
+        port: Port at its far end.
+        delay: Duration of a round trip in seconds, half of it in each direction. Connecting takes another round trip.
+        spoil: Every `spoil`-th chunk of data is corrupted by one flipped bit; with 0, no chunk is.
+    """
+
+    def __init__(self, host, port, *, delay=0.0, spoil=0):
+        self._far, self._delay, self._spoil = (host, port), delay, spoil
+        self._chunks = itertools.count(1)
+
+    async def serve(self, reader, writer):
+        await asyncio.sleep(self._delay)
+        try:
+            back, forth = await asyncio.open_connection(*self._far)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(self._carried(reader, forth), self._carried(back, writer))
+
+    async def _carried(self, reader, writer):
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(2**16):
+                if self._spoil and next(self._chunks) % self._spoil == 0:
+                    chunk = chunk[:-1] + bytes([chunk[-1] ^ 1])
+                loop.call_later(self._delay / 2, writer.write, chunk)
+        loop.call_later(self._delay / 2, writer.close)
 
 
 async def _piped(reader, writer):

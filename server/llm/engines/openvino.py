@@ -3,9 +3,8 @@
 It supports GGUF files of only a few architectures (Llama, Qwen). A model of any other architecture must first be
 exported with optimum-intel; ../README.md has an example.
 
-`make bench-models` compares it with transformers and other engines. Continuous batching needs no sorting of prompts.
-The attention keys and values of a prompt's beginning are computed once, for all continuations of a job and for later
-jobs.
+Continuous batching needs no sorting of prompts. The attention keys and values of a prompt's beginning are computed
+once, for all continuations of a job and for later jobs.
 
 A job's draws depend on its seed. No prompt is split over steps, so that a text depends neither on the order of the jobs
 nor on the number of threads. If earlier jobs left part of a prompt in the cache, the last digits of the logits differ.

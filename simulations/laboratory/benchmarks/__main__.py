@@ -22,24 +22,7 @@ from typing import Any
 from simulations.laboratory.benchmarks.ratios import OPTION, Ratio
 from simulations.sweeps.render import markdown_row
 
-NAMES = (
-    "startup",
-    "memory",
-    "votes",
-    "noise",
-    "secagg",
-    "parties",
-    "nodes",
-    "requests",
-    "scale",
-    "suppression",
-    "keyphrases",
-    "metrics",
-    "models",
-    "served",
-)
-THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2", "served": "2"}
-"""Number of threads for each benchmark that uses more than one."""
+NAMES = ("startup", "memory", "votes", "requests", "secagg")
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
 PAGE = Path(__file__).with_name("README.md")
@@ -79,7 +62,7 @@ def ratios_of(name: str) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "ratios.json"
         command = [sys.executable, "-m", f"simulations.laboratory.benchmarks.{name}", OPTION, str(file)]
-        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": THREADS.get(name, "1")})
+        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
         return [Ratio(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
 
 

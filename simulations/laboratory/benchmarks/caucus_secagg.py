@@ -10,7 +10,7 @@ from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import AggregationSetup, KeyAdvert
 from server.federation import secagg as coordinator_side
-from simulations.laboratory.benchmarks.timing import timed
+from simulations.laboratory.benchmarks.ratios import timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

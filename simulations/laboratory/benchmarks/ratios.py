@@ -1,4 +1,4 @@
-"""The figures of a benchmark, each relative to another figure of the same run, which makes machines comparable.
+"""CPU times, and the figures of a benchmark: each relative to another one of the same run, so machines are comparable.
 
 A benchmark's `main` prints its own table and returns its ratios. `benchmark(main)` is its entry point; if the last
 arguments are `--ratios FILE`, it writes the ratios there for `python -m simulations.laboratory.benchmarks`.
@@ -6,9 +6,14 @@ arguments are `--ratios FILE`, it writes the ratios there for `python -m simulat
 
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 OPTION = "--ratios"
 
@@ -43,3 +48,17 @@ def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
     ratios = main(arguments)
     if file is not None:
         Path(file).write_text(json.dumps([asdict(ratio) for ratio in ratios]), encoding="utf-8")
+
+
+def timed(
+    action: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+) -> tuple[Result, float]:
+    """Return the result of `action`, and the CPU time that this process spent on it, in milliseconds."""
+    start = time.process_time()
+    result = action(*arguments, **named)
+    return result, 1000 * (time.process_time() - start)
+
+
+def fastest(times: int, action: Callable[[], object]) -> float:
+    """Return the CPU time, in milliseconds, of the fastest of `times` calls; other processes can only add to it."""
+    return min(timed(action)[1] for _ in range(times))

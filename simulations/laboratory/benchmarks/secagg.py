@@ -1,4 +1,4 @@
-r"""Time of secure aggregation for a party and the coordinator, compared with a lower bound and Flower's SecAgg+.
+r"""Time of secure aggregation for a party and the coordinator, compared with a lower bound.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
@@ -27,9 +27,7 @@ from common.secagg import shamir
 from common.secagg.graph import parameters
 from common.secagg.keys import KeyPair, Secret, seal
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
-from simulations.laboratory.benchmarks.flower_secagg import FlowerCost, FlowerParties
-from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
-from simulations.laboratory.benchmarks.timing import fastest
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, fastest
 from simulations.laboratory.output import show
 
 _CHUNK = 2**15
@@ -37,12 +35,9 @@ _SAMPLE = 5
 _LARGE = 200
 """Number of parties from which on the graph is sparse, and only a sample of the parties masks whole vectors."""
 
-_FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""Number of shares and threshold for Flower's parties, keyed by the number of parties and the degree of our graph."""
-
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
-    f" | {'add':>9}{'unmask':>9} | {'F mask':>8}{'ratio':>7}{'F unmask':>10}{'ratio':>7}\n"
+    f" | {'add':>9}{'unmask':>9}\n"
 )
 
 
@@ -57,9 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     limits = Limits()
     show(limits.lines(options.lengths))
     ratios: list[Ratio] = []
-    show(
-        "\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask. F: Flower's SecAgg+.\n"
-    )
+    show("\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask.\n")
     show(_HEADER)
     for count in options.parties:
         for group in groups(count):
@@ -90,8 +83,6 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]
     # The first case has separate keys, to measure the cost of a set-up for one round.
     single = BenchmarkFederation(group, 1)
     multiple = BenchmarkFederation(group, len(cases) - 1)
-    shares = _FLOWER.get((group.parties, group.degree))
-    flower = FlowerParties(group.parties, *shares) if shares else None
     ratios = []
     for place, (length, gone) in enumerate(cases):
         sample = _SAMPLE if group.parties >= _LARGE and length != lengths[0] else None
@@ -105,15 +96,12 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]
             total=single.party_ms + ours.mask + ours.unmask,
             limit=limits.masks(group.degree + 1, length),
             predicted=limits.predicted(group, length),
-            flower=flower.round(length, gone, sample=_SAMPLE if place else None) if flower else None,
         )
         show(timed_round.line())
         ratios += timed_round.targets()
     show(
         f"{group.name:22} set-up for 1 round: party {single.party_ms:.2f}, coordinator {single.coordinator_ms:.1f}; "
-        f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}"
-        + (f"; Flower's party {flower.share_ms:.1f}" if flower else "")
-        + "\n"
+        f"for {len(cases) - 1}: {multiple.party_ms:.2f}, {multiple.coordinator_ms:.1f}\n"
     )
     return ratios
 
@@ -130,7 +118,6 @@ class TimedRound:
         total: Total time of a party, including its set-up for one round.
         limit: Lower bound on the time for a party's masks.
         predicted: Predicted total time of a party.
-        flower: Time of the same steps of Flower's SecAgg+ on the same graph; None if it was not timed.
     """
 
     group: Group
@@ -140,21 +127,13 @@ class TimedRound:
     total: float
     limit: float
     predicted: float
-    flower: FlowerCost | None
 
     def line(self) -> str:
         """Return this round's line in the table."""
-        ours, flower = self.ours, self.flower
-        beside = (
-            f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
-            f"{flower.combine:10.1f}{flower.combine / ours.combine:7.1f}"
-            if flower
-            else f"{'-':>8}{'-':>7}{'-':>10}{'-':>7}"
-        )
+        ours = self.ours
         return (
             f"{self.group.name:22}{self.length:9}{self.gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{self.total:9.2f}"
-            f"{ours.mask / self.limit:8.2f}{self.total / self.predicted:8.2f} | {ours.add:9.1f}{ours.combine:9.1f} | "
-            f"{beside}\n"
+            f"{ours.mask / self.limit:8.2f}{self.total / self.predicted:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
         )
 
     def targets(self) -> list[Ratio]:
@@ -166,9 +145,6 @@ class TimedRound:
         if self.length == 10**5 and self.group.parties == 100:
             value = self.total / self.predicted
             ratios.append(Ratio(name=f"a party in total: {case}", to="prediction", value=value, goal=2))
-        if self.flower and self.group.parties == 50 and self.group.degree == 49:
-            value = self.ours.combine / self.flower.combine
-            ratios.append(Ratio(name=f"unmask: {case}", to="Flower's SecAgg+", value=value, goal=1 / 20))
         return ratios
 
 

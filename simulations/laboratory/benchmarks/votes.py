@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from client.contributions.votes import votes_of
 from common.queries.votes import Votes, VotesSpec
-from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
-from simulations.laboratory.benchmarks.timing import timed
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, timed
 
 _TURNS = 5
 _CENTRES = 40

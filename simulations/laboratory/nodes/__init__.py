@@ -1,1 +1,1 @@
-"""Real processes of many hospitals on one machine: what a run costs, and what happens if hospitals fail."""
+"""Real processes of a coordinator and its hospitals on one machine."""

@@ -1,8 +1,7 @@
 """A coordinator and its hospitals as real processes on this machine, started with the commands that an operator uses.
 
-The memory benchmark uses `Deployment` unchanged. `federation.py` runs hospitals as forks, and the tests
-(`tests/support/deployed.py`) add other machines, replaced code and faults. Both `federation.py` and the tests override
-the methods that start processes.
+The benchmark of memory uses `Deployment` unchanged. The tests (`tests/support/deployed.py`) add other machines,
+replaced code and faults: they override the methods that start processes.
 """
 
 import contextlib
@@ -75,8 +74,7 @@ class Deployment:
 
     Args:
         folder: An empty folder; its path must be short enough for Unix sockets.
-        host: Host that hospitals connect to.
-        listen: Host on which the coordinator's front door listens, on the same port; None for `host`.
+        host: Host that hospitals connect to, and on which the coordinator's front door listens.
 
     Attributes:
         folder: The folder.
@@ -88,8 +86,8 @@ class Deployment:
             "run-NAME".
     """
 
-    def __init__(self, folder: Path, *, host: str = LOOPBACK, listen: str | None = None) -> None:
-        self.folder, self.host, self._listen = folder, host, listen or host.strip("[]")
+    def __init__(self, folder: Path, *, host: str = LOOPBACK) -> None:
+        self.folder, self.host = folder, host
         self.here = folder / "coordinator"
         self.port, self.count = free_port(), 0
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -118,7 +116,7 @@ class Deployment:
             relay_user: Account under which the hospitals' relays run; None for the account of this process.
         """
         try:
-            address = ("--address", f"{self.host}:{self.port}", "--listen", self._listen)
+            address = ("--address", f"{self.host}:{self.port}", "--listen", self.host.strip("[]"))
             self.coordinator("init", self.here, *address, "--superlink-port", free_port())
             self.serve()
             self.count = len(private)

@@ -114,9 +114,6 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
     "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
-    "simulations/laboratory/benchmarks/nodes.py": {"hospitals"},  # a measurement
-    "simulations/laboratory/nodes/failing.py": {"rate", "run"},  # faults.json
-    "simulations/laboratory/nodes/federation.py": {"run", "status"},  # Flower's runs
     "simulations/laboratory/peers/our_run.py": {"accuracy"},  # a score
     "simulations/laboratory/peers/private_evolution.py": {"noise"},  # its own output
     "simulations/laboratory/peers/suites.py": {"accuracy", "value"},  # its own output

@@ -3,11 +3,10 @@ import os
 import pytest
 
 from simulations.laboratory.benchmarks import memory
-from simulations.laboratory.nodes.usage import proportional_set, resident_set
 
 
 def test_ratios_are_to_a_python_with_numpy(monkeypatch, capsys):
-    monkeypatch.setattr(memory, "of_numpy", lambda: 25_000_000)
+    monkeypatch.setattr(memory, "idle_numpy", lambda: 25_000_000)
     sizes = {"service": 150e6, "supernode": 100e6, "relay": 75e6, "hospital": 400e6, "coordinator": 300e6}
     calls = []
     monkeypatch.setattr(memory, "idle", lambda records: calls.append(records) or sizes)
@@ -18,8 +17,12 @@ def test_ratios_are_to_a_python_with_numpy(monkeypatch, capsys):
 
 
 def test_memory_is_that_of_a_process_which_does_nothing_more():
-    assert 10e6 < memory.of_numpy() < 200e6
-    assert 0 < proportional_set([os.getpid()]) <= resident_set([os.getpid()])
+    assert 10e6 < memory.idle_numpy() < 200e6
+    assert memory.resident_set([os.getpid()]) > 10e6
+
+
+def test_the_processes_that_a_process_has_started_are_found():
+    assert os.getpid() in memory.descendants([os.getppid()])
 
 
 @pytest.mark.deployment

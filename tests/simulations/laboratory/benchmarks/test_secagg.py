@@ -3,11 +3,10 @@ import pytest
 
 from common.errors import InternalError
 from server.federation import secagg as coordinator_side
-from simulations.laboratory.benchmarks import flower_secagg, secagg
+from simulations.laboratory.benchmarks import secagg
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
-from simulations.laboratory.benchmarks.flower_secagg import FlowerCost, FlowerParties
+from simulations.laboratory.benchmarks.ratios import fastest, timed
 from simulations.laboratory.benchmarks.secagg import Limits, TimedRound, groups, main
-from simulations.laboratory.benchmarks.timing import fastest, timed
 
 GROUP = Group(parties=10, degree=4, threshold=4)
 
@@ -26,12 +25,6 @@ def test_a_whole_run_prints_limits_and_a_line_for_each_case(capsys, monkeypatch)
         for gone in ("0", dropped)
     ]
     assert sum("set-up for 1 round" in line and "for 3:" in line for line in lines) == 2
-
-
-def test_flower_stands_beside_ours_on_the_same_graph(capsys, monkeypatch):
-    monkeypatch.setattr(secagg, "_FLOWER", {(5, 4): (5, 3)})
-    main(["--parties", "5", "--lengths", "50"])
-    assert "Flower's party" in capsys.readouterr().out
 
 
 def test_groups_follow_the_number_of_parties():
@@ -64,28 +57,9 @@ def test_a_sample_masks_whole_vectors_and_all_shares_are_real():
     assert federation.coordinator_ms > 0
 
 
-def test_flower_s_mean_is_checked(monkeypatch):
-    parties = FlowerParties(6, 5, 3)
-    assert parties.share_ms > 0
-    assert parties.round(20, 1, sample=2).mask > 0
-    assert parties.round(20, 1).combine > 0
-    monkeypatch.setattr(flower_secagg, "parameters_to_ndarrays", lambda _: [np.zeros(20)])
-    with pytest.raises(InternalError, match="mean of Flower's parties"):
-        parties.round(20, 0)
-
-
-def test_flower_s_failure_is_told():
-    parties = FlowerParties(6, 5, 3)
-    parties._threshold = 7
-    with pytest.raises(InternalError, match="Flower's unmasking"):
-        parties.round(20, 0)
-
-
-def timed_round(group, length, *, mask=1.0, combine=1.0, flower=None, total=1.0):
-    ours = RoundCost(mask=mask, unmask=1.0, add=1.0, combine=combine)
-    return TimedRound(
-        group=group, length=length, gone=0, ours=ours, total=total, limit=1.0, predicted=1.0, flower=flower
-    )
+def timed_round(group, length, *, mask=1.0, total=1.0):
+    ours = RoundCost(mask=mask, unmask=1.0, add=1.0, combine=1.0)
+    return TimedRound(group=group, length=length, gone=0, ours=ours, total=total, limit=1.0, predicted=1.0)
 
 
 def targets(*arguments, **named):
@@ -97,10 +71,6 @@ def test_targets_are_hit_or_missed():
     assert [targets(GROUP, 10**6, mask=mask) for mask in (1.4, 1.6)] == [["hit"], ["MISSED"]]
     hundred = Group(parties=100, degree=99, threshold=60)
     assert [targets(hundred, 10**5, total=total) for total in (1.9, 2.1)] == [["hit"], ["MISSED"]]
-    fifty = Group(parties=50, degree=49, threshold=30)
-    flower = FlowerCost(mask=1.0, combine=100.0)
-    verdicts = [targets(fifty, 1000, combine=combine, flower=flower) for combine in (4.9, 5.1)]
-    assert verdicts == [["hit"], ["MISSED"]]
 
 
 def test_limits_grow_with_the_work():
