@@ -8,9 +8,9 @@ claims.py          reads and checks claims and lines
 cells.py           the runs that claims need, each once
 data_sets.py       where the data sets are, and files made from them
 execution.py       runs what is missing, in two processes
-runs.py            what the runs measured: runs.jsonl
+runs.py            what the runs measured, as far as the page needs it: runs.jsonl
 computed.py        figures of claims that need no runs
-findings.py        differences, intervals and verdicts: findings.json
+findings.py        differences, intervals and verdicts; those of an earlier version: earlier.json
 correction.py      which verdicts stand after a correction for their number
 page.py            README.md: one row for each claim
 picture.py         the page's picture: accuracy.svg

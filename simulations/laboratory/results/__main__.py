@@ -1,4 +1,4 @@
-"""`make results`: makes the missing runs for all claims, and writes the findings and the page.
+"""`make results`: makes the missing runs for all claims, and writes the page.
 
 make results                                  # preset small: 20 minutes; runs/results/small/README.md
 make results PRESET=full                      # hours; continues where it stopped
@@ -9,20 +9,18 @@ python -m simulations.laboratory.results --page          # the page again, from 
 A result that no claim needs any more, for instance after a change of settings, is moved from the page's folder to the
 folder of the runs, and is used again when a claim needs it.
 
-The project's page shows a claim as `earlier.json` has it until all of its runs are made again. To measure anew, put the
-findings of `findings.json` there, with their version, and empty `runs.jsonl`.
+To measure anew with another version or model, `--page --remember VERSION` writes the present verdicts to
+`earlier.json`; then empty `runs.jsonl`. The page says which verdicts are others than these.
 """
 
 import argparse
 import contextlib
-import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from server.failure import sole_process
@@ -34,7 +32,7 @@ ABOUT = Path(__file__).parent / "about.md"
 MEASURED = Path(__file__).parent / "measured.md"
 """The version that the project's own page was measured with; another page is measured with the present one."""
 EARLIER = Path(__file__).parent / "earlier.json"
-"""Findings of the last version that measured all claims, from its `findings.json`."""
+"""Verdicts of the last version that measured all claims."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help=f"folder of the page and its numbers; {WORK}/PRESET without it")
     parser.add_argument("--work", type=Path, default=WORK, help="folder of runs and caches")
     parser.add_argument("--page", action="store_true", help="run nothing")
+    parser.add_argument("--remember", metavar="VERSION", help="keep the verdicts as those of this version or model")
     options = parser.parse_args(arguments)
     options.out = options.out or WORK / options.preset
     # As Ctrl-C does, so that the processes of the runs end too.
@@ -83,33 +82,37 @@ def results(options: argparse.Namespace) -> int:
         _run(chosen, asked, known, work=options.work, file=options.out / runs.FILE)
         for key in sorted(known.keys() - needed - unneeded.keys()):
             runs.append(options.work / UNNEEDED, known[key])
-        runs.write(options.out / runs.FILE, [known[key] for key in sorted(known.keys() & needed)])
-    shown = [known[key] for key in known.keys() & needed]
-    published = options.out.resolve() == cells.HERE
-    about = (ABOUT, MEASURED) if published else (ABOUT,)
-    earlier = json.loads(EARLIER.read_text(encoding="utf-8"))
+        named = {name for claim in (*all_claims, *lines) for name in (claim.figure, findings.worst_figure(claim))}
+        kept = [known[key] for key in sorted(known.keys() & needed)]
+        runs.write(options.out / runs.FILE, [runs.with_only(one, named) for one in kept])
+    content = page_content(chosen, known, published=options.out.resolve() == cells.HERE)
+    page.write(options.out, content)
+    if options.remember:
+        findings.write_earlier(EARLIER, options.remember, content.findings)
+    _say(f"{options.out / page.PAGE}")
+    return len(content.failures)
+
+
+def page_content(chosen: cells.Preset, known: Mapping[str, runs.Result], *, published: bool) -> page.Content:
+    """Return what the page shows of these results; `published` if it is the project's own page."""
+    all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
+    needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
     of_claims = [findings.finding(chosen, claim, known) for claim in all_claims]
-    of_lines = [findings.finding(chosen, line, known) for line in lines]
     if not published:  # reasons are of the project's own figures
         of_claims = [one if one.claim.computed else replace(one, why=None) for one in of_claims]
-    content: dict[str, Any] = {
-        "preset": chosen.name,
-        "about": "\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
+    about = (ABOUT, MEASURED) if published else (ABOUT,)
+    shown = [known[key] for key in sorted(known.keys() & needed)]
+    return page.Content(
+        preset=chosen.name,
+        about="\n\n".join(file.read_text(encoding="utf-8").strip() for file in about),
+        findings=of_claims,
+        lines=[findings.finding(chosen, line, known) for line in lines],
         # Two seeds of the small preset against five would show changes that are none.
-        "earlier": findings.verdicts(all_claims, earlier) if chosen.name == "full" else None,
-        "findings": findings.with_earlier(of_claims, earlier) if published else [one.to_dict() for one in of_claims],
-        "picture": [one.to_dict() for one in of_lines]
-        if not published or all(one.whole for one in of_lines)
-        else earlier["picture"],
-        "runs": {"planned": len(needed), "measured": sum(one.error is None for one in shown)},
-        "core_hours": round(sum(one.seconds for one in shown) / 3600, 1),
-    }
-    content["failures"] = sorted(
-        {failure for part in ("findings", "picture") for one in content[part] for failure in one["failures"]}
+        earlier=findings.read_earlier(EARLIER, all_claims) if chosen.name == "full" else None,
+        planned=len(needed),
+        measured=sum(one.error is None for one in shown),
+        core_hours=round(sum(one.seconds for one in shown) / 3600, 1),
     )
-    page.write(options.out, content)
-    _say(f"{options.out / page.PAGE}")
-    return len(content["failures"])
 
 
 def _run(
@@ -129,13 +132,14 @@ def _run(
     if left:
         execution.check_models(chosen)
     _say(f"{len(wanted)} runs in all; {execution.forecast(len(left), list(known.values()))}")
+    cells_by_key = {chosen.key(cell): cell for cell in left}
     for done, one in enumerate(execution.run_all(chosen, left, work), start=1):
         runs.append(file, one)
         known[one.key] = one
         figure = one.figures.get("utility_encoder.accuracy", one.figures.get("accuracy"))
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
         rest = execution.forecast(len(left) - done, list(known.values()))
-        overrides = " ".join(_distinct_overrides(chosen, one))
+        overrides = " ".join(cells_by_key[one.key].overrides)
         _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {overrides}: {outcome}; {rest}")
 
 
@@ -147,12 +151,6 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
         f"the demo's messages in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}"
     )
     return replace(chosen, data=(data_sets.DEMO,))
-
-
-def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
-    """Return a run's overrides, except for its seed and the overrides that all runs of its data set have."""
-    common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
-    return [override for override in one.overrides if override not in common]
 
 
 def _say(text: str) -> None:

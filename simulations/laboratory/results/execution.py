@@ -91,7 +91,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
 def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[Result]:
     overrides = with_folders(chosen.overrides(cell), work)
     overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
-    blank = Result(key=chosen.key(cell), data=cell.data, seed=cell.seed, overrides=chosen.overrides(cell))
+    blank = Result(key=chosen.key(cell), data=cell.data, seed=cell.seed)
     return pool.submit(run_one, blank, overrides, work / "runs" / blank.key)
 
 
@@ -114,7 +114,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
         folder.mkdir(parents=True)
     logging.basicConfig(filename=folder / "run.log", level=logging.INFO, force=True)
     logging.captureWarnings(capture=True)
-    started, worked = time.monotonic(), time.process_time()
+    started = time.monotonic()
     try:
         simulate(changed(reloaded(folder, []) if goes_on else composed(list(overrides)), AGREED), folder)
     except CheckpointError as error:
@@ -127,15 +127,11 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     except Exception as error:
         log.exception("a bug, or a library's error")
         return replace(blank, error=f"{type(error).__name__}: {summary(error)}; its traceback is in {folder}/run.log")
-    return replace(
-        measured(blank, folder),
-        seconds=round(time.monotonic() - started, 1),
-        cpu_seconds=round(time.process_time() - worked, 1),
-    )
+    return replace(with_figures(blank, folder), seconds=round(time.monotonic() - started, 1))
 
 
-def measured(blank: Result, folder: Path) -> Result:
-    """Return `blank` with epsilon and the figures of the run in this folder, including accuracy and last FID."""
+def with_figures(blank: Result, folder: Path) -> Result:
+    """Return `blank` with the figures of the run in this folder, including accuracy and last FID."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)
@@ -145,7 +141,7 @@ def measured(blank: Result, folder: Path) -> Result:
     last = [line["fid"] for line in read_rounds(folder) if line["fid"] is not None][-1:]
     figures |= {"accuracy": run["accuracy"]} if run["accuracy"] is not None else {}
     figures |= {"fid": last[0]} if last else {}
-    return replace(blank, figures=figures, epsilon=run["epsilon"])
+    return replace(blank, figures=figures)
 
 
 def with_folders(overrides: Sequence[str], work: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The findings in `findings.json`: figures for each claim's rows, paired differences, and a verdict.
+"""Findings: figures for each claim's rows, paired differences, and a verdict.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
 pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred intervals: at
@@ -6,14 +6,17 @@ each epsilon, one in forty claims of a difference that is none "holds" and one i
 verdicts that do not stand after a correction for this (`correction.py`).
 """
 
+import hashlib
 import itertools
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from server.documents.codec import to_json
+from common.system.files import write_atomic
 from server.metrics.intervals import Interval
 from simulations.laboratory.results import computed
 from simulations.laboratory.results.cells import Cell, Preset
@@ -85,7 +88,6 @@ class Finding:
         from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons why runs failed.
-        version: The earlier version of this program that measured it; None for the present one.
     """
 
     claim: Claim
@@ -96,16 +98,20 @@ class Finding:
     why: str | None
     from_epsilon: float | None = None
     failures: tuple[str, ...] = ()
-    version: str | None = None
 
-    @property
-    def whole(self) -> bool:
-        """Whether all of its runs have ended, some perhaps with a failure."""
-        return self.verdict != NOT_RUN
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON-serialisable form; an infinite epsilon is "inf"."""
-        return to_json(self)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What an earlier version of this program found, or this version with another model.
+
+    Attributes:
+        version: The version.
+        findings: Its findings on the claims that are tested alike now, keyed by the claim's name. They have no figures,
+            but a verdict and the differences behind it.
+    """
+
+    version: str
+    findings: Mapping[str, Finding]
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
@@ -154,38 +160,58 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
     )
 
 
-def with_earlier(findings: Sequence[Finding], earlier: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the findings in JSON-serialisable form, those of an earlier version in place of those that lack runs.
-
-    Runs of two versions are never compared: a finding is of one version, and says of which. One of a claim that is
-    tested in another way now is left out.
-
-    Args:
-        findings: Findings of the present version.
-        earlier: Content of `earlier.json`: the last version whose runs were all made, and its findings by claim name.
-    """
-    return [
-        {**old, "claim": to_json(one.claim), "why": one.claim.why.get(old["verdict"]), "version": earlier["version"]}
-        if not one.whole and (old := _earlier(one.claim, earlier)) is not None
-        else one.to_dict()
-        for one in findings
-    ]
+def claim_digest(claim: Claim) -> str:
+    """Return a digest of what decides on a claim: findings of two versions are compared only if they have the same."""
+    fields = (claim.rows, claim.compare, claim.expects, claim.margin, claim.figure, claim.epsilons, claim.data)
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
 
-def _earlier(claim: Claim, earlier: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return an earlier version's finding on a claim; None if there is none, or if that version tested it otherwise."""
-    old, new = earlier["findings"].get(claim.name), to_json(claim)
-    same = ("rows", "compare", "expects", "margin", "figure", "epsilons", "data")
-    return old if old and all(new[key] == old["claim"][key] for key in same) else None
-
-
-def verdicts(claims: Sequence[Claim], earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an earlier version, and its verdicts and differences on the claims that are tested alike now, by name."""
-    kept = ("verdict", "from_epsilon", "differences")
-    short = {
-        claim.name: {key: old[key] for key in kept} for claim in claims if (old := _earlier(claim, earlier)) is not None
+def read_earlier(path: Path, claims: Sequence[Claim]) -> Earlier:
+    """Return an earlier version's findings on the claims that are tested alike now."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    by_name = {claim.name: claim for claim in claims}
+    findings = {
+        name: Finding(
+            claim=by_name[name],
+            data=(),
+            figures=(),
+            differences=tuple(map(_read_difference, old["differences"])),
+            verdict=old["verdict"],
+            from_epsilon=old["from_epsilon"],
+            why=None,
+        )
+        for name, old in content["findings"].items()
+        if name in by_name and claim_digest(by_name[name]) == old["claim"]
     }
-    return {"version": earlier["version"], "findings": short}
+    return Earlier(version=content["version"], findings=findings)
+
+
+def write_earlier(path: Path, version: str, findings: Sequence[Finding]) -> None:
+    """Write what `read_earlier` reads about these findings."""
+    content = {
+        finding.claim.name: {
+            "claim": claim_digest(finding.claim),
+            "verdict": finding.verdict,
+            "from_epsilon": finding.from_epsilon,
+            "differences": [
+                asdict(one) | {"epsilon": None if one.epsilon is None else str(one.epsilon)}
+                for one in finding.differences
+            ],
+        }
+        for finding in findings
+    }
+    text = json.dumps({"version": version, "findings": content}, indent=1, allow_nan=False)
+    write_atomic(path, f"{text}\n".encode())
+
+
+def _read_difference(values: Mapping[str, Any]) -> Difference:
+    epsilon, interval = values["epsilon"], values["interval"]
+    return Difference(
+        epsilon=None if epsilon is None else float(epsilon),
+        mean=values["mean"],
+        interval=None if interval is None else (interval[0], interval[1]),
+        pairs=values["pairs"],
+    )
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
@@ -225,9 +251,14 @@ def _refuted(claim: Claim, interval: Interval | None) -> bool:
     return {HIGHER: high < 0, LOWER: low > 0, WITHIN: low > claim.margin or high < -claim.margin}[claim.expects]
 
 
+def worst_figure(claim: Claim) -> str:
+    """Return the name of the figure of the label with the lowest accuracy; that of the claim's own if there is none."""
+    return claim.figure.replace(".accuracy", ".worst_label")
+
+
 def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping[str, Result]) -> float | None:
     """Return the mean of the worst label's accuracy over the cells' runs; None if not all have it."""
-    name = claim.figure.replace(".accuracy", ".worst_label")
+    name = worst_figure(claim)
     known = [one for cell in cells if (one := results.get(chosen.key(cell))) is not None and one.error is None]
     if name == claim.figure or not known or any(name not in one.figures for one in known):
         return None

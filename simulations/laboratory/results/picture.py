@@ -1,31 +1,37 @@
-"""The picture on the page of results: accuracy against epsilon, by number of records, from `findings.json`.
+"""The picture on the page of results: accuracy against epsilon, by number of records, as SVG for light and dark pages.
 
 An error bar extends one standard deviation over the seeds on either side of the mean. If epsilon has no effect, the
 line is horizontal.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from server.report.plots import Lines
-from simulations.laboratory.pictures import Span, by_epsilon, picture
+from server.report.plots import WIDTH, Lines, lines
+from server.report.write import render
 from simulations.laboratory.results.claims import RECORDS
+from simulations.laboratory.results.findings import Figure, Finding
 
 FILE = "accuracy.svg"
-_Measured = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Figures of each line, one per epsilon, keyed by the line's name."""
+_HEAD, _LINE, _GAP = 26, 19, 14
+"""Heights in pixels: of a plot's title, of a line in the legend or the note, and of the gap below the legend."""
+_COLUMNS = 4
+"""Number of columns of a legend, each wide enough for a name of 28 letters."""
+_HEIGHT = 320
+"""Height, in pixels, of a plot."""
+Span = tuple[float, float]
 
 
-def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
+def draw(findings: Sequence[Finding]) -> str | None:
     """Return the picture as SVG; None if no line with private records was measured.
 
     Args:
-        findings: The list `picture` in `findings.json`, with the measurements of each line of `picture.yaml`.
+        findings: The measurements of each line of `picture.yaml`.
     """
     measured = [
-        (*finding["claim"]["name"].partition(RECORDS)[::2], finding["figures"])
+        (*finding.claim.name.partition(RECORDS)[::2], finding.figures)
         for finding in findings
-        if any(figure["mean"] is not None for figure in finding["figures"])
+        if any(figure.mean is not None for figure in finding.figures)
     ]
     names = list(dict.fromkeys(name for name, _, _ in measured))
     panels = {
@@ -34,41 +40,58 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
     }
     if not panels:
         return None
-    spans = [_spread(figure) for panel in panels.values() for line in panel.values() for figure in line]
+    spans = [_span(figure) for panel in panels.values() for line in panel.values() for figure in line]
     ends = [end for span in spans if span for end in span]
-    seeds, data = findings[0]["figures"][0]["planned"], ", ".join(findings[0]["data"])
-    return picture(
-        "Accuracy against ε",
-        [[_plot(records, names, panels[records], ends) for records in sorted(panels)]],
+    seeds, data = findings[0].figures[0].planned, ", ".join(findings[0].data)
+    return _side_by_side(
+        [_plot(records, names, panels[records], ends) for records in sorted(panels)],
         note=f"{data}, means of {seeds} seeds; bars: one standard deviation. Level lines do not depend on ε.",
     )
 
 
-def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[float]) -> Lines:
+def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[Figure]], ends: Sequence[float]) -> Lines:
     """Return the plot for this number of records; a method without measurements has no line, but keeps its colour."""
-    epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
-    missing = [{"mean": None}] * len(epsilons)
-    figures = {name: panel.get(name, missing) for name in names}
-    return by_epsilon(
+    epsilons = [figure.epsilon for figure in next(iter(panel.values()))]
+    missing = [None] * len(epsilons)
+    plot = lines(
         f"records-{records}",
         f"Accuracy on real texts, %: {records} private records",
-        epsilons=[epsilon if epsilon == "inf" else f"{epsilon:g}" for epsilon in epsilons],
-        values={name: [_percent(figure["mean"]) for figure in line] for name, line in figures.items()},
-        intervals={name: list(map(_spread, line)) for name, line in figures.items()},
+        note="",
+        x_name="ε: the smaller, the more private; ∞: without noise",
+        places=["∞" if epsilon is None or math.isinf(epsilon) else f"{epsilon:g}" for epsilon in epsilons],
+        values={name: [_percent(figure) for figure in panel[name]] if name in panel else missing for name in names},
+        intervals={name: [_span(figure) for figure in panel[name]] if name in panel else missing for name in names},
         including=ends,
+        height=_HEIGHT,
     )
+    assert plot
+    return plot
 
 
-def _spread(figure: Mapping[str, Any]) -> Span | None:
+def _side_by_side(plots: Sequence[Lines], *, note: str) -> str:
+    """Return a row of at most two plots with the same lines, with a legend and a note below them."""
+    below = _HEAD + plots[0].height + _GAP // 2
+    names = [line.name for line in plots[0].series]
+    legend = [
+        (name, plots[0].left + at % _COLUMNS * (2 * WIDTH - 60) // _COLUMNS, below + at // _COLUMNS * _LINE)
+        for at, name in enumerate(names)
+    ]
+    height = below + -(-len(names) // _COLUMNS) * _LINE + _GAP + _LINE
+    rows = [{"plots": plots, "top": _HEAD, "legend": legend}]
+    picture = render("picture.svg", title="Accuracy against ε", rows=rows, note=note, width=2 * WIDTH, height=height)
+    return picture + "\n"
+
+
+def _percent(figure: Figure) -> float | None:
+    return None if figure.mean is None else 100 * figure.mean
+
+
+def _span(figure: Figure) -> Span | None:
     """Return the ends, in percent, of an error bar that extends one standard deviation on either side of the mean.
 
     The result is None if there is no mean.
     """
-    if figure["mean"] is None:
+    if figure.mean is None:
         return None
-    deviation = figure["deviation"] or 0.0
-    return 100 * (figure["mean"] - deviation), 100 * (figure["mean"] + deviation)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+    deviation = figure.deviation or 0.0
+    return 100 * (figure.mean - deviation), 100 * (figure.mean + deviation)

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +18,20 @@ class Result:
     """The measurements of a run.
 
     Attributes:
-        key: Key of the run's cell.
+        key: Key of the run's cell, which is a digest of all of its overrides.
         data: The run's data set.
         seed: The run's experiment seed.
-        overrides: All overrides, with placeholders such as {data} in place of paths.
         figures: Figures of `metrics.json`, keyed by dotted name; also "accuracy", "fid" (of the last round) and
             "seconds".
-        epsilon: Epsilon of the run's guarantee; None if the run failed.
         seconds: Wall-clock time, in seconds.
-        cpu_seconds: CPU time, in seconds.
         error: Reason for the run's failure, in one line; None if the run did not fail.
     """
 
     key: str
     data: str
     seed: int
-    overrides: tuple[str, ...]
     figures: Mapping[str, float] = field(default_factory=dict)
-    epsilon: float | None = None
     seconds: float = 0.0
-    cpu_seconds: float = 0.0
     error: str | None = None
 
 
@@ -48,11 +42,11 @@ def read(path: Path) -> dict[str, Result]:
         DataError: A line is not a result.
     """
     results = {}
+    known = {attribute.name for attribute in fields(Result)}  # earlier versions wrote more
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), start=1):
         try:
-            values = json.loads(line)
-            one = Result(**values | {"overrides": tuple(values["overrides"])})
-        except (ValueError, TypeError, KeyError) as error:
+            one = Result(**{name: value for name, value in json.loads(line).items() if name in known})
+        except (AttributeError, ValueError, TypeError) as error:
             raise DataError(
                 FILE,
                 expected="a run's result in each line",
@@ -78,6 +72,11 @@ def write(path: Path, results: Iterable[Result]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
     write_atomic(path, "".join(lines).encode())
+
+
+def with_only(result: Result, names: Collection[str]) -> Result:
+    """Return the result with those of its figures that have these names; a run has ten times as many."""
+    return replace(result, figures={name: value for name, value in result.figures.items() if name in names})
 
 
 def _plain(result: Result) -> dict[str, Any]:

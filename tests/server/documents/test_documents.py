@@ -110,27 +110,15 @@ KEYS_OF_OTHERS = {
     "server/report/weaknesses.py": {"weaknesses"},  # report.json
     "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
     "server/tasks/span_files.py": {"spans"},  # a row of a file
-    "simulations/laboratory/audit/known_leaks.py": {"rows", "value"},  # a group of figures
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
     "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
     "simulations/laboratory/peers/our_run.py": {"accuracy"},  # a score
     "simulations/laboratory/peers/private_evolution.py": {"noise"},  # its own output
-    "simulations/laboratory/peers/suites.py": {"accuracy", "value"},  # its own output
     "simulations/laboratory/results/__main__.py": {"accuracy"},  # results.json
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
-    "simulations/laboratory/results/correction.py": {"epsilon", "interval", "mean", "name"},  # findings.json
-    "simulations/laboratory/results/execution.py": {"accuracy", "epsilon", "fid", "figures"},  # columns of a run
-    "simulations/laboratory/results/page.py": {
-        "earlier",
-        "epsilon",
-        "figures",
-        "interval",
-        "mean",
-        "name",
-    },  # findings.json
-    "simulations/laboratory/results/picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
-    "simulations/laboratory/sweep_picture.py": {"figures"},  # a column of the data frame
+    "simulations/laboratory/results/execution.py": {"accuracy", "fid", "figures"},  # columns of a run
+    "simulations/laboratory/results/findings.py": {"epsilon", "interval", "mean"},  # earlier.json
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
     "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
     "simulations/sweeps/render.py": {"accuracy"},  # a column of the data frame

@@ -1,4 +1,3 @@
-import json
 import math
 import re
 from dataclasses import replace
@@ -8,7 +7,7 @@ import pytest
 from common.errors import DataError
 from server.failure import lock_folder
 from simulations.laboratory.results import __main__ as command
-from simulations.laboratory.results import cells, claims, computed, execution, findings, page, runs
+from simulations.laboratory.results import cells, claims, computed, execution, findings, page, picture, runs
 
 SETTINGS = {
     "name": "votes",
@@ -31,18 +30,18 @@ def results(made, values):
     """A result for each row, epsilon and seed."""
     return {
         (key := PRESET.key(cell)): runs.Result(
-            key=key, data=cell.data, seed=cell.seed, overrides=(), figures={"utility_encoder.accuracy": value}
+            key=key, data=cell.data, seed=cell.seed, figures={"utility_encoder.accuracy": value}
         )
         for place, cell_list in PRESET.cells(made).items()
         for cell, value in zip(cell_list, values.get(place[1] if place[0] == "votes" else "none", ()), strict=False)
     }
 
 
-def content(finding, **changes):
-    """What `findings.json` has of a single finding."""
-    runs_in_all = {"planned": 9, "measured": 8}
-    plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "picture": [], "failures": []}
-    return plain | {"earlier": None, "findings": [finding.to_dict()]} | changes
+def content(*found, earlier=None):
+    """All that a page shows of these findings."""
+    return page.Content(
+        preset="full", about="About.", findings=found, lines=[], earlier=earlier, planned=9, measured=8, core_hours=0.1
+    )
 
 
 HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
@@ -108,58 +107,32 @@ def test_a_computed_claim_is_exact(monkeypatch):
     assert (finding.verdict, finding.differences[0].mean, finding.differences[0].pairs) == ("holds", -1.0, 0)
 
 
-def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
+def test_a_page_has_each_figure_and_difference_beside_the_verdict(tmp_path):
     made = claim()
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    page.write(tmp_path, content(finding, failures=["broken"]))
+    page.write(tmp_path, content(replace(finding, failures=("broken",))))
     text = (tmp_path / page.PAGE).read_text("utf-8")
-    assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
-    assert "| holds | 1 (1, 1) | 0 |" in text
     assert "+1 \\| point" in text
     assert "| banking10<br>ε = 4: votes: 85.0 ± 5.0, none: 45.0 ± 5.0<br>ε = ∞: votes: 15.7" in text
     assert "*votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
     assert "- broken" in text
 
 
-def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one():
+def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_path):
     made = claim(why={"holds": "They do."})
-    known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
-    finding = findings.finding(PRESET, made, known)
-    old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE})).to_dict()
-    text = page.render(content(finding, earlier={"version": "0.1.0", "findings": {"votes": old}}))
+    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE}))
+    old = findings.finding(PRESET, made, results(made, {4.0: SAME, math.inf: SAME, "none": NONE}))
+    findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
+    earlier = findings.read_earlier(tmp_path / "earlier.json", [made])
+    (known,) = earlier.findings.values()
+    assert (earlier.version, known.verdict, known.differences) == ("0.1.0", "does not show", old.differences)
+    text = page.render(content(finding, earlier=earlier))
     assert "**Since version 0.1.0** 1 of 1 verdicts that both have are others now:" in text
     assert "| Votes help. (A paper) | does not show<br>ε = 4: *votes less none: +0.7 [" in text
     assert "| **holds**: They do.<br>ε = 4: *votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
-    same = content(finding, earlier={"version": "0.1.0", "findings": {"votes": finding.to_dict()}})
-    assert "0 of 1 verdicts that both have are others now." in page.render(same)
-    piped = page.render(
-        content(finding, earlier={"version": "0.1.0", "findings": {"votes": old | {"verdict": "a | b"}}})
-    )
-    assert "| a \\| b<br>" in piped
-
-
-def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
-    whole = results(claim(), {4.0: HIGH, math.inf: HIGH, "none": NONE})
-    old = findings.finding(
-        PRESET, claim(why={"does not show": "Why then."}), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE})
-    )
-    earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
-    begun = dict(list(whole.items())[:-1])
-    reasons = {"does not show": "What it is now."}
-    (then,) = findings.with_earlier([findings.finding(PRESET, claim(why=reasons), begun)], earlier)
-    assert (then["claim"]["why"], then["why"], then["version"]) == (reasons, "What it is now.", "0.1.0")
-    assert {key: then[key] for key in ("figures", "differences", "verdict")} == {
-        key: old.to_dict()[key] for key in ("figures", "differences", "verdict")
-    }
-    text = page.render(content(old, findings=[then], earlier=findings.verdicts([claim()], earlier)))
-    assert "**0 of 1 claims were measured by the present version**; those marked *v0.1.0* are of that one" in text
-    assert "| banking10, *v0.1.0*<br>ε = 4: votes: 45.7" in text
-    assert "**Since version 0.1.0** 0 of 0 verdicts" in text
-    now = findings.finding(PRESET, claim(), whole)
-    assert findings.with_earlier([now], earlier) == [now.to_dict()]
-    assert "measured by the present version" not in page.render(content(now))
-    new = findings.finding(PRESET, claim(name="new"), begun)
-    assert findings.with_earlier([new], earlier) == [new.to_dict()]
+    assert "0 of 1 verdicts that both have are others now." in page.render(content(old, earlier=earlier))
+    begun = findings.finding(PRESET, made, {})
+    assert "0 of 0 verdicts that both have are others now." in page.render(content(begun, earlier=earlier))
 
 
 @pytest.mark.parametrize(
@@ -175,19 +148,17 @@ def test_a_claim_that_lacks_runs_is_shown_as_an_earlier_version_measured_it():
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_an_earlier_finding_of_another_test_is_not_shown(changes):
+def test_an_earlier_finding_of_another_test_is_not_compared(changes, tmp_path):
     old = findings.finding(PRESET, claim(), results(claim(), {4.0: SAME, math.inf: SAME, "none": NONE}))
-    earlier = {"version": "0.1.0", "findings": {"votes": old.to_dict()}}
-    preset = replace(PRESET, of_data={"banking10": (), "medquad10": ()})
-    now = findings.finding(preset, claim(**changes), {})
-    assert findings.with_earlier([now], earlier) == [now.to_dict()]
-    assert not findings.verdicts([now.claim], earlier)["findings"]
+    findings.write_earlier(tmp_path / "earlier.json", "0.1.0", [old])
+    assert findings.read_earlier(tmp_path / "earlier.json", [claim(**changes)]).findings == {}
+    assert findings.read_earlier(tmp_path / "earlier.json", [claim(where="Table 2")]).findings.keys() == {"votes"}
 
 
 def test_claims_of_papers_and_of_this_project_are_counted_apart():
     made = claim(), claim(name="ours", ours=True)
     both = [findings.finding(PRESET, one, results(one, {4.0: HIGH, math.inf: HIGH, "none": NONE})) for one in made]
-    text = page.render(content(both[0], findings=[one.to_dict() for one in both]))
+    text = page.render(content(*both))
     assert "| claims | of papers (1) | of this project (1) |" in text
     assert "| holds | 1 (1, 1) | 1 (1, 1) |" in text
 
@@ -196,9 +167,9 @@ def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     made = claim()
     known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
     failed = next(key for key, one in known.items() if one.figures["utility_encoder.accuracy"] == HIGH[0])
-    known[failed] = runs.Result(key=failed, data="banking10", seed=0, overrides=(), error="broken")
+    known[failed] = runs.Result(key=failed, data="banking10", seed=0, error="broken")
     finding = findings.finding(PRESET, made, known)
-    assert (finding.verdict, finding.whole, finding.failures) == ("does not show", True, ("broken",))
+    assert (finding.verdict, finding.failures) == ("does not show", ("broken",))
     assert finding.differences[0].pairs == 2
 
 
@@ -215,14 +186,18 @@ def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
-    one = runs.Result(key="k", data="d", seed=0, overrides=("a=1",), error="broken")
+    one = runs.Result(key="k", data="d", seed=0, error="broken")
     runs.append(tmp_path / "deep" / "runs.jsonl", one)
-    runs.append(tmp_path / "deep" / "runs.jsonl", runs.Result(key="k", data="d", seed=0, overrides=("a=1",)))
+    runs.append(tmp_path / "deep" / "runs.jsonl", replace(one, error=None))
     (read,) = runs.read(tmp_path / "deep" / "runs.jsonl").values()
-    assert (read.error, read.overrides) == (None, ("a=1",))
-    (tmp_path / "runs.jsonl").write_text('{"key": 1}\n')
-    with pytest.raises(DataError, match=r"runs\.jsonl:1\. Delete this line"):
-        runs.read(tmp_path / "runs.jsonl")
+    assert read == replace(one, error=None)
+    (tmp_path / "runs.jsonl").write_text('{"key": "k", "data": "d", "seed": 0, "overrides": [], "epsilon": 4}\n')
+    assert runs.read(tmp_path / "runs.jsonl") == {"k": replace(one, error=None)}  # an earlier version's
+    for wrong in ('{"key": 1}', "[]", "{"):
+        (tmp_path / "runs.jsonl").write_text(f"{wrong}\n")
+        with pytest.raises(DataError) as caught:
+            runs.read(tmp_path / "runs.jsonl")
+        assert caught.value.where == f"{tmp_path}/runs.jsonl:1"
 
 
 def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
@@ -232,7 +207,7 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
     assert execution.missing(PRESET, planned, known) == []
     assert len(execution.missing(PRESET, planned, {})) == len(planned)
     key = next(iter(known))
-    known[key] = runs.Result(key=key, data="banking10", seed=0, overrides=(), error="broken")
+    known[key] = runs.Result(key=key, data="banking10", seed=0, error="broken")
     assert [PRESET.key(cell) for cell in execution.missing(PRESET, planned, known)] == [key]
 
 
@@ -244,7 +219,6 @@ def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     assert ran.error is None
     assert 0 <= ran.figures["accuracy"] <= 1
     assert {"synthetic.accuracy", "fid", "seconds"} <= set(ran.figures)
-    assert ran.epsilon == pytest.approx(4.0, abs=0.01)
     assert "parties" in execution.run_one(blank, ["federation.parties=0"], tmp_path / "b").error
     with lock_folder(tmp_path / "k"):
         assert execution.run_one(blank, small, tmp_path / "k").error == f"another process works in {tmp_path}/k"
@@ -276,15 +250,16 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     assert "demo_messages" in written
     # What is said of the project's own figures is not said of others.
     assert command.MEASURED.read_text("utf-8") not in written
-    shown = json.loads((tmp_path / "out" / page.FINDINGS).read_text("utf-8"))["findings"]
-    assert all(one["claim"]["computed"] or not one["why"] for one in shown)
+    shown = command.page_content(cells.preset("full"), runs.read(cells.HERE / runs.FILE), published=False).findings
+    assert any(one.verdict in one.claim.why for one in shown)
+    assert all(one.claim.computed or not one.why for one in shown)
 
 
 def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_run", lambda *_, **__: None)
     out, work = tmp_path / "out", tmp_path / "work"
     arguments = ["--preset", "full", "--out", str(out), "--work", str(work)]
-    runs.append(out / runs.FILE, runs.Result(key="old", data="d", seed=0, overrides=(), seconds=9))
+    runs.append(out / runs.FILE, runs.Result(key="old", data="d", seed=0, seconds=9))
     for _ in range(2):
         with pytest.raises(SystemExit):
             command.main(arguments)
@@ -315,19 +290,24 @@ def test_a_figure_that_its_runs_lack_is_said():
     assert finding.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
 
 
-def rounded(content):
-    """JSON to nine digits: quantiles of Student's t differ by 1e-11 between versions of scipy."""
-    return json.loads(json.dumps(content), parse_float=lambda number: round(float(number), 9))
+@pytest.fixture(scope="module")
+def published():
+    return command.page_content(cells.preset("full"), runs.read(cells.HERE / runs.FILE), published=True)
 
 
-def test_the_projects_own_page_is_what_its_numbers_say():
-    published = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
+def test_the_projects_own_page_and_picture_are_what_its_runs_say(published):
     assert page.render(published) == (cells.HERE / page.PAGE).read_text("utf-8")
+    assert picture.draw(published.lines) == (cells.HERE / picture.FILE).read_text("utf-8")
+
+
+def test_no_run_of_the_projects_own_page_is_made_again_and_each_has_figures_of_claims_alone(published):
+    full = cells.preset("full")
+    needed = cells.in_order(full, (*claims.read_claims(), *claims.read_lines()))
     known = runs.read(cells.HERE / runs.FILE)
-    chosen = cells.preset(published["preset"])
-    again = [findings.finding(chosen, one, known) for one in chosen.claims(claims.read_claims())]
-    earlier = json.loads(command.EARLIER.read_text("utf-8"))
-    assert rounded(findings.with_earlier(again, earlier)) == rounded(published["findings"])
+    assert execution.missing(full, needed, known) == []
+    assert len(needed) == len(known) == published.measured
+    shown = {claim.figure for claim in (*claims.read_claims(), *claims.read_lines())}
+    assert {name for one in known.values() for name in one.figures} <= shown | {"utility_encoder.worst_label"}
 
 
 def test_the_readme_counts_claims_of_papers_as_the_page_does():

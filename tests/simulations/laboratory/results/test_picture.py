@@ -1,6 +1,6 @@
-import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -26,8 +26,8 @@ def drawn(*, without=()):
         method = next(one for one in cell.overrides if one.startswith("method="))
         key, figures = chosen.key(cell), {lines[0].figure: ACCURACY[method][cell.seed]}
         if method not in without:
-            known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
-    findings = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
+            known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, figures=figures)
+    findings = [finding(chosen, line, known) for line in lines]
     return findings, draw(findings)
 
 
@@ -83,14 +83,36 @@ def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
 
 def test_page_and_picture_are_written_together(tmp_path):
     findings, picture = drawn()
-    content = {"preset": "full", "about": "", "earlier": None, "findings": [], "picture": findings, "failures": []}
-    content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
+    content = page.Content(
+        preset="full", about="", findings=[], lines=findings, earlier=None, planned=0, measured=0, core_hours=0
+    )
     page.write(tmp_path, content)
     assert (tmp_path / FILE).read_text("utf-8") == picture
     assert f"]({FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
-    page.write(tmp_path / "none", content | {"picture": []})
+    page.write(tmp_path / "none", replace(content, lines=[]))
     assert FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
     assert not (tmp_path / "none" / FILE).exists()
+
+
+def test_a_picture_is_for_light_and_dark_pages_and_loads_nothing():
+    _, picture = drawn()
+    assert "@media (prefers-color-scheme: dark)" in picture
+    assert picture.count("http") == 1  # the name of the format
+
+
+def test_plots_share_the_width_and_everything_lies_inside():
+    _, picture = drawn()
+    root = ET.fromstring(picture)
+    width, height = float(root.get("width")), float(root.get("height"))
+    places = {}
+    for group in root.iter(f"{SVG}g"):
+        x, y = map(float, group.get("transform", "translate(0 0)")[10:-1].split())
+        for text in group.iter(f"{SVG}text"):
+            places.setdefault(text.text, (x + float(text.get("x")), y + float(text.get("y"))))
+    left, right = (places[f"Accuracy on real texts, %: {records} private records"] for records in (100, 1000))
+    assert left[0] < width / 2 < right[0]
+    assert left[1] == right[1] < places["census"][1]
+    assert all(0 < x < width and 0 < y < height for x, y in places.values())
 
 
 def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
@@ -98,8 +120,3 @@ def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
     needed = cells.in_order(cells.preset("full"), [lines["no votes"]])
     assert len(needed) == lines["no votes"].seeds
     assert len(cells.in_order(cells.preset("full"), [lines["WASP, M = 1000"]])) == 5 * lines["WASP, M = 1000"].seeds
-
-
-def test_the_projects_own_picture_is_what_its_numbers_say():
-    content = json.loads((cells.HERE / page.FINDINGS).read_text("utf-8"))
-    assert draw(content["picture"]) == (cells.HERE / FILE).read_text("utf-8")
