@@ -119,7 +119,10 @@ class Line:
         except OSError:
             writer.close()
             return
-        await asyncio.gather(self._carried(reader, forth), self._carried(back, writer))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(self._carried(reader, forth), self._carried(back, writer))
+        forth.close()
+        writer.close()
 
     async def _carried(self, reader, writer):
         loop = asyncio.get_running_loop()
@@ -128,7 +131,8 @@ class Line:
                 if self._spoil and next(self._chunks) % self._spoil == 0:
                     chunk = chunk[:-1] + bytes([chunk[-1] ^ 1])
                 loop.call_later(self._delay / 2, writer.write, chunk)
-        loop.call_later(self._delay / 2, writer.close)
+        await asyncio.sleep(self._delay / 2)
+        writer.close()
 
 
 async def _piped(reader, writer):

@@ -5,7 +5,7 @@
 A coordinator that knows a record sends candidates that are equally far from it. The votes of that record must then be
 computed exactly, which takes longer. Two party services differ only in that record; both run with the schedule
 (`client/schedule.py`) and without it. Their answers are timed where the coordinator's messages arrive at the machine,
-over the same sockets and wire format as in a deployment, on loopback and over a line with a delay. The table shows
+over the same sockets and wire format as in a deployment, on loopback, without and with a delay each way. The table has
 medians, and the fraction of pairs of answers, one from each service, in which the service with the record took longer:
 0.5 reveals nothing, and 1 everything.
 
@@ -62,7 +62,6 @@ from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
 from simulations.laboratory.audit.timed_questions import DIMENSIONS, KNOWN, questions, slowest_choices, unit
-from simulations.laboratory.nodes.line import Line
 
 Call = Callable[[m.Parcel], m.Parcel]
 
@@ -224,23 +223,23 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 @contextmanager
 def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
-    """Yield functions that call the services at a common address, over a line with this delay."""
-    line = Line()
-    line.delay = delay
+    """Yield functions that call the services at a common address; half of the delay passes on each way."""
 
     def handle(data: bytes, _: grpc.ServicerContext) -> bytes:
+        time.sleep(delay / 2)
         parcel, partition = wire.unpack_parcel(data)
-        return wire.pack_parcel(services[partition].handle(parcel), partition)
+        reply = wire.pack_parcel(services[partition].handle(parcel), partition)
+        time.sleep(delay / 2)
+        return reply
 
     options = [("grpc.max_receive_message_length", -1)]
     server = grpc.server(ThreadPoolExecutor(2), options=options)
     method = {"Handle": grpc.unary_unary_rpc_method_handler(handle)}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("caucus.Party", method),))
-    far = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    near = ("127.0.0.2", far)
     try:
-        with line.between(near, ("127.0.0.1", far)), grpc.insecure_channel(f"{near[0]}:{far}") as channel:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             call = channel.unary_unary("/caucus.Party/Handle")
             yield [partial(_called, call, number) for number in range(len(services))]
     finally:

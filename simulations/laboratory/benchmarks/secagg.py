@@ -6,15 +6,13 @@ r"""Time of secure aggregation for a party and the coordinator, compared with a 
 All times are from one run on one machine, in milliseconds of CPU time of one core, without the network. Every sum is
 checked, except with 1000 parties at every length but the first; in those cases only five parties mask a whole vector,
 and the coordinator adds one of these five vectors for each party. The limit is the time to generate the keystream and
-to add it, in preallocated memory, for the same number of masks. The prediction adds up the times of a party's
-primitives as measured in this run, for keys that serve one round: two key agreements, derivations and seals for each
-neighbour, the splitting of two secrets, and the masks.
+to add it, in preallocated memory, for the same number of masks.
 """
 
 import argparse
 import gc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -22,10 +20,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import GCM
 from numpy.typing import NDArray
 
-from common.rng import secure_bytes
-from common.secagg import shamir
 from common.secagg.graph import parameters
-from common.secagg.keys import KeyPair, Secret, seal
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, fastest
 from simulations.laboratory.output import show
@@ -36,7 +31,7 @@ _LARGE = 200
 """Number of parties from which on the graph is sparse, and only a sample of the parties masks whole vectors."""
 
 _HEADER = (
-    f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
+    f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}"
     f" | {'add':>9}{'unmask':>9}\n"
 )
 
@@ -50,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     # Garbage collection would walk the states of all parties, which no real process has in memory.
     gc.disable()
     limits = Limits()
-    show(limits.lines(options.lengths))
+    show(limits.line(options.lengths))
     ratios: list[Ratio] = []
     show("\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask.\n")
     show(_HEADER)
@@ -95,7 +90,6 @@ def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]
             ours=ours,
             total=single.party_ms + ours.mask + ours.unmask,
             limit=limits.masks(group.degree + 1, length),
-            predicted=limits.predicted(group, length),
         )
         show(timed_round.line())
         ratios += timed_round.targets()
@@ -117,7 +111,6 @@ class TimedRound:
         ours: Time of each step of Caucus's aggregation.
         total: Total time of a party, including its set-up for one round.
         limit: Lower bound on the time for a party's masks.
-        predicted: Predicted total time of a party.
     """
 
     group: Group
@@ -126,51 +119,28 @@ class TimedRound:
     ours: RoundCost
     total: float
     limit: float
-    predicted: float
 
     def line(self) -> str:
         """Return this round's line in the table."""
         ours = self.ours
         return (
             f"{self.group.name:22}{self.length:9}{self.gone:5} | {ours.mask:8.2f}{ours.unmask:8.2f}{self.total:9.2f}"
-            f"{ours.mask / self.limit:8.2f}{self.total / self.predicted:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
+            f"{ours.mask / self.limit:8.2f} | {ours.add:9.1f}{ours.combine:9.1f}\n"
         )
 
     def targets(self) -> list[Ratio]:
         """Return the ratios that have a goal."""
         case = f"{self.group.name}, {self.length} words, {self.gone} gone"
-        ratios = []
-        if self.length == 10**6:
-            ratios.append(Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5))
-        if self.length == 10**5 and self.group.parties == 100:
-            value = self.total / self.predicted
-            ratios.append(Ratio(name=f"a party in total: {case}", to="prediction", value=value, goal=2))
-        return ratios
+        if self.length != 10**6:
+            return []
+        return [Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5)]
 
 
-@dataclass(slots=True)
 class Limits:
-    """Lower bounds on times on this machine, measured in this run, in milliseconds of CPU time.
+    """Lower bounds on times on this machine, measured in this run, in milliseconds of CPU time."""
 
-    Attributes:
-        agree: Time of one key agreement.
-        derive: Time of one key derivation.
-        seal: Time to seal one pair of shares, including its key derivation.
-    """
-
-    agree: float = field(init=False)
-    derive: float = field(init=False)
-    seal: float = field(init=False)
-    _mask: dict[int, float] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Measure the limits."""
-        binding = bytes(32)
-        pair, peer = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
-        agreed = pair.agree(peer.public, where="benchmark")
-        self.agree = _fastest_call(lambda: pair.agree(peer.public, where="benchmark"))
-        self.derive = _fastest_call(lambda: agreed.derive("mask", binding, 0, 1))
-        self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
+    def __init__(self) -> None:
+        self._mask: dict[int, float] = {}
 
     def masks(self, count: int, length: int) -> float:
         """Return the time to generate the keystream for `count` masks of `length` words, and to add it."""
@@ -182,24 +152,10 @@ class Limits:
             self._mask[length] = fastest(9, lambda: _add_raw(vector, zeros, piece, words, repeats)) / repeats
         return count * self._mask[length]
 
-    def predicted(self, group: Group, length: int) -> float:
-        """Return the predicted total time of a party in a round with keys that serve only that round."""
-        points = range(1, group.degree + 2)
-        split = fastest(
-            5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32), label=b"")
-        )
-        return (
-            2 * group.degree * (self.agree + self.seal)
-            + group.degree * self.derive
-            + split
-            + self.masks(group.degree + 1, length)
-        )
-
-    def lines(self, lengths: Sequence[int]) -> str:
-        """Return a text that reports all limits."""
+    def line(self, lengths: Sequence[int]) -> str:
+        """Return a line that reports the limits for one mask."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
-            f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"
             "keystream and addition of one mask: "
             + ", ".join(f"{length} words {cost:.4f} ms ({8e-6 * length / cost:.1f} GB/s)" for length, cost in masks)
             + "\n"
@@ -214,11 +170,6 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
             part = vector[start : start + _CHUNK]
             stream.update_into(view[: part.nbytes], piece)
             np.add(part, words[: part.size], out=part)
-
-
-def _fastest_call(action: Callable[[], object]) -> float:
-    """Return the CPU time per call, in milliseconds, averaged over 200 calls, for the fastest of 5 repetitions."""
-    return fastest(5, lambda: [action() for _ in range(200)]) / 200
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -122,7 +122,8 @@ class Deployment:
             self.count = len(private)
             for number, records in enumerate(private):
                 self.add(number, write_records(self.folder / f"notes{number}.csv", records), relay_user)
-            self.enrol()
+            for number in range(self.count):
+                self.coordinator("enrol", "--yes", self.here, self.at(number) / "party.json")
             for number in range(self.count):
                 self.party("roster", "--yes", self.at(number), self.here / "roster.json")
         except BaseException:
@@ -135,11 +136,6 @@ class Deployment:
         named = ("--name", f"Hospital {number}", "--records", records)
         self.party("init", self.at(number), *named, "--invitation", self.here / "invitation.json", *account)
         self.set(number, approval="auto")
-
-    def enrol(self) -> None:
-        """Enrol all hospitals, in order."""
-        for number in range(self.count):
-            self.coordinator("enrol", "--yes", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
         """Return the folder of a hospital."""
@@ -219,10 +215,6 @@ class Deployment:
         """Start a hospital without waiting."""
         self.start(f"h{number}", "caucus-party", "start", self.at(number), *options)
 
-    def started(self) -> Collection[int]:
-        """Return the numbers of the hospitals that were started and not stopped."""
-        return {number for number in range(self.count) if f"h{number}" in self.running}
-
     def _starts(self, number: int) -> int:
         return text(self.at(number) / "logs" / "service.log").count("party service ready")
 
@@ -230,7 +222,7 @@ class Deployment:
         return self._starts(number) >= times
 
     def _all_online(self) -> bool:
-        return self.online() >= len(self.started())
+        return self.online() >= sum(f"h{number}" in self.running for number in range(self.count))
 
     def online(self) -> int:
         """Return the number of nodes that the coordinator reports as connected."""
@@ -246,10 +238,6 @@ class Deployment:
     def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
         """Start a run of this name without waiting; return the process of the command."""
         return self.start(f"run-{name}", "caucus-coordinator", "run", "--yes", self.here, name, *overrides)
-
-    def is_running(self, name: str) -> bool:
-        """Return whether the run of this name, started by `begin`, is still in progress."""
-        return self.running[f"run-{name}"].poll() is None
 
     def finish(self, name: str) -> tuple[int, str]:
         """Wait until the run of this name has ended; return its exit code and its output."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from common.errors import ConfigError
 from common.system.yaml_file import YamlFile, located
@@ -195,19 +195,6 @@ def _claim(name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequ
 
 
 _KINDS: Mapping[str, Any] = {
-    "claim": str,
-    "where": str,
-    "published": str,
-    "rows": Mapping,
-    "computed": str,
-    "compare": tuple[str, ...],
-    "expects": Mapping,
-    "figure": str,
-    "epsilons": tuple[float, ...] | None,
-    "data": tuple[str, ...],
-    "seeds": int,
-    "small": bool,
-    "ours": bool,
-    "why": Mapping,
-}
+    name: kind for name, kind in get_type_hints(Claim).items() if name not in {"name", "paper", "margin"}
+} | {"rows": Mapping, "expects": Mapping, "epsilons": tuple[float, ...] | None, "why": Mapping}
 """Types of a claim's fields in its file. For a mapping, `of_type` accepts all values; they are checked elsewhere."""
