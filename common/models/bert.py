@@ -7,7 +7,6 @@ README.md contains the comparison behind this choice. The weights have the same 
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +52,7 @@ class Bert:
     """
 
     def __init__(self, folder: BertFolder, prompt: str) -> None:
-        self._folder, self._prompt, self._said = folder, prompt, False
+        self._folder, self._prompt, self._warned = folder, prompt, False
         with progress("loading the encoder"):
             self._tokenizer = tokenizer_of(folder.folder, folder.longest)
             self._weights = dict(folder.weights())
@@ -68,16 +67,12 @@ class Bert:
         """Hex SHA-256 of weights, vocabulary, settings and prompt; see `BertFolder.digest`."""
         return self._folder.digest(self._prompt, self._weights.items())
 
-    def save(self, folder: Path) -> None:
-        """Write the model's files and its prompt into a folder."""
-        self._folder.save(folder, self._prompt)
-
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Yield, for each batch of texts of equal length, the indices and a (texts, dimensions) array of vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             encodings = self._tokenizer.encode_batch(block)
-            self._said = windows.said(encodings, self._folder.longest, before=self._said)
+            self._warned = windows.warn_of_truncation(encodings, self._folder.longest, before=self._warned)
             tokens = [encoding.ids for encoding in encodings]
             for batch in of_equal_length([len(ids) for ids in tokens], _TOKENS):
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))

@@ -1,4 +1,4 @@
-"""Reads, checks, identifies and copies the folders of encoders that `common/models/bert.py` can compute.
+"""Reads, checks and identifies the folders of encoders that `common/models/bert.py` can compute.
 
 These encoders have the form of most small sentence encoders: a BERT with absolute positions, exact GELU, float32
 weights and a WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that
@@ -11,7 +11,6 @@ computes with it. It does not depend on paths, metadata, versions or whatever a 
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +25,8 @@ from common.models.wordpiece import Form, has_form, read_json, vocabulary_of
 WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
 
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
-_COPIED = ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-_MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
-"""Subfolder of each kind of module, keyed by the module's class name."""
+_MODULES = ["Transformer", "Pooling", "Normalize"]
+"""Class names of the modules, in their order; the last may be missing."""
 
 _NETWORK: Form = {
     "model_type": ("bert",),
@@ -101,7 +99,7 @@ class BertFolder:
         with readable("encoder", folder):
             modules, reader = read_json(folder / "modules.json"), read_json(folder / "sentence_bert_config.json")
             kinds = [_kind(module) for module in modules]
-            if kinds not in ([*_MODULES], [*_MODULES][:2]) or modules[0]["path"]:
+            if kinds not in (_MODULES, _MODULES[:2]) or modules[0]["path"]:
                 return None
             pooling, *normalizing = (read_json(folder / module["path"] / "config.json") for module in modules[1:])
             if (
@@ -189,28 +187,6 @@ class BertFolder:
             digest.update(f"{name} {values.shape}".encode())
             digest.update(values.astype("<f4", order="C", copy=False).data)
         return digest.hexdigest()
-
-    def save(self, folder: Path, prompt: str) -> None:
-        """Copy the model into another folder, with this prompt as its default."""
-        saved = read_json(self.folder / _PROMPTS) | {"default_prompt_name": "caucus" if prompt else None}
-        if prompt:
-            saved["prompts"] = saved.get("prompts", {}) | {"caucus": prompt}
-        modules = [
-            {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for index, (kind, path) in enumerate(_MODULES.items())
-        ]
-        written = {
-            "modules.json": modules if self.normalised else modules[:2],
-            "sentence_bert_config.json": {"max_seq_length": self.longest, "do_lower_case": False},
-            "1_Pooling/config.json": {"word_embedding_dimension": self.width, "pooling_mode_mean_tokens": True},
-            _PROMPTS: saved,
-        }
-        for name, content in written.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-        for source in filter(Path.is_file, (self.folder / name for name in _COPIED)):
-            if source.resolve() != (folder / source.name).resolve():
-                shutil.copyfile(source, folder / source.name)
 
 
 def _kind(module: Mapping[str, Any]) -> str | None:

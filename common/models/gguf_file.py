@@ -1,15 +1,12 @@
 """One GGUF file as a whole model: its header states what the other files of a checkpoint would.
 
 The header has the architecture, the context length, the tokens and the chat template, then the place of every weight.
-All of it is read and checked here in a fraction of a second, before an engine reads gigabytes. The format: the page
-`docs/gguf.md` of github.com/ggml-org/ggml.
+transformers reads it; what an engine could not use is refused here in a second, before it reads gigabytes.
 """
 
-import math
 import struct
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from common.errors import ConfigError
 
@@ -18,34 +15,10 @@ if TYPE_CHECKING:
 
 SUFFIX = ".gguf"
 
-_MAGIC, _VERSIONS = b"GGUF", (2, 3)
-_STRING, _ARRAY = 8, 9
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""Python's letter for each type of a value that has a fixed size."""
-
-_BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 8: (32, 34), 12: (256, 144), 14: (256, 210)}
-"""Weights and bytes in a block of each type that OpenVINO reads: F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q6_K."""
-
 _ARCHITECTURES = ("llama", "qwen2", "qwen3")
 """Architectures that OpenVINO reads."""
-
-_LONGEST, _MOST_DIMENSIONS = 1 << 20, 4
-"""Bytes of a text and dimensions of a weight; a header with more is damaged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """What a file states about its model.
-
-    Attributes:
-        architecture: Name of the architecture, such as "qwen2".
-        context: Context length in tokens.
-        size: Least number of bytes that the whole file has.
-    """
-
-    architecture: str
-    context: int
-    size: int
+_TYPES = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 8: "Q8_0", 12: "Q4_K", 14: "Q6_K"}
+"""Types of weights that OpenVINO reads, keyed by their number in a file."""
 
 
 def find_gguf_file(path: Path) -> Path | None:
@@ -65,33 +38,31 @@ def find_gguf_file(path: Path) -> Path | None:
     return files[0] if files else None
 
 
-def read_header(file: Path) -> Header:
-    """Read a file's header, and check that the file is whole and that OpenVINO can read it.
-
-    Raises:
-        ConfigError: The file is damaged or cut off, or has another architecture or other types of weights.
-    """
-    try:
-        with file.open("rb") as opened:
-            header = _read(opened, file)
-    except (struct.error, OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
-        raise _damaged(file, f"one whose header cannot be read ({type(error).__name__})") from error
-    if (size := file.stat().st_size) < header.size:
-        raise _damaged(file, f"one of {size:,} bytes where its header states {header.size:,}")
-    return header
-
-
 def read_configuration(file: Path) -> "PreTrainedConfig":
     """Return what a causal model's `config.json` would state: the architecture and the context length.
 
     Raises:
-        ConfigError: See `read_header`.
+        ConfigError: The file is damaged or cut off, or has an architecture or types of weights that OpenVINO does not
+            read.
     """
     from transformers import PreTrainedConfig
+    from transformers.integrations.gguf import GgufHeader, read_gguf_metadata
 
-    header = read_header(file)
-    stated: dict[str, Any] = {"model_type": header.architecture, "max_position_embeddings": header.context}
-    return PreTrainedConfig(**stated)
+    try:
+        stated, _ = read_gguf_metadata(str(file))
+        header = GgufHeader.from_file(str(file))
+        context = int(stated[f"{header.architecture}.context_length"])
+    except (struct.error, OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise _refusal(file, f"one whose header cannot be read ({type(error).__name__}: {error})") from error
+    size = header.data_start + max((part.offset + part.nbytes for part in header.tensors), default=0)
+    there = file.stat().st_size
+    if there < size or context < 1:
+        raise _refusal(file, f"one of {there:,} bytes where its header states {size:,}, with {context:,} tokens")
+    if header.architecture not in _ARCHITECTURES:
+        raise _refusal(file, f"one of the architecture {header.architecture!r}")
+    if other := [part for part in header.tensors if part.ggml_type not in _TYPES]:
+        raise _refusal(file, f"one with weights of type {other[0].ggml_type} ({other[0].name!r})")
+    return PreTrainedConfig(model_type=header.architecture, max_position_embeddings=context)
 
 
 def load_tokenizer(file: Path) -> "PreTrainedTokenizerBase":
@@ -107,72 +78,11 @@ def load_tokenizer(file: Path) -> "PreTrainedTokenizerBase":
     return loaded
 
 
-def _read(opened: IO[bytes], file: Path) -> Header:
-    magic = opened.read(len(_MAGIC))
-    if magic != _MAGIC:
-        raise _damaged(file, "one that does not begin as a GGUF file")
-    version, tensors, pairs = _take(opened, "IQQ")
-    if version not in _VERSIONS:
-        raise _damaged(file, f"version {version}")
-    values = {_text(opened): _value(opened, *_take(opened, "I")) for _ in range(pairs)}
-    architecture = str(values["general.architecture"])
-    if architecture not in _ARCHITECTURES:
-        raise _unreadable(file, f"a model of the architecture {' or '.join(_ARCHITECTURES)}", repr(architecture))
-    end = 0
-    for _ in range(tensors):
-        name = _text(opened)
-        (dimensions,) = _take(opened, "I")
-        if dimensions > _MOST_DIMENSIONS:
-            raise ValueError(dimensions)
-        *shape, kind, offset = _take(opened, f"{dimensions}QIQ")
-        if kind not in _BLOCKS:
-            known = "F32, F16, Q4_0, Q4_1, Q8_0, Q4_K or Q6_K"
-            raise _unreadable(file, f"weights of the types {known}", f"type {kind} ({name!r})")
-        weights, size = _BLOCKS[kind]
-        end = max(end, offset + math.prod(shape) // weights * size)
-    context, alignment = int(values[f"{architecture}.context_length"]), int(values.get("general.alignment", 32))
-    if min(context, alignment) < 1:
-        raise ValueError(context, alignment)
-    return Header(architecture=architecture, context=context, size=opened.tell() + -opened.tell() % alignment + end)
-
-
-def _value(opened: IO[bytes], kind: int) -> Any:
-    """Return a value; of an array, whose elements the tokenizer alone needs, None."""
-    if kind == _STRING:
-        return _text(opened)
-    if kind != _ARRAY:
-        return _take(opened, _SCALARS[kind])[0]
-    elements, count = _take(opened, "IQ")
-    if elements == _STRING:
-        for _ in range(count):
-            _text(opened)
-    else:
-        opened.seek(count * struct.calcsize(_SCALARS[elements]), 1)
-    return None
-
-
-def _text(opened: IO[bytes]) -> str:
-    (length,) = _take(opened, "Q")
-    if length > _LONGEST:
-        raise ValueError(length)
-    (text,) = _take(opened, f"{length}s")
-    return bytes(text).decode()
-
-
-def _take(opened: IO[bytes], form: str) -> tuple[Any, ...]:
-    form = f"<{form}"
-    return struct.unpack(form, opened.read(struct.calcsize(form)))
-
-
-def _damaged(file: Path, got: str) -> ConfigError:
-    return ConfigError("GGUF file", expected="a whole file", got=got, where=file, do="Fetch or copy it again")
-
-
-def _unreadable(file: Path, expected: str, got: str) -> ConfigError:
+def _refusal(file: Path, got: str) -> ConfigError:
     return ConfigError(
         "GGUF file",
-        expected=expected,
+        expected=f"a whole file of a {' or '.join(_ARCHITECTURES)} model, with weights of {', '.join(_TYPES.values())}",
         got=got,
         where=file,
-        do="Choose another file of the model, export the model with optimum-intel, or give its folder for transformers",
+        do="Fetch or copy it again, choose another file of the model, or give its folder for transformers",
     )

@@ -44,7 +44,7 @@ class TorchEncoder:
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
-        self._model, self._prompt, self._form, self._said = model, prompt, form, False
+        self._model, self._prompt, self._form, self._warned = model, prompt, form, False
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
@@ -127,16 +127,6 @@ class TorchEncoder:
                 digest.update(_bytes_of(weights))
         return digest.hexdigest()
 
-    def save(self, folder: Path) -> None:
-        """Write a folder that sentence-transformers can read, including the prompt."""
-        if self._form:
-            self._form.save(folder, self._prompt)
-            return
-        self._model.default_prompt_name = "caucus" if self._prompt else None
-        if self._prompt:
-            self._model.prompts["caucus"] = self._prompt
-        self._model.save(str(folder), create_model_card=False)
-
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """Yield, for each batch of texts of similar length, the indices and a (texts, dimensions) array of vectors."""
         texts = [encodable(text) for text in texts]
@@ -179,7 +169,9 @@ class TorchEncoder:
         budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
         for start in range(0, len(texts), _BLOCK):
             tokens = tokenizer(texts[start : start + _BLOCK], truncation=True, return_attention_mask=False)
-            self._said = windows.said(tokens.encodings or (), self._model.max_seq_length, before=self._said)
+            self._warned = windows.warn_of_truncation(
+                tokens.encodings or (), self._model.max_seq_length, before=self._warned
+            )
             lengths = [len(ids) for ids in tokens["input_ids"]]
             yield from ([start + place for place in batch] for batch in by_tokens(lengths, budget))
 

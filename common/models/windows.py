@@ -8,22 +8,18 @@ model without windows, so that hospitals and coordinator agree on it.
 """
 
 import hashlib
-import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
-from common.validate import one_of
 
 log = logging.getLogger("caucus.models")
 
 FIRST, AVERAGE = "first", "average"
-_FILE = "windows.json"
 _BLOCK = 256
 """Number of texts whose windows are in memory at once."""
 
@@ -36,8 +32,8 @@ class Encoding(Protocol):
         """The tokens beyond the maximum length."""
 
 
-class WindowedModel(Protocol):
-    """An `EmbeddingModel` that reads a limited number of tokens of a text, and can split the text into windows."""
+class EmbeddingModel(Protocol):
+    """A model with which a `common.models.encoder.Encoder` computes vectors."""
 
     @property
     def dimensions(self) -> int:
@@ -45,10 +41,7 @@ class WindowedModel(Protocol):
 
     @property
     def digest(self) -> str:
-        """Hex SHA-256 of everything that affects a vector."""
-
-    def windows(self, text: str) -> list[tuple[str, int]]:
-        """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
+        """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """Yield, for each batch, the indices of its texts and their vectors.
@@ -56,8 +49,12 @@ class WindowedModel(Protocol):
         The vectors are a (texts, dimensions) array and may have any norm.
         """
 
-    def save(self, folder: Path) -> None:
-        """Write a folder from which a model with the same digest can be loaded."""
+
+class WindowedModel(EmbeddingModel, Protocol):
+    """A model that reads a limited number of tokens of a text, and can split the text into windows."""
+
+    def windows(self, text: str) -> list[tuple[str, int]]:
+        """Split a text into parts that the model can read whole, and return each part with its number of tokens."""
 
 
 class Averaged:
@@ -96,13 +93,8 @@ class Averaged:
             np.add.at(sums, [place for place, _, _ in parts], weights * vectors)
             yield list(range(start, start + len(block))), sums.astype(np.float32)
 
-    def save(self, folder: Path) -> None:
-        """Write the model's folder, with the choice of windows in an additional file."""
-        self._model.save(folder)
-        (folder / _FILE).write_text(json.dumps({"windows": AVERAGE}) + "\n", "utf-8")
 
-
-def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
+def warn_of_truncation(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
     """Warn once, without stating how many, that texts are truncated; return whether the warning has been given.
 
     Args:
@@ -118,18 +110,6 @@ def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) ->
         )
         return True
     return before
-
-
-def chosen(windows: str | None, folder: Path) -> str:
-    """Return the choice of windows: the given choice or, if this is None, the choice saved with the model.
-
-    Raises:
-        ConfigError: The value given is not a valid choice.
-    """
-    if windows is None and (folder / _FILE).is_file():
-        windows = json.loads((folder / _FILE).read_text("utf-8")).get("windows")
-    one_of("embedding.windows", windows or FIRST, among=(FIRST, AVERAGE))
-    return windows or FIRST
 
 
 def no_windows(windows: str | None) -> None:

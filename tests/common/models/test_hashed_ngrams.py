@@ -5,14 +5,11 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.models.hashed_ngrams import HashedNgrams
-from common.models.ngram_table import CHARACTER_RUNS, _numbers, _table, hashed_rows
+from common.models.hashed_ngrams import CHARACTER_RUNS, _numbers, _table, hashed_rows
 
 BITS = 40
 """So many that two of a test's few hundred n-grams share a hash with probability below 1e-7."""
@@ -66,14 +63,3 @@ def test_a_vector_is_the_sum_of_its_rows_of_the_table():
     unit = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     vectors = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2).encode(texts)
     np.testing.assert_allclose(vectors, unit, atol=1e-6)
-
-
-def test_a_folder_of_another_encoder_or_of_damaged_numbers_is_none(tmp_path):
-    encoder = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2)
-    encoder.save(tmp_path)
-    assert Encoder.pretrained(tmp_path).digest == encoder.digest
-    (tmp_path / "config.json").write_text('{"dimensions": 32, "bits": "many"}')
-    assert HashedNgrams.saved(tmp_path) is None
-    (tmp_path / "config.json").write_text('{"dimensions": 32, "bits": 40, "public_seed": 0}')
-    with pytest.raises(ConfigError, match="bits"):
-        Encoder.pretrained(tmp_path)

@@ -16,16 +16,13 @@ def saved(tmp_path):
     return tiny_transformer(tmp_path, pooling="cls")
 
 
-def test_another_pooling_is_computed_by_torch_and_kept_in_a_copy(saved, tmp_path):
+def test_another_pooling_is_computed_by_torch_whose_digest_does_not_move(saved):
     encoder = Encoder.pretrained(saved, prompt="fever ")
     assert isinstance(encoder._model, TorchEncoder)
     again = Encoder.pretrained(saved, prompt="fever ")
     again.encode(["cough", "fever and cough"])
     assert again.digest == encoder.digest  # although it has padded and truncated meanwhile
-    encoder.save(tmp_path / "copy")
-    copy = Encoder.pretrained(tmp_path / "copy")
-    assert copy.digest == encoder.digest != Encoder.pretrained(saved).digest
-    np.testing.assert_allclose(copy.encode(["cough"]), encoder.encode(["cough"]), atol=1e-6)
+    assert encoder.digest != Encoder.pretrained(saved).digest
 
 
 def test_one_changed_weight_changes_the_digest(saved):

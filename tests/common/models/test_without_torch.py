@@ -45,8 +45,7 @@ asked = Votes(
     spec=VotesSpec(top=3), vectors=encoder.encode(said["texts"][:20]), labels=np.arange(20, dtype=np.int32) % 2
 )
 counts = contribution(asked, records.for_plan(("a", "b")))
-Encoder.hashed_ngrams(dimensions=32, bits=9).save(root / "ngrams")
-assert Encoder.pretrained(root / "ngrams").dimensions == 32
+assert Encoder.hashed_ngrams(dimensions=32, bits=9).encode(["fever"]).shape == (1, 32)
 
 
 def refusal(**settings):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.errors import ConfigError, ProviderError
-from common.models.conversion import convert
+from common.models.fetch import convert_gguf
 from server.domain import Example
 from server.llm.base import accepted
 from server.llm.completion import DECLINED, Completion
@@ -62,7 +62,7 @@ class TestLocal(ProviderContract):
 def completing(request, tmp_path_factory):
     """A model that completes a list, by each engine."""
     folder = tiny_gguf(tmp_path_factory.mktemp("gguf")).parent
-    convert("gguf to safetensors", folder)
+    convert_gguf(folder)
     public = [Example(text=f"the doctor came on day {i} " * 7, topic="visits") for i in range(9)]
     return Local(
         name="m",
