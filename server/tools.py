@@ -108,15 +108,7 @@ class RunTools:
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`."""
-        total = sum(order.count for order in orders)
-        zero_shot = round_number == 0 and not self._survivors
-
-        def noted(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            nonlocal zero_shot
-            request = make_request(order, texts, generator)
-            zero_shot = zero_shot and request.zero_shot
-            return self._cleaner.marks.shown(request)
-
+        total, before_answers = sum(order.count for order in orders), round_number == 0 and not self._survivors
         with (
             self.meter.timed("generate"),
             _writing(f"round {round_number + 1} texts", total, self.spending) as arrived,
@@ -124,7 +116,7 @@ class RunTools:
             generated = generate(
                 self.providers,
                 orders,
-                noted,
+                make_request,
                 round_number=round_number,
                 texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
@@ -134,14 +126,13 @@ class RunTools:
                 most_lost=self._most_lost,
                 unusable=self._unusable,
             )
-        if zero_shot:
+        if before_answers and generated.zero_shot:
             self.zero_shot += self.with_spans(generated.candidates)
         return generated
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
-        requests = [(model, self._cleaner.marks.shown(request)) for model, request in requests]
         with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
             return write(
                 self.providers,

@@ -42,11 +42,13 @@ class Generated:
         candidates: Texts, in the sequence of the orders; at most the number ordered.
         lost: Number of texts ordered from a model that it did not write, keyed by model.
         use: Totals over all models.
+        zero_shot: Whether no request showed a text or prescribed words.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
     lost: Counter[str] = field(default_factory=Counter)
     use: Use = field(default_factory=Use)
+    zero_shot: bool = False
 
     @property
     def requested(self) -> Counter[str]:
@@ -95,7 +97,7 @@ def generate(
     """
     call = Call(providers, cleaner=cleaner, run_texts=run_texts, progress=progress, unusable=unusable)
     texts: list[list[Text]] = [[] for _ in orders]
-    kinds, failed = [""] * len(orders), [False] * len(orders)
+    kinds, failed, zero_shot = [""] * len(orders), [False] * len(orders), True
     for attempt in range(PASSES_OF_A_LABEL):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -109,10 +111,11 @@ def generate(
                 requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
                 kinds[at] = requests[-1][1].prompt
+                zero_shot &= requests[-1][1].zero_shot
         for at, answer in zip(owners, call.ask(requests), strict=True):
             texts[at] += answer.texts
             failed[at] |= answer.failed
-    generated = Generated(use=call.use)
+    generated = Generated(use=call.use, zero_shot=zero_shot)
     asked = []
     for at, (order, surplus) in enumerate(zip(orders, texts, strict=True)):
         stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.named)

@@ -80,6 +80,7 @@ class Call:
         Raises:
             ProviderError: A model failed. The error of the first such model is raised once all models have finished.
         """
+        requests = [(model, self._cleaner.marks.shown(request)) for model, request in requests]
         turn = itertools.cycle([model for model in self._writers if model not in self._stopped])
         sent: dict[int, tuple[str, Request]] = {}
         passed_on = Counter[str]()

@@ -17,7 +17,7 @@ Round t of T:
    probability that its texts have the labels requested of it. A label needs more texts the larger its proportion is,
    and the fewer texts of D have it as their most probable label.
 7. After the last round each text gets the probability of each label, softened to the degree from which a model learns
-   most, and corrected to the labels' proportions (`server/operators/distillation.py`); the label that was requested of
+   most, and corrected to the labels' proportions (`server/operators/final_labels.py`); the label that was requested of
    a reliable model also counts as evidence. The texts are weighted so that the labels have these proportions.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
@@ -31,7 +31,7 @@ another; sequences of headings are drawn from its answer, and texts are written 
 the same as for texts with several labels.
 
 A task without labels is treated as one label: the probability in step 6 is the probability of being a record rather
-than a first-round text (`server/operators/population.py`), and step 7 leaves the texts as they are.
+than a first-round text (`server.operators.census.likeness`), and step 7 leaves the texts as they are.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is stored in `census.json` in the run
 folder: another run, possibly with other models, can begin with this answer (setting `census`), and then asks no query.
@@ -47,32 +47,25 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from server.documents.census import CensusNumbers, Released
-from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
+from server.domain import Earlier, Membership, PrivacyTarget, Task
 from server.method import State, Tools
-from server.metrics.linear import LinearClassifier, by_label
-from server.operators import (
-    census_file,
-    census_question,
-    census_texts,
-    distillation,
-    label_sets,
-    section_texts,
-    steering,
-)
-from server.operators.census import Census, Estimates, Floats, classifier, estimates, figures, posteriors
+from server.metrics.linear import LinearClassifier
+from server.operators import census_file, census_question, census_texts, label_sets, section_texts, steering
+from server.operators.census import Census, Estimates, Floats, classifier, estimates, figures, likeness, posteriors
 from server.operators.census_texts import CensusMemory, texts_of_round
-from server.operators.population import under_label
-from server.operators.questionnaire import Aims, aims_of, nearest, nearest_by_label
-from server.operators.reliability import ZERO_SHOT, Written, reliabilities, with_evidence
+from server.operators.final_labels import (
+    effective_sample,
+    label_texts,
+    most_probable_labels,
+    student_softness,
+    with_shares,
+)
+from server.operators.questionnaire import WIDER, Aims, aims_of, nearest_by_label, nearest_in_pools
+from server.operators.reliability import ZERO_SHOT, TextRows, reliabilities, with_evidence
 from server.operators.round_report import make_report
-from server.operators.steering import effective_sample
 from server.settings.methods import CensusSettings
 
 _SOFTNESS = "softness"
-WIDER = 4
-"""Factor by which a questionnaire enlarges the pools of exemplars, so that those closest in form can be chosen."""
-FLOOR = 0.5
-"""Smallest effective sample size of the weighted released texts, as a fraction of their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +73,7 @@ class CensusMethod(CensusSettings):
     """The census method; `server.settings.methods.CensusSettings` documents its settings."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
-
-    @property
-    def modes(self) -> dict[str, str | None]:
-        """Modes that the requests use; see `server.method.Method`."""
-        return {}
+    modes: ClassVar[Mapping[str, str | None]] = {}
 
     def earlier(self) -> Earlier | None:
         """Return the run whose census is used; None if this run asks its own query (`server.method.Reusing`)."""
@@ -108,8 +97,7 @@ class CensusMethod(CensusSettings):
 
     def start(self, tools: Tools) -> State[CensusMemory]:
         """Return a state without texts, with equal weights and, if the settings name a finished run, its census."""
-        weights = {model: 1 / len(tools.models) for model in tools.models}
-        memory = CensusMemory(weights=weights)
+        memory = CensusMemory(weights={model: 1 / len(tools.models) for model in tools.models})
         if self.census is None:
             return State(memory=memory)
         census, _ = census_file.read(Path(self.census))
@@ -117,75 +105,66 @@ class CensusMethod(CensusSettings):
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """Run one round."""
-        known = self._aims(state.released) if state.round else None
+        census = _census(state.released) if state.released else None
+        known = self._aims(census) if census and state.round else None
         sets, harvest = census_texts.harvest(self, state, tools, aimed=known)
         candidates = (*state.candidates, *harvest.candidates)
         written = section_texts.row_texts(candidates)
-        vectors = tools.embed(written)
         places, requested = label_sets.label_rows(candidates, tools.task)
-        texts_so_far = Written(
-            vectors=vectors,
-            requested=requested,
-            models=np.array([tools.models.index(candidate.model) for candidate in candidates])[places],
-        )
+        models = np.array([tools.models.index(candidate.model) for candidate in candidates])[places]
+        texts = TextRows(vectors=tools.embed(written), requested=requested, models=models)
 
-        released = state.released or _released(census_question.ask(self, texts_so_far, written, tools))
-        census, aimed = _census(released), self._aims(released)
+        census = census or census_question.ask(self, texts, written, tools)
+        aimed = self._aims(census)
         estimated = estimates(census, shrinkage=self.shrinkage)
         labelled = census_question.distinct(tools.task)
         if labelled:
-            posterior = posteriors(vectors, estimated.means, census.softness)
+            posterior = posteriors(texts.vectors, estimated.means, census.softness)
         else:
-            posterior = under_label(texts_so_far.vectors, requested, estimated.means, census.subspace.centres)
-        reliability = self._reliability(census, estimated, texts_so_far, tools)
-        if aimed and state.round + 1 == self.rounds:
-            labels = steering.most_probable_labels(posterior)
-            kept = nearest_by_label(aimed, written, labels, self.samples)
-            candidates, vectors = tuple(candidates[place] for place in kept), vectors[kept]
-            posterior, texts_so_far = posterior[kept], texts_so_far.chosen(kept)
-        memory, texts, soft = state.memory, candidates, census.softness
+            posterior = likeness(texts.vectors, requested, estimated.means, census.subspace.centres)
+        reliability = self._reliability(census, estimated, texts, tools)
+        memory, soft = state.memory, census.softness
         if state.round + 1 < self.rounds:
             memory = self._remember(
-                state.round + 1, texts_so_far, posterior, shares=estimated.shares, reliability=reliability, tools=tools
+                state.round + 1, texts, posterior, shares=estimated.shares, reliability=reliability, tools=tools
             )
             if aimed:
-                memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
-            pool = memory.pool
-            if tools.task.sectioned:
-                pool = section_texts.of_own_heading(pool, requested)
+                memory = replace(memory, pool=nearest_in_pools(aimed, memory.pool, candidates, 2 * self.shots))
+            pool = section_texts.of_own_heading(memory.pool, requested) if tools.task.sectioned else memory.pool
             pool = {label: [int(places[row]) for row in chosen] for label, chosen in pool.items()}
             memory = replace(memory, sets=sets, pool=pool)
         else:
+            if aimed:
+                kept = nearest_by_label(aimed, written, most_probable_labels(posterior), self.samples)
+                candidates = tuple(candidates[place] for place in kept)
+                posterior, texts = posterior[kept], texts.chosen(kept)
             if labelled and self.labels == "probabilities":
-                soft = distillation.student_softness(vectors, estimated.means)
-                posterior = with_evidence(
-                    posteriors(vectors, estimated.means, soft),
-                    texts_so_far,
-                    reliability,
-                    sharpness=min(1.0, census.softness / soft),
-                )
+                soft = student_softness(texts.vectors, estimated.means)
+                posterior = posteriors(texts.vectors, estimated.means, soft)
+                sharpness = min(1.0, census.softness / soft)
+                posterior = with_evidence(posterior, texts, reliability, sharpness=sharpness)
             if labelled:
-                texts = self._final(candidates, posterior, census.labels, estimated.shares)
+                candidates = label_texts(self, candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
             requested=harvest.requested,
             generated=harvest.candidates,
-            candidates=len(texts),
+            candidates=len(candidates),
             work=[harvest],
             figures={
                 "weights": dict(state.memory.weights),
-                **figures(census, estimated, texts_so_far.requested, posterior),
+                **figures(census, estimated, texts.requested, posterior),
                 "reliability": dict(zip(tools.models, reliability.tolist(), strict=True)),
                 _SOFTNESS: soft,
-                "effective_sample": effective_sample(np.array([text.weight for text in texts])),
+                "effective_sample": effective_sample(np.array([text.weight for text in candidates])),
             },
         )
         return State(
             round=state.round + 1,
-            candidates=texts,
+            candidates=candidates,
             rounds=(*state.rounds, report),
-            released=released,
+            released=state.released or _released(census),
             memory=memory,
         )
 
@@ -199,25 +178,14 @@ class CensusMethod(CensusSettings):
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
-        return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
+        return with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
-    def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
+    def _aims(self, census: Census) -> Aims | None:
         """Return the records' estimated proportions as targets for the texts; None if not asked for or not used."""
-        numbers = CensusNumbers.from_json(released[Released.FILE])
-        return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
-
-    def _nearest_in_pools(
-        self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
-    ) -> dict[str, list[int]]:
-        """Return the indices of 2 S exemplars from each label's pool that resemble records in form, keyed by label."""
-        near = {}
-        for label, pool in pools.items():
-            rows = aimed.features([candidates[place].text for place in pool])
-            near[label] = [pool[place] for place in nearest(rows, aimed.shares, aimed.variances, 2 * self.shots)]
-        return near
+        return aims_of(census) if self.questionnaire != "none" and census.questionnaire else None
 
     def _remember(
-        self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
+        self, coming: int, texts: TextRows, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
     ) -> CensusMemory:
         """Return the memory for the coming round, with its weights, needs and pools."""
         labels = list(tools.task.labels)
@@ -235,35 +203,11 @@ class CensusMethod(CensusSettings):
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
 
-    def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
+    def _reliability(self, census: Census, estimated: Estimates, texts: TextRows, tools: Tools) -> Floats:
         """Estimate the proportion of each model's texts with the requested label, (K,); zeros without `evidence`."""
         models = len(tools.models)
         evidence = self.evidence and census_question.distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
-
-    def _final(
-        self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
-    ) -> tuple[Candidate, ...]:
-        """Return D with its final labels and weights."""
-        labels = np.array([names.index(candidate.label) for candidate in candidates])
-        kept = np.arange(len(candidates))
-        if self.labels == "probabilities":
-            weights = self._weights(steering.most_probable_labels(posterior), shares)
-            posterior = distillation.with_shares(posterior, shares, weights)
-        if self.labels == "gate":
-            kept = steering.kept_by_gate(posterior, labels)
-        elif self.labels != "requested":
-            labels = steering.most_probable_labels(posterior)
-        texts = [replace(candidates[place], label=names[labels[place]]) for place in kept.tolist()]
-        if self.labels == "probabilities":
-            rows = zip(texts, by_label(names, posterior), strict=True)
-            texts = [replace(text, probabilities=row) for text, row in rows]
-        weights = self._weights(labels[kept], shares)
-        return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
-
-    def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
-        """Return the weights of texts with these labels, (n,)."""
-        return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from common.domain import is_one_population
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
@@ -43,6 +43,8 @@ finite."""
 _SPREAD = 0.25
 """Mean squared length of the records' coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
+_LEAST_LENGTH = 1e-9
+"""Lower bound on the length of an offset, and on a variance; below it, no direction can be measured."""
 _TRUSTED = 0.7
 """Fraction of the candidates that are assumed to have the requested label when the softness is chosen."""
 
@@ -146,6 +148,38 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
 def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
     """Return the probability of each label for each text, (n, C): softmax((v . m_c - |m_c|^2 / 2) / soft)."""
     return np.asarray(softmax((vectors @ means.T - _half_squares(means)) / soft, axis=1))
+
+
+def likeness(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
+    """Return the (n, C) probability that each text under a label belongs to that label's records; 0 for other labels.
+
+    It replaces the `posteriors` of tasks without labels, which have one population, and of labels that do not exclude
+    one another. Let m be the estimated mean of a label's records, m0 the mean of the first-round texts, relative to
+    which the census measured, and s^2 the variance of the label's texts along m - m0. For normal distributions with
+    these means and equal scatter, and equal numbers of records and texts, the probability that a text v belongs to the
+    records is Fisher's discriminant,
+
+        1 / (1 + exp(-(v - (m + m0) / 2) . (m - m0) / s^2)).
+
+    If shrinkage leaves no offset, the probability is 1/2 for all texts.
+
+    Args:
+        vectors: (n, dim) texts.
+        labels: (n,) in [0, C), the label of each text.
+        records: (C, dim) estimated means of the records.
+        first: (C, dim) means of the first-round texts.
+    """
+    made = np.zeros((len(vectors), len(records)))
+    for label in np.unique(labels):
+        rows = labels == label
+        offset = records[label] - first[label]
+        length = float(np.linalg.norm(offset))
+        if length < _LEAST_LENGTH:
+            made[rows, label] = 0.5
+            continue
+        along = (vectors[rows] - (records[label] + first[label]) / 2) @ offset / length
+        made[rows, label] = expit(along * length / max(float(along.var()), _LEAST_LENGTH))
+    return made
 
 
 def _half_squares(means: Vectors) -> Floats:

@@ -28,7 +28,7 @@ from server.method import Tools
 from server.operators import census_file, label_sets, section_texts
 from server.operators.census import Census, softness, subspace
 from server.operators.questionnaire import common_words, released_answers
-from server.operators.reliability import Written
+from server.operators.reliability import TextRows
 from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
@@ -78,7 +78,7 @@ def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[Pla
     return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
 
-def ask(settings: CensusSettings, texts: Written, written: Sequence[str], tools: Tools) -> Census:
+def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools: Tools) -> Census:
     """Ask for the sums of the records' coordinates along public directions, relative to public centres.
 
     Args:

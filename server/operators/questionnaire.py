@@ -8,7 +8,7 @@ its count divided by the same estimate, limited to [0, 1].
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,11 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import LENGTHS, QUESTIONS, answers
 from common.queries.terms import Extractor, words
 from server.documents.census import CensusNumbers, QuestionnaireNumbers
-from server.operators.census import Floats, Labels
+from server.domain import Candidate
+from server.operators.census import Census, Floats, Labels
 
+WIDER = 4
+"""Factor by which a questionnaire enlarges the pools of exemplars, so that those closest in form can be chosen."""
 _Z = 1.96
 _LONGEST = 64
 """Maximum number of bytes of a term on the list of common words."""
@@ -70,7 +73,7 @@ class Aims:
             yield question, answer, share, _Z * (self.noise if question else self.term_noise)
 
 
-def aims_of(released: CensusNumbers) -> Aims:
+def aims_of(released: CensusNumbers | Census) -> Aims:
     """Return the records' proportions as estimated from released numbers that include a questionnaire."""
     numbers = released.questionnaire
     assert numbers, "asked for"
@@ -133,6 +136,17 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
         np.concatenate([(shares * (1 - shares) + 1 / size) / size / len(shares), aimed.variances]),
         size,
     )
+
+
+def nearest_in_pools(
+    aimed: Aims, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], size: int
+) -> dict[str, list[int]]:
+    """Return, for each label, the `size` members of its pool that come close to the proportions; all if fewer."""
+    near = {}
+    for label, pool in pools.items():
+        rows = aimed.features([candidates[place].text for place in pool])
+        near[label] = [pool[place] for place in nearest(rows, aimed.shares, aimed.variances, size)]
+    return near
 
 
 def length(aimed: Aims, generator: np.random.Generator) -> int | None:

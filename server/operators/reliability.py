@@ -30,8 +30,8 @@ _DRAWS, _POINTS = 5, 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Written:
-    """Texts and their origin.
+class TextRows:
+    """Texts and their origin, with one row for each label, or section, of a text.
 
     Attributes:
         vectors: (n, dim).
@@ -43,12 +43,12 @@ class Written:
     requested: Labels
     models: Labels
 
-    def chosen(self, places: Sequence[int]) -> "Written":
+    def chosen(self, places: Sequence[int]) -> "TextRows":
         """Return the texts with these indices."""
-        return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
+        return TextRows(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 
-def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
+def reliabilities(census: Census, estimated: Estimates, texts: TextRows, model_count: int) -> Floats:
     """Estimate the (K,) proportions of each model's texts with the requested label, from 1 / C (guessing) to 0.95.
 
     Args:
@@ -65,7 +65,7 @@ def reliabilities(census: Census, estimated: Estimates, texts: Written, model_co
     return np.clip(shares / _right(census, estimated, texts.vectors, labels), 1 / len(census.labels), _MOST)
 
 
-def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *, sharpness: float) -> Floats:
+def with_evidence(probabilities: Floats, texts: TextRows, reliability: Floats, *, sharpness: float) -> Floats:
     """Multiply (n, C) label probabilities by those that the requested labels imply, for texts of trusted models.
 
     Args:

@@ -1,4 +1,4 @@
-"""Uses of a census: the texts' labels, exemplars for prompts, and weights of models and texts.
+"""Uses of a census for the next round: exemplars for prompts, needs of labels, and weights of models.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
 privacy. A text's posterior is the probability of each label according to the records' means, which form a private
@@ -9,12 +9,10 @@ models, such a choice selected a single style, at the cost of diversity and accu
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from server.operators.census import Floats, Labels
 
 _MOST_OF_A_MODEL = 0.6
-_HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
@@ -77,51 +75,3 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
     sums = np.bincount(models, weights=right, minlength=model_count)
     squares = np.where(sizes > 0, sums / np.maximum(1, sizes), right.mean()) ** 2
     return np.asarray(squares / squares.sum())
-
-
-def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
-    """Return each text's most probable label, (n,); a label without texts gets the text most probable for it.
-
-    That text is never taken from a label that has only one text.
-    """
-    labels = posterior.argmax(axis=1)
-    for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):
-        sizes = np.bincount(labels, minlength=posterior.shape[1])
-        free = np.where(sizes[labels] > 1, posterior[:, label], -1.0)
-        if free.max() >= 0:
-            labels[free.argmax()] = label
-    return np.asarray(labels)
-
-
-def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Return the indices of texts whose most probable label is the requested one; at least one for each label."""
-    kept = posterior.argmax(axis=1) == labels
-    for label in np.unique(labels):
-        of_label = labels == label
-        if not kept[of_label].any():
-            kept[np.where(of_label, posterior[:, label], -1.0).argmax()] = True
-    return np.flatnonzero(kept)
-
-
-def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """Return (n,) text weights with mean 1 that give the labels these proportions, as nearly as `floor` allows.
-
-    The weight of a label is its proportion in `shares` divided by its proportion of the texts. If the effective sample
-    is below `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches `floor`;
-    at power 0 all weights are equal.
-    """
-    exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
-    low, high = 0.0, 1.0
-    if effective_sample(exact) >= floor:
-        low = 1.0
-    else:
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if effective_sample(exact**middle) >= floor else (low, middle)
-    weights = exact**low
-    return np.asarray(weights / weights.mean())
-
-
-def effective_sample(weights: Floats) -> float:
-    """Return the effective sample size, (sum)^2 / sum of squares, as a fraction of the number of weights."""
-    return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from server.operators.census import Census, Subspace, estimates
-from server.operators.reliability import TRUSTED, Written, reliabilities, with_evidence
+from server.operators.reliability import TRUSTED, TextRows, reliabilities, with_evidence
 
 LABELS, DIMENSIONS, RECORDS = 4, 16, 100
 MEANS = np.eye(DIMENSIONS)[:LABELS] * 0.6
@@ -18,7 +18,7 @@ def written(right, *, count=600, seed=0):
     others = (requested + generator.integers(1, LABELS, size=count)) % LABELS
     labels = np.where(generator.random(count) < np.array(right)[models], requested, others)
     vectors = MEANS[labels] + generator.normal(scale=0.1, size=(count, DIMENSIONS))
-    return Written(vectors=vectors, requested=requested, models=models)
+    return TextRows(vectors=vectors, requested=requested, models=models)
 
 
 def census(noise):
@@ -56,7 +56,7 @@ def test_it_is_at_least_that_of_a_guess_and_at_most_95_percent():
 
 def test_evidence_counts_for_trusted_models_alone():
     flat = np.full((2, LABELS), 1 / LABELS)
-    texts = Written(vectors=np.zeros((2, 3)), requested=np.array([2, 2]), models=np.array([0, 1]))
+    texts = TextRows(vectors=np.zeros((2, 3)), requested=np.array([2, 2]), models=np.array([0, 1]))
     product = with_evidence(flat, texts, np.array([0.85, TRUSTED - 0.01]), sharpness=1.0)
     assert product[0] == pytest.approx([0.05, 0.05, 0.85, 0.05])
     assert product[1] == pytest.approx([1 / LABELS] * LABELS)
@@ -64,7 +64,7 @@ def test_evidence_counts_for_trusted_models_alone():
 
 def test_evidence_is_softened():
     probabilities = np.array([[0.7, 0.1, 0.1, 0.1]])
-    texts = Written(vectors=np.zeros((1, 3)), requested=np.array([1]), models=np.array([0]))
+    texts = TextRows(vectors=np.zeros((1, 3)), requested=np.array([1]), models=np.array([0]))
     sharp, soft = (with_evidence(probabilities, texts, np.array([0.9]), sharpness=power)[0, 1] for power in (1.0, 0.2))
     assert sharp > soft > 0.1
 
@@ -72,6 +72,6 @@ def test_evidence_is_softened():
 def test_texts_of_one_label_are_all_right():
     one = replace(census(1.0), labels=("a",), sums=np.zeros((1, 8)), counts=np.array([5.0]))
     one = replace(one, subspace=replace(one.subspace, centres=one.subspace.centres[:1]))
-    texts = Written(vectors=np.zeros((3, DIMENSIONS)), requested=np.zeros(3, int), models=np.zeros(3, int))
+    texts = TextRows(vectors=np.zeros((3, DIMENSIONS)), requested=np.zeros(3, int), models=np.zeros(3, int))
     assert reliabilities(one, estimates(one), texts, 1).tolist() == [0.95]
     assert with_evidence(np.ones((3, 1)), texts, np.array([0.95]), sharpness=1.0).tolist() == [[1]] * 3

@@ -1,7 +1,6 @@
-"""Labels, exemplars and weights by posteriors: within quotas, and with a floor under the effective sample."""
+"""Exemplars, needs and weights of models by posteriors, within quotas."""
 
 import numpy as np
-import pytest
 
 from server.operators import steering
 
@@ -44,37 +43,3 @@ def test_models_are_weighed_by_the_squared_mean_posterior_of_what_was_requested(
     assert np.allclose(shares, np.array([0.49, 0.04]) / 0.53)
     three = steering.model_weights(posterior, np.array([0, 0, 1, 1]), models, 3)
     assert np.allclose(three, np.array([0.49, 0.04, 0.45**2]) / (0.53 + 0.45**2))
-
-
-def test_a_label_that_is_nobodys_gets_its_most_probable_text_and_robs_nobody():
-    posterior = rows([0.9, 0.05, 0.05], [0.8, 0.05, 0.15], [0.1, 0.9, 0])
-    assert steering.most_probable_labels(posterior).tolist() == [0, 2, 1]
-    assert steering.most_probable_labels(posterior[:2]).tolist() in ([1, 0], [0, 2], [0, 1])
-    assert steering.most_probable_labels(rows([0.1, 0.9], [0.6, 0.4])).tolist() == [1, 0]
-
-
-def test_the_gate_keeps_texts_of_their_own_label_and_one_at_least_of_each():
-    posterior = rows([0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.7, 0.3])
-    assert steering.kept_by_gate(posterior, np.array([0, 0, 0, 0])).tolist() == [0, 1, 2, 3]
-    assert steering.kept_by_gate(posterior, np.array([0, 1, 0, 1])).tolist() == [0, 1, 2]
-
-
-def test_weights_give_labels_their_shares():
-    labels, shares = np.array([0] * 30 + [1] * 10), np.array([0.5, 0.5])
-    weights = steering.text_weights(labels, shares, floor=0.5)
-    assert weights.mean() == pytest.approx(1)
-    assert weights[labels == 1].sum() == pytest.approx(20)
-    assert steering.effective_sample(weights) == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize("floor", [0.5, 0.9])
-def test_shares_out_of_reach_leave_the_effective_sample_at_its_floor(floor):
-    labels, shares = np.array([0] * 95 + [1] * 5), np.array([0.1, 0.9])
-    weights = steering.text_weights(labels, shares, floor=floor)
-    assert steering.effective_sample(weights) == pytest.approx(floor, abs=1e-6)
-    assert weights[-1] > 1 > weights[0]
-    assert np.allclose(steering.text_weights(labels, shares, floor=1.0), 1, atol=1e-6)
-
-
-def test_a_label_without_texts_has_no_weight():
-    assert steering.text_weights(np.array([0, 0]), np.array([0.2, 0.8]), floor=0.5).tolist() == [1, 1]

@@ -1,9 +1,15 @@
+"""Labels that a model learns from, and weights with a floor under the effective sample."""
+
 import numpy as np
 import pytest
 
-from server.operators import distillation
+from server.operators import final_labels
 from server.operators.census import posteriors
-from server.operators.distillation import SOFTNESSES, student_softness, with_shares
+from server.operators.final_labels import SOFTNESSES, student_softness, with_shares
+
+
+def rows(*probabilities):
+    return np.array(probabilities, dtype=float)
 
 
 def texts_of(count: int, labels: int, *, spread: float) -> tuple[np.ndarray, np.ndarray]:
@@ -17,14 +23,14 @@ def texts_of(count: int, labels: int, *, spread: float) -> tuple[np.ndarray, np.
 def test_the_least_softness_that_agrees_as_often_as_any_to_two_standard_errors(monkeypatch):
     agreements = dict(zip(SOFTNESSES, (0.5, 0.6, 0.75, 0.8, 0.81, 0.7), strict=True))
     vectors, means = texts_of(60, 3, spread=0.2)
-    monkeypatch.setattr(distillation, "posteriors", lambda vectors, means, softness: softness)
-    monkeypatch.setattr(distillation, "_agreement", lambda vectors, softness: agreements[softness])
+    monkeypatch.setattr(final_labels, "posteriors", lambda vectors, means, softness: softness)
+    monkeypatch.setattr(final_labels, "_agreement", lambda vectors, softness: agreements[softness])
     assert student_softness(vectors, means) == 0.03  # 0.81 - 2 * 0.051 = 0.709
 
 
 def test_a_student_agrees_with_a_teacher_whose_labels_are_far_apart():
     vectors, means = texts_of(60, 3, spread=0.05)
-    assert distillation._agreement(vectors, posteriors(vectors, means, 0.05)) == 1
+    assert final_labels._agreement(vectors, posteriors(vectors, means, 0.05)) == 1
     assert student_softness(vectors, means) == SOFTNESSES[0]
 
 
@@ -32,7 +38,7 @@ def test_agreement_is_on_texts_that_the_student_has_not_seen():
     generator = np.random.default_rng(0)
     vectors = np.eye(60, dtype=np.float32)  # nothing that is learned of one text says anything of another
     probabilities = np.eye(2)[generator.integers(0, 2, 60)]
-    assert distillation._agreement(vectors, probabilities) < 0.8
+    assert final_labels._agreement(vectors, probabilities) < 0.8
 
 
 @pytest.mark.parametrize(("count", "labels"), [(1, 3), (5, 3), (40, 1)])
@@ -42,7 +48,7 @@ def test_where_nothing_can_be_learned_some_softness_is_given(count, labels):
 
 def test_of_many_texts_a_part_decides(monkeypatch):
     numbers = []
-    monkeypatch.setattr(distillation, "_agreement", lambda vectors, _: numbers.append(len(vectors)) or 0.5)
+    monkeypatch.setattr(final_labels, "_agreement", lambda vectors, _: numbers.append(len(vectors)) or 0.5)
     student_softness(*texts_of(2000, 3, spread=0.2))
     assert set(numbers) == {500}
 
@@ -64,3 +70,37 @@ def test_a_label_that_no_text_has_is_given_none(least):
     corrected = with_shares(probabilities, np.full(3, 1 / 3), np.ones(100))
     assert corrected.argmax(axis=1).tolist() == [0, 1] * 50
     assert corrected[:, 2].max() <= 8 * least  # a factor of 4 over one of 2/3
+
+
+def test_a_label_that_is_nobodys_gets_its_most_probable_text_and_robs_nobody():
+    posterior = rows([0.9, 0.05, 0.05], [0.8, 0.05, 0.15], [0.1, 0.9, 0])
+    assert final_labels.most_probable_labels(posterior).tolist() == [0, 2, 1]
+    assert final_labels.most_probable_labels(posterior[:2]).tolist() in ([1, 0], [0, 2], [0, 1])
+    assert final_labels.most_probable_labels(rows([0.1, 0.9], [0.6, 0.4])).tolist() == [1, 0]
+
+
+def test_the_gate_keeps_texts_of_their_own_label_and_one_at_least_of_each():
+    posterior = rows([0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.7, 0.3])
+    assert final_labels.kept_by_gate(posterior, np.array([0, 0, 0, 0])).tolist() == [0, 1, 2, 3]
+    assert final_labels.kept_by_gate(posterior, np.array([0, 1, 0, 1])).tolist() == [0, 1, 2]
+
+
+def test_weights_give_labels_their_shares():
+    labels, shares = np.array([0] * 30 + [1] * 10), np.array([0.5, 0.5])
+    weights = final_labels.text_weights(labels, shares, floor=0.5)
+    assert weights.mean() == pytest.approx(1)
+    assert weights[labels == 1].sum() == pytest.approx(20)
+    assert final_labels.effective_sample(weights) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("floor", [0.5, 0.9])
+def test_shares_out_of_reach_leave_the_effective_sample_at_its_floor(floor):
+    labels, shares = np.array([0] * 95 + [1] * 5), np.array([0.1, 0.9])
+    weights = final_labels.text_weights(labels, shares, floor=floor)
+    assert final_labels.effective_sample(weights) == pytest.approx(floor, abs=1e-6)
+    assert weights[-1] > 1 > weights[0]
+    assert np.allclose(final_labels.text_weights(labels, shares, floor=1.0), 1, atol=1e-6)
+
+
+def test_a_label_without_texts_has_no_weight():
+    assert final_labels.text_weights(np.array([0, 0]), np.array([0.2, 0.8]), floor=0.5).tolist() == [1, 1]
