@@ -88,10 +88,6 @@ class Remembered(Encoder):
         """Digest of the wrapped encoder."""
         return self._inside.digest
 
-    def save(self, folder: str | Path) -> None:
-        """Save the wrapped encoder."""
-        self._inside.save(folder)
-
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed each text, as `common.models.encoder.Encoder` does; equal texts in one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]

@@ -6,7 +6,7 @@ transformers reads it; what an engine could not use is refused here in a second,
 
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
 
@@ -46,7 +46,7 @@ def read_configuration(file: Path) -> "PreTrainedConfig":
             read.
     """
     from transformers import PreTrainedConfig
-    from transformers.integrations.gguf import GgufHeader, read_gguf_metadata
+    from transformers.integrations.gguf.reader import GgufHeader, read_gguf_metadata
 
     try:
         stated, _ = read_gguf_metadata(str(file))
@@ -62,7 +62,8 @@ def read_configuration(file: Path) -> "PreTrainedConfig":
         raise _refusal(file, f"one of the architecture {header.architecture!r}")
     if other := [part for part in header.tensors if part.ggml_type not in _TYPES]:
         raise _refusal(file, f"one with weights of type {other[0].ggml_type} ({other[0].name!r})")
-    return PreTrainedConfig(model_type=header.architecture, max_position_embeddings=context)
+    values: dict[str, Any] = {"model_type": header.architecture, "max_position_embeddings": context}
+    return PreTrainedConfig(**values)
 
 
 def load_tokenizer(file: Path) -> "PreTrainedTokenizerBase":

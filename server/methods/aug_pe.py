@@ -19,7 +19,7 @@ gives the labels their meaning.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, RequestMaker, even_orders
+from server.llm.orders import Order, even_orders
 from server.llm.requests import by_example, from_words
 from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors
@@ -170,29 +170,16 @@ class AugPe(AugPeSettings):
 
     def _first(self, tools: Tools) -> Generated:
         """Return the population of round 0."""
-        orders = even_orders(self.samples, tools.task, tools.models)
-        return tools.generate(orders, self._writer(tools), round_number=0)
-
-    def _writer(self, tools: Tools) -> RequestMaker:
         words = self._noised_terms(tools) if self.vocabulary else ()
+        form: dict[str, Any] = {"temperature": self.temperature, "words": self.words}
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             if not words:
-                return by_example(
-                    tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
-                )
-            request = from_words(
-                tools.task,
-                words,
-                count=self.terms,
-                texts=texts,
-                rng=generator,
-                temperature=self.temperature,
-                words=self.words,
-            )
+                return by_example(tools.task, order.label, texts=texts, rng=generator, **form)
+            request = from_words(tools.task, words, count=self.terms, texts=texts, rng=generator, **form)
             return replace(request, showable=True)
 
-        return write
+        return tools.generate(even_orders(self.samples, tools.task, tools.models), write, round_number=0)
 
     def _noised_terms(self, tools: Tools) -> tuple[str, ...]:
         """Return V', the terms with the highest noised counts."""

@@ -22,7 +22,8 @@ from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.generate import Generated
+from server.llm.orders import Order, make_orders
 from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
@@ -47,11 +48,7 @@ class FuseGen(FuseGenSettings):
     """The FuseGen method; `server.settings.methods.FuseGenSettings` documents its settings."""
 
     memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
-
-    @property
-    def modes(self) -> dict[str, str | None]:
-        """Modes that the requests use; see `server.method.Method`."""
-        return {}
+    modes: ClassVar[Mapping[str, str | None]] = {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Return an empty plan, since the method asks no queries about private records."""
@@ -79,8 +76,7 @@ class FuseGen(FuseGenSettings):
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         even = allocate(after - before, np.ones(len(tools.models)))
         shares = per_label(even, len(tools.task.labels), before)
-        batch = make_orders(shares, tools.task, tools.models)
-        harvest = tools.generate(batch, self._writer(state, tools), round_number=state.round)
+        harvest = self._generate(state, make_orders(shares, tools.task, tools.models), tools)
         candidates = (*state.candidates, *harvest.candidates)
         labels = selection.label_numbers(candidates, tools.task)
         vectors = tools.embed([candidate.text for candidate in candidates])
@@ -101,7 +97,9 @@ class FuseGen(FuseGenSettings):
             following, candidates=candidates, memory=FuseGenMemory(pool=self._pool(learned, labels, tools.task))
         )
 
-    def _writer(self, state: State[FuseGenMemory], tools: Tools) -> RequestMaker:
+    def _generate(self, state: State[FuseGenMemory], orders: Sequence[Order], tools: Tools) -> Generated:
+        """Have the models write a round's texts; a prompt shows some exemplars of its label's pool."""
+
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             shown = selection.drawn(state.memory.pool[order.label], self.shots, generator)
             request = by_example(
@@ -115,7 +113,7 @@ class FuseGen(FuseGenSettings):
             )
             return replace(request, showable=True)
 
-        return write
+        return tools.generate(orders, write, round_number=state.round)
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
         """Select R/2 easy and R - R/2 ambiguous texts of each label; if a label has at most R texts, select all."""

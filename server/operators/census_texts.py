@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.orders import Order, make_orders
 from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, section_texts, selection
@@ -71,20 +71,39 @@ def harvest(
     Returns:
         The answer to the query, for the memory's `sets`, and the texts.
     """
-    known, write = state.memory.sets, _maker(settings, state, aimed, tools)
+    known, task = state.memory.sets, tools.task
     weights = np.array([state.memory.weights[model] for model in tools.models])
     counts = allocate(texts_of_round(settings, state.round), weights)
-    if not tools.task.sectioned:
+
+    def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
+        """Request texts with exemplars of their label; without, for a label without a pool or a reliable model."""
+        reliable = order.model in state.memory.reliable
+        pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
+        shown = selection.drawn(pool, settings.shots, generator)
+        request = by_example(
+            task,
+            order.label,
+            texts=texts,
+            rng=generator,
+            good=[section_texts.under(state.candidates[i], order.label) for i in shown],
+            temperature=settings.temperature,
+            words=length(aimed, generator) if aimed and settings.words is None else settings.words,
+            more=order.more or (),
+        )
+        return replace(request, showable=True)
+
+    def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
+        """Request a section: as for a whole text, but with the text so far and fewer words."""
+        request = write(order, 1, generator)
+        words = None if settings.words is None else max(1, settings.words // number)
+        return replace(request, task_kind=f"section of one {request.task_kind}", before=before, words=words)
+
+    if not task.sectioned:
         written = tools.generate(_orders(settings, counts, state, tools), write, round_number=state.round)
         return known or label_sets.asked(tools), written
     known = known or section_texts.asked(tools)
     return known, section_texts.generate(
-        counts,
-        known,
-        _section_maker(settings, write),
-        tools,
-        round_number=state.round,
-        shown=settings.shown_words,
+        counts, known, write_section, tools, round_number=state.round, shown=settings.shown_words
     )
 
 
@@ -101,36 +120,3 @@ def _orders(
         needed = allocate(int(counts.sum()), np.array([state.memory.needs[label] for label in labels]))
         shares = dealt(counts, needed)
     return make_orders(shares, tools.task, tools.models)
-
-
-def _maker(settings: CensusSettings, state: State[CensusMemory], aimed: Aims | None, tools: Tools) -> RequestMaker:
-    """Return a function that makes requests with exemplars, or zero-shot requests for a label without a pool."""
-
-    def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-        reliable = order.model in state.memory.reliable
-        pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
-        shown = selection.drawn(pool, settings.shots, generator)
-        request = by_example(
-            tools.task,
-            order.label,
-            texts=texts,
-            rng=generator,
-            good=[section_texts.under(state.candidates[i], order.label) for i in shown],
-            temperature=settings.temperature,
-            words=length(aimed, generator) if aimed and settings.words is None else settings.words,
-            more=order.more or (),
-        )
-        return replace(request, showable=True)
-
-    return write
-
-
-def _section_maker(settings: CensusSettings, write: RequestMaker) -> section_texts.SectionMaker:
-    """Return a function that requests a section: as for a whole text, but with the text so far and fewer words."""
-
-    def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
-        request = write(order, 1, generator)
-        words = None if settings.words is None else max(1, settings.words // number)
-        return replace(request, task_kind=f"section of one {request.task_kind}", before=before, words=words)
-
-    return write_section

@@ -1,6 +1,6 @@
 """Release of the parties' answers, for methods in which the parties write all texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,13 +28,9 @@ class PartyTexts(PartyTextsSettings):
     """
 
     memory: ClassVar[type[NoMemory]] = NoMemory
+    modes: ClassVar[Mapping[str, str | None]] = {}  # no requests: the parties write all texts
     query: ClassVar[str]
     balanced: ClassVar[bool]
-
-    @property
-    def modes(self) -> dict[str, str | None]:
-        """An empty mapping, because the parties write all texts."""
-        return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return zero, as the parties write all texts."""
