@@ -166,7 +166,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         ledger=run_folder.ledger,
         roster=parts.roster,
         retries=settings.federation.retries,
-        heard=run_folder.heard,
+        heard=run_folder.record_versions,
     )
     tools = RunTools(
         task=task,

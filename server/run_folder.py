@@ -146,7 +146,7 @@ class RunFolder:
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
-    def heard(self, versions: Mapping[PartyId, str]) -> None:
+    def record_versions(self, versions: Mapping[PartyId, str]) -> None:
         """Record the version of Caucus that each party reported at an opening; do nothing in a simulation."""
         names = self._summary.hospitals
         if names is None:

@@ -44,7 +44,7 @@ from server.settings.misprints import CONFIGS
 from server.settings.reading import mapping_of
 from server.settings.schema import Settings
 from simulations.sweeps import combinations
-from simulations.sweeps.combinations import RESUME, near, resumption
+from simulations.sweeps.combinations import RESUME, relative_path, resumption
 
 log = logging.getLogger("caucus.simulation")
 
@@ -66,7 +66,7 @@ def launched(arguments: Sequence[str]) -> None:
     arguments = [argument for argument in arguments if argument != YES]
     sweep = Path(arguments[1]) if len(arguments) == 2 and arguments[0] == RESUME else None
     if sweep and (sweep / combinations.PLANNED).exists():
-        _by_hydra([*combinations.again(sweep), *agreed])
+        _by_hydra([*combinations.resuming_arguments(sweep), *agreed])
     elif RESUME in arguments:
         _resume([*arguments, *agreed])
     else:
@@ -120,7 +120,7 @@ def _sweep_stopped() -> str:
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()
-    sweep = near(Path(hydra_config.sweep.dir))
+    sweep = relative_path(Path(hydra_config.sweep.dir))
     if not (sweep / combinations.PLANNED).exists():
         return ""
     on_a_cluster = str(hydra_config.runtime.choices["hydra/launcher"]).startswith("submitit")
@@ -129,7 +129,7 @@ def _sweep_stopped() -> str:
 
 
 def _job_lost() -> CaucusError:
-    sweep = near(Path(HydraConfig.get().sweep.dir))
+    sweep = relative_path(Path(HydraConfig.get().sweep.dir))
     do = f"Its log is there. Once no job of the sweep runs any more, {resumption(sweep)}"
     return CaucusError("job of the cluster", expected="a result", got="none", where=sweep / ".submitit", do=do)
 
@@ -137,7 +137,7 @@ def _job_lost() -> CaucusError:
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
 def _composed(config: object) -> None:
     hydra_config = HydraConfig.get()
-    folder, overrides = near(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
+    folder, overrides = relative_path(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
         _or_exit(folder, lambda: typed(config))
         _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", *_sweep(folder)]))
@@ -146,26 +146,28 @@ def _composed(config: object) -> None:
         # Ctrl-C reaches the workers of a parallel sweep too; the process that started them ends them.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         tqdm.set_lock(threading.RLock())  # its own, a semaphore, would be said to be leaked by a worker that is ended
-    number, runs = hydra_config.job.num + 1, len(combinations.planned(Path(hydra_config.sweep.dir)))
+    number, runs = hydra_config.job.num + 1, len(combinations.planned_overrides(Path(hydra_config.sweep.dir)))
     log.info("run %d of %d: %s → %s", number, runs, ", ".join(overrides), folder)
-    if combinations.complete(folder):
+    if combinations.is_complete(folder):
         log.info("it is complete")
         return
     composed = plain(config)
     try:
-        settings = combinations.in_row(simulated(typed(config)), overrides)
+        settings = combinations.with_overrides(simulated(typed(config)), overrides)
         composed = mapping_of(settings)
-        _simulated(combinations.continued(settings, overrides, folder), folder)
+        _simulated(combinations.settings_to_continue(settings, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
     except FolderInUseError as error:
         log.error("%s", summary(error))  # noqa: TRY400 what that process makes of the run is its result
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", summary(error))  # noqa: TRY400
-        combinations.failed(composed, overrides, folder, summary(error))
+        combinations.record_failure(composed, overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
-        combinations.failed(composed, overrides, folder, _stopped(folder))
-        raise type(stop)(f"stopped: {combinations.remaining_runs(near(Path(hydra_config.sweep.dir)))}") from None
+        combinations.record_failure(composed, overrides, folder, _stopped(folder))
+        raise type(stop)(
+            f"stopped: {combinations.remaining_runs(relative_path(Path(hydra_config.sweep.dir)))}"
+        ) from None
 
 
 def _sweep(folder: Path) -> list[str]:

@@ -32,7 +32,7 @@ from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings
-from simulations.baselines import only_private, private_exemplars
+from simulations.baselines import private_exemplars, unprotected
 from simulations.federation import inputs, parties
 from simulations.federation.local_grid import LocalGrid
 from simulations.federation.measured import promised, with_records
@@ -41,7 +41,7 @@ from simulations.private_evaluation.compare import compare
 log = logging.getLogger("caucus.simulation")
 
 WITHOUT_PRIVACY = {
-    only_private.NAME: only_private.only_private,
+    unprotected.ONLY_PRIVATE: unprotected.only_private,
     private_exemplars.NAME: private_exemplars.private_exemplars,
 }
 """Baselines that use the private records themselves and ask no party, keyed by name

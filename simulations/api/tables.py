@@ -69,68 +69,51 @@ def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
 def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, str]]:
     """Yield the rows of a table, after checking that each value is a non-empty text."""
     empty = True
-    rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
-    for where, row in rows:
-        texts = {column: _text(column, joined(column, value), where) for column, value in row.items()}
-        check_row(texts, where)
-        yield row
+    for where, row in _rows(name, table, columns):
+        values = _row(where, row, columns)
+        check_row({column: _text(column, joined(column, value), where) for column, value in values.items()}, where)
+        yield values
         empty = False
     if empty:
         raise DataError(name, expected="at least one row", got="none")
 
 
-def _of_frame(name: str, frame: pd.DataFrame, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
-    there = list(frame.columns)
-    columns = _as_there(columns, there)
-    for column in columns.needed:
-        if there.count(column) != 1:
-            expected = f"a column {column!r}, once"
-            raise DataError(
-                name, expected=expected, got=_column_names(there), do=f"Rename it: {name}.rename(columns=...)"
-            )
-    wanted = [*columns.needed, *(column for column in columns.optional if column in there)]
-    for number, values in enumerate(frame[wanted].itertuples(index=False, name=None)):
-        yield f"{name}.iloc[{number}]", dict(zip(wanted, values, strict=True))
-
-
-def _of_rows(name: str, table: object, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
-    if not isinstance(table, Iterable) or isinstance(table, Mapping | bytes):
+def _rows(name: str, table: object, columns: Columns) -> Iterator[tuple[str, object]]:
+    """Yield each row with its place in the table; a row of a data frame is a mapping."""
+    if isinstance(table, pd.DataFrame):
+        there = list(table.columns)
+        wanted = [*label_columns(columns.needed, there), *(column for column in columns.optional if column in there)]
+        for column in wanted:
+            if there.count(column) != 1:
+                expected, do = f"a column {column!r}, once", f"Rename it: {name}.rename(columns=...)"
+                raise DataError(name, expected=expected, got=_column_names(there), do=do)
+        for number, values in enumerate(table[wanted].itertuples(index=False, name=None)):
+            yield f"{name}.iloc[{number}]", dict(zip(wanted, values, strict=True))
+    elif not isinstance(table, Iterable) or isinstance(table, Mapping | bytes):
         expected = "a data frame, a list of rows or a path"
         raise DataError(name, expected=expected, got=type(table).__name__)
-    for number, row in enumerate(table):
-        yield f"{name}[{number}]", _row(f"{name}[{number}]", row, columns)
+    else:
+        yield from ((f"{name}[{number}]", row) for number, row in enumerate(table))
 
 
 def _row(where: str, row: object, columns: Columns) -> dict[str, Any]:
+    """Return the columns of a row; texts with several labels have `labels` in place of `label`."""
+    needed, values = columns.needed, dict[str, Any]()
+    if isinstance(row, Record):
+        label = {"label": row.label} if row.more is None else {"labels": list(row.labels)}
+        row = {"text": row.text, **label} | ({"user": row.user} if row.user else {})
     match row:
-        case Record():
-            label = {"label": row.label} if row.more is None else {"labels": list(row.labels)}
-            named = {"text": row.text, **label, "user": row.user}
-            columns = _as_there(columns, list(named))
-            values: dict[str, Any] = {
-                name: value
-                for name, value in named.items()
-                if name in columns.needed or (name in columns.optional and value)
-            }
         case Mapping():
-            columns = _as_there(columns, list(row))
-            values = {column: row[column] for column in (*columns.needed, *columns.optional) if column in row}
-        case tuple() | list():
-            values = dict(zip(columns.needed, row, strict=True)) if len(row) == len(columns.needed) else {}
-        case str() if columns.needed == PUBLIC.needed:
+            needed = label_columns(needed, list(row))
+            values = {column: row[column] for column in (*needed, *columns.optional) if column in row}
+        case tuple() | list() if len(row) == len(needed):
+            values = dict(zip(needed, row, strict=True))
+        case str() if needed == PUBLIC.needed:
             values = {"text": row}
-        case _:
-            values = {}
-    for column in columns.needed:
-        if column not in values:
-            got = _column_names(list(row)) if isinstance(row, Mapping) else type(row).__name__
-            raise DataError("row", expected=f"{' and '.join(columns.needed)}", got=got, where=where)
+    if not values.keys() >= set(needed):
+        got = _column_names(list(row)) if isinstance(row, Mapping) else type(row).__name__
+        raise DataError("row", expected=" and ".join(needed), got=got, where=where)
     return values
-
-
-def _as_there(columns: Columns, names: Sequence[str]) -> Columns:
-    """Return the columns, with `labels` in place of `label` if the table or row has only `labels`."""
-    return columns._replace(needed=label_columns(columns.needed, names))
 
 
 def _text(column: str, value: object, where: str) -> str:

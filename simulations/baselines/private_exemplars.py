@@ -35,7 +35,7 @@ from server.settings.build import build
 from server.settings.methods import PrivateExemplarsSettings
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
-from simulations.baselines import only_private, unprotected
+from simulations.baselines import unprotected
 from simulations.federation.measured import with_records
 from simulations.private_evaluation.of_records import of_records
 
@@ -65,10 +65,10 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     if method.texts:
         state, metrics = _written(settings, folder, source, shown, held_out)
     else:
-        only_private.check_labels(task)
+        unprotected.check_labels(task)
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
         state = State(memory=NoMemory())
-        metrics = only_private.measured(settings, task.classifier_inputs(records), held_out)
+        metrics = unprotected.train_on_records(settings, task.classifier_inputs(records), held_out)
     unprotected.write(
         settings,
         folder,

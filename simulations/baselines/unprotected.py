@@ -1,11 +1,16 @@
-"""The run folder of a baseline that uses private records without any protection; it exists only in a simulation.
+"""Baselines that use the private records without any protection: their run folder, and OnlyPrivate.
+
+OnlyPrivate trains the small model on all private records together (WASP, section 5.1, baselines). Its accuracy is an
+upper bound for synthetic texts. A baseline needs all records in one place, so it exists only in a simulation.
 
 The configuration of such a method names no class (`_target_`) that a coordinator could instantiate, and `server/app.py`
 rejects it. The first sentence in its `privacy.json` states that epsilon is infinite, and why.
 """
 
+import logging
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +21,7 @@ from common.plan.plan import Plan
 from server.documents.metrics import Metrics
 from server.documents.run import COMPLETE, RunSummary, versions
 from server.domain import Task
+from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.report.write import write_report
@@ -24,6 +30,37 @@ from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from simulations.federation import parties
+from simulations.private_evaluation.compare import real_private
+
+log = logging.getLogger("caucus.simulation")
+
+ONLY_PRIVATE = "only_private"
+_STATEMENT = (
+    "OnlyPrivate: no privacy (ε is infinite) and no synthetic texts. A small model was trained on the private records "
+    "themselves, all in one place. Neither it nor its figures may leave; it is a baseline for experiments."
+)
+
+
+def only_private(settings: SimulationSettings, folder: Path) -> None:
+    """Write the run folder of a run that trains on the records themselves, without queries or releases.
+
+    Raises:
+        ConfigError: There are no held-out texts for the evaluation.
+    """
+    started = time.monotonic()
+    source, private, held_out = records_of(settings)
+    task = source.task()
+    check_labels(task)
+    write(
+        settings,
+        folder,
+        task,
+        state=State(memory=NoMemory()),
+        metrics=train_on_records(settings, task.classifier_inputs(private), task.classifier_inputs(held_out)),
+        statement=_STATEMENT,
+        not_covered="The private records: nothing about them is protected.",
+        started=started,
+    )
 
 
 def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list[Record]]:
@@ -104,3 +141,45 @@ def write(
     Metrics(content=metrics).save(folder)
     write_run(folder, state, privacy=privacy, summary=summary)
     write_report(folder)
+
+
+def check_labels(task: Task) -> None:
+    """Raise a ConfigError if a task has no labels, since only a classifier of the records is measured.
+
+    Raises:
+        ConfigError: The task has no labels.
+    """
+    task.check_labelled("method", "which a classifier learns from the records", "Choose method=private_exemplars")
+
+
+def train_on_records(
+    settings: SimulationSettings, private: Sequence[Record], held_out: Sequence[Record]
+) -> dict[str, Any]:
+    """Train the small model on private records; return the content of `metrics.json`, with accuracy and time.
+
+    Raises:
+        ConfigError: The model would send the records to an endpoint.
+    """
+    evaluation: Evaluation = build(settings.evaluation)
+    metrics = {
+        "definition": evaluation.definition,
+        "test_records": len(held_out),
+        "synthetic": None,
+        "majority_class": majority_class(held_out),
+        "real_private": _score(settings, evaluation, private, held_out),
+    }
+    if "utility_encoder" in evaluation.metrics:
+        other = by_encoder(evaluation)
+        metrics["utility_encoder"] = {"definition": other.definition} | _score(settings, other, private, held_out)
+    return metrics
+
+
+def _score(
+    settings: SimulationSettings, evaluation: Evaluation, private: Sequence[Record], held_out: Sequence[Record]
+) -> dict[str, Any]:
+    encoder = build(settings.embedding) if evaluation.on_vectors else None
+    started = time.monotonic()
+    scores = real_private(private, held_out, evaluation, encoder)
+    seconds = round(time.monotonic() - started, 3)
+    log.info("%s: %d private records, %d held-out texts, %.1f s", ONLY_PRIVATE, len(private), len(held_out), seconds)
+    return scores | {"seconds": seconds}

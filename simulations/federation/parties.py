@@ -22,6 +22,7 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from common.validate import at_least, positive
 from server.domain import NO_LABELS
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build, roster_of
@@ -30,7 +31,6 @@ from server.settings.schema import SimulationSettings
 from server.settings.sections import changed, setting
 from server.settings.tasks import LabelledFilesSettings
 from server.tasks.sources import Demo, LabelledFiles, Source
-from simulations.federation.partition import dirichlet, iid
 from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
 from simulations.private_evaluation.canaries import Canary
@@ -173,6 +173,60 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
     if settings.privacy.unit == "user":
         return _whole_users(shares, pool)
     return [[pool[i] for i in share] for share in shares]
+
+
+def dirichlet(
+    labels: Sequence[str], parties: int, alpha: float, generator: np.random.Generator
+) -> list[NDArray[np.int64]]:
+    """Split the records of each class among the parties, in proportions from a symmetric Dirichlet distribution.
+
+    This is the partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw
+    class proportions for each party instead, with parties of equal size.) Some parties may get no record, since
+    some hospitals have no matching ones.
+
+    Args:
+        labels: Label of each record.
+        parties: Number of parties, at least 1.
+        alpha: Concentration, above 0. If alpha is small, each class is at few parties; if alpha is large, all parties
+            are similar.
+        generator: Generator for the proportions and for the assignment of records.
+
+    Returns:
+        The indices of each party's records, ascending.
+
+    Raises:
+        ConfigError: `parties` or `alpha` is out of range.
+    """
+    at_least(1, parties=parties)
+    positive(section="federation", alpha=alpha)
+    owner = np.empty(len(labels), np.int64)
+    names = np.array(labels, dtype=str)
+    for label in np.unique(names):
+        members = generator.permutation(np.flatnonzero(names == label))
+        shares = generator.dirichlet(np.full(parties, alpha))
+        cuts = np.rint(np.cumsum(shares)[:-1] * len(members)).astype(np.int64)
+        for party, part in enumerate(np.split(members, cuts)):
+            owner[part] = party
+    return [np.flatnonzero(owner == party) for party in range(parties)]
+
+
+def iid(records: int, parties: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Deal shuffled records one by one, so that the sizes of the parties differ by at most 1.
+
+    Args:
+        records: Number of records.
+        parties: Number of parties, at least 1.
+        generator: Generator for the shuffle.
+
+    Returns:
+        The indices of each party's records, ascending.
+
+    Raises:
+        ConfigError: `parties` is out of range.
+    """
+    at_least(1, parties=parties)
+    shuffled = generator.permutation(records)
+    return [np.sort(shuffled[party::parties]) for party in range(parties)]
 
 
 def _whole_users(shares: Sequence[NDArray[np.int64]], pool: Sequence[Record]) -> list[list[Record]]:

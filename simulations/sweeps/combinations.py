@@ -51,7 +51,7 @@ class SweepCallback(Callback):
             sys.exit(exit_code(error))
         params = config.hydra.sweeper.params or {}
         if names and ROW not in params:
-            config.hydra.sweeper.params = {ROW: choices(names), **params}
+            config.hydra.sweeper.params = {ROW: sweep_over(names), **params}
         HydraConfig.instance().set_config(config)
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
@@ -59,17 +59,17 @@ class SweepCallback(Callback):
         from simulations.sweeps.render import write_table
 
         HydraConfig.instance().cfg = None
-        table = write_table(near(Path(config.hydra.sweep.dir)))
+        table = write_table(relative_path(Path(config.hydra.sweep.dir)))
         if table.failures:
             sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
 
 
-def choices(names: Iterable[str]) -> str:
+def sweep_over(names: Iterable[str]) -> str:
     """Return a sweep over rows in Hydra's grammar; each name is one choice, even if it contains commas or brackets."""
     return ", ".join("'" + name.replace("'", r"\'") + "'" for name in names)
 
 
-def planned(sweep: Path) -> list[list[str]]:
+def planned_overrides(sweep: Path) -> list[list[str]]:
     """Return the overrides of each run of a sweep, in order."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = [f"{name}={value}" for name, value in (hydra["sweeper"]["params"] or {}).items()]
@@ -78,7 +78,7 @@ def planned(sweep: Path) -> list[list[str]]:
     return runs
 
 
-def again(sweep: Path) -> list[str]:
+def resuming_arguments(sweep: Path) -> list[str]:
     """Return the arguments of the command that resumes a stopped sweep."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
@@ -98,14 +98,14 @@ def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
     return [part for path in given for part in ("--config-dir", path)]
 
 
-def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
+def with_overrides(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
     """Return the settings of one run of a sweep: those of its row, changed by the overrides of the run.
 
     Raises:
         ConfigError: The experiment has no such row.
     """
     if settings.row is None:
-        return replace(settings, row=named_by(overrides))
+        return replace(settings, row=row_overrides(overrides))
     planned = rows(settings.experiment)
     if "set" not in planned.get(settings.row, {}):
         names = run_names(settings.experiment)
@@ -114,14 +114,14 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
     return simulated(composed([*planned[settings.row]["set"], *overrides]))
 
 
-def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
+def settings_to_continue(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
     """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
 
 
-def complete(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     """Return whether the run in this folder reached its end without a failure."""
     if (folder / FAILURE).exists():
         return False
@@ -129,12 +129,12 @@ def complete(folder: Path) -> bool:
     return ended is not None and ended.complete
 
 
-def named_by(overrides: Sequence[str]) -> list[str]:
+def row_overrides(overrides: Sequence[str]) -> list[str]:
     """Return the overrides that name the row of a run without an experiment: all except the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
-def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
+def record_failure(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
     """Write the reason for a failure into the folder of the run, with the run's settings if they are missing there.
 
     Args:
@@ -144,19 +144,19 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
         error: The reason.
     """
     if not (folder / FILE).exists():
-        write({**settings, "row": settings.get("row") or named_by(overrides)}, folder / FILE)
+        write({**settings, "row": settings.get("row") or row_overrides(overrides)}, folder / FILE)
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 
 def remaining_runs(sweep: Path) -> str:
     """Return a message with the finished runs of a stopped sweep and the command for the remaining runs."""
-    runs = planned(sweep)
-    done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
+    runs = planned_overrides(sweep)
+    done = [number for number, _ in enumerate(runs, 1) if is_complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
     return f"{said}; {resumption(sweep)}"
 
 
-def near(folder: Path) -> Path:
+def relative_path(folder: Path) -> Path:
     """Return the folder's path relative to the working directory, or unchanged if the folder lies outside."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 

@@ -5,7 +5,7 @@ from common.errors import ConfigError
 from server.command import main
 from server.settings.compose import composed
 from server.settings.parts import build_parts
-from simulations.baselines import only_private, unprotected
+from simulations.baselines import unprotected
 from tests.support.runs import lines, read, tiny
 
 SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
@@ -60,7 +60,7 @@ def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
     private = [Record(f"a note about {'hearts' if at % 2 else 'lungs'} {at}", "ab"[at % 2]) for at in range(8)]
     for model in ("encoder", "network"):
         config = composed([f"evaluation.model={model}", "task.public_notes=60"])
-        assert only_private.measured(config, private, private[:2])["real_private"]["records"] == 8
+        assert unprotected.train_on_records(config, private, private[:2])["real_private"]["records"] == 8
 
 
 def test_without_labels_there_is_nothing_to_train(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError
-from simulations.federation.partition import dirichlet, iid
+from simulations.federation.parties import dirichlet, iid
 
 LABELS = ["a"] * 300 + ["b"] * 100 + ["c"] * 7
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 import configs
 from common.errors import ConfigError
 from server.settings.compose import plain
-from simulations.sweeps.combinations import SweepCallback, choices, planned
+from simulations.sweeps.combinations import SweepCallback, planned_overrides, sweep_over
 from simulations.sweeps.experiments import rows, run_names
 
 EXPERIMENT = {
@@ -85,7 +85,7 @@ def test_an_experiment_sweeps_over_its_rows_and_then_over_seeds(typed, expected,
     config.hydra.overrides.task = ["+experiment=wasp_table5", *typed]
     SweepCallback().on_multirun_start(config)
     OmegaConf.save(config, tmp_path / "multirun.yaml")
-    assert planned(tmp_path) == [
+    assert planned_overrides(tmp_path) == [
         [row, f"experiment_seed={seed}", "+experiment=wasp_table5"] for row in expected for seed in range(3)
     ]
 
@@ -95,6 +95,6 @@ def test_an_experiment_sweeps_over_its_rows_and_then_over_seeds(typed, expected,
 )
 def test_a_name_of_a_row_is_one_choice_whatever_it_has(path):
     names = [*run_names(plain(OmegaConf.load(path))["experiment"]), "a, 'b' (c) [d] = {e: $f}"]
-    (sweep,) = OverridesParser.create().parse_overrides([f"row={choices(names)}"])
+    (sweep,) = OverridesParser.create().parse_overrides([f"row={sweep_over(names)}"])
     chosen = OverridesParser.create().parse_overrides([f"row={one}" for one in sweep.sweep_string_iterator()])
     assert [override.value() for override in chosen] == names

@@ -11,7 +11,7 @@ from common.errors import CheckpointError, ConfigError
 from server.settings.compose import composed, load
 from server.settings.sections import setting
 from simulations import launch
-from simulations.sweeps.combinations import SweepCallback, again, failed, in_row
+from simulations.sweeps.combinations import SweepCallback, record_failure, resuming_arguments, with_overrides
 from simulations.sweeps.render import as_markdown, as_text, markdown_row, write_table
 from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
@@ -72,7 +72,7 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
     run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT)
     run(tmp_path, 1, "ours", 0.7, experiment=EXPERIMENT, status="partial")
     path = run(tmp_path, 2, "theirs", experiment=EXPERIMENT, status="partial")
-    failed({}, [], path, "no model answered")
+    record_failure({}, [], path, "no model answered")
     made = read_table(tmp_path)
     assert made.failures == {"1": "it did not reach its end", "2": "no model answered"}
     text = as_markdown(made)
@@ -82,12 +82,12 @@ def test_failed_runs_are_shown_not_left_out(tmp_path):
 
 
 def test_a_run_that_was_resumed_to_its_end_counts_whatever_it_said_before(tmp_path):
-    failed({}, [], run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
+    record_failure({}, [], run(tmp_path, 0, "ours", 0.7, experiment=EXPERIMENT), "a network error")
     assert not read_table(tmp_path).failures
 
 
 def test_a_run_that_fails_at_once_leaves_its_configuration(tmp_path):
-    failed({}, ["a=1", "experiment_seed=1"], tmp_path / "0", "wrong")
+    record_failure({}, ["a=1", "experiment_seed=1"], tmp_path / "0", "wrong")
     assert read_table(tmp_path).failures == {"0": "wrong"}
 
 
@@ -135,15 +135,15 @@ def test_a_folder_without_runs_is_refused(tmp_path):
 
 def test_a_row_sets_its_overrides_below_the_command_line():
     task = ["+experiment=wasp_table5", "row=Q 16", "method.samples=1000"]
-    config = in_row(composed(task), task)
+    config = with_overrides(composed(task), task)
     assert (config.method.top, config.method.samples, config.row) == (16, 1000, "Q 16")
-    assert in_row(composed(task), [*task, "method.top=2"]).method.top == 2
+    assert with_overrides(composed(task), [*task, "method.top=2"]).method.top == 2
 
 
 def test_a_row_that_nothing_runs_is_refused():
     for row in ("Q 3", "PrE-Text OPT"):
         with pytest.raises(ConfigError, match="row"):
-            in_row(composed(["+experiment=wasp_table2", f"row={row}"]), [])
+            with_overrides(composed(["+experiment=wasp_table2", f"row={row}"]), [])
 
 
 def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
@@ -282,7 +282,7 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
         launch._by_hydra(["method.samples=24", "--multirun", "privacy.epsilon=1,4"])
     assert str(caught.value) == f"stopped: no run is done; caucus-simulate --resume {tmp_path} goes on"
     assert sys.argv[1:] == ["--multirun", "method.samples=24", "privacy.epsilon=1,4"]
-    assert again(tmp_path)[:3] == ["--multirun", "--config-dir", "mine"]
+    assert resuming_arguments(tmp_path)[:3] == ["--multirun", "--config-dir", "mine"]
 
 
 @pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
