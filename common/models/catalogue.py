@@ -100,7 +100,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
     return entries
 
 
-def named(name: str, among: Catalogue) -> Entry:
+def find_entry(name: str, among: Catalogue) -> Entry:
     """Return the entry in the catalogue with this name.
 
     Raises:
@@ -134,9 +134,9 @@ def folder(name: str) -> Path:
         ConfigError: The model has not been fetched, or was fetched for a different entry of this name, such as that of
             an earlier version.
     """
-    entry = named(name, catalogue())
+    entry = find_entry(name, catalogue())
     at = root() / name
-    if manifest(at, entry) is None:
+    if read_manifest(at, entry) is None:
         got = "one of another version" if (at / MANIFEST).is_file() else "none"
         raise ConfigError(
             f"model {name}",
@@ -148,7 +148,7 @@ def folder(name: str) -> Path:
     return at
 
 
-def placed(name_or_path: str | Path) -> Path:
+def model_path(name_or_path: str | Path) -> Path:
     """Return a model's folder if the argument is a name in the catalogue; return any other path unchanged.
 
     Raises:
@@ -157,7 +157,7 @@ def placed(name_or_path: str | Path) -> Path:
     return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
 
 
-def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
+def read_manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
     """Return the manifest in a folder; None if it is missing or was written for a different entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))

@@ -70,7 +70,7 @@ def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_o
     Raises:
         ConfigError: There is no such checkpoint here, or the folder does not contain a model.
     """
-    folder = catalogue.placed(name_or_path)
+    folder = catalogue.model_path(name_or_path)
     if not folder.is_dir():
         folder = _snapshot(what, str(name_or_path), local_files_only=local_files_only)
     if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
@@ -88,7 +88,7 @@ def language_model(name_or_path: str | Path, *, what: str, local_files_only: boo
     Raises:
         ConfigError: There is no such model here, or the folder has several GGUF files.
     """
-    file = gguf_file.find_gguf_file(catalogue.placed(name_or_path))
+    file = gguf_file.find_gguf_file(catalogue.model_path(name_or_path))
     return file or model_folder(name_or_path, what=what, local_files_only=local_files_only)
 
 

