@@ -111,5 +111,5 @@ def test_gelu_is_exact_to_a_millionth():
 def test_weights_that_are_not_finite_are_refused(tiny):
     encoder = Encoder.pretrained(tiny())
     encoder._model._weights["embeddings.LayerNorm.bias"].fill(np.nan)
-    with pytest.raises(ConfigError, match="finite and not zero"):
+    with pytest.raises(ConfigError, match=r"^encoder;"):
         encoder.encode(["fever"])

@@ -106,7 +106,7 @@ def test_the_folder_of_all_models_is_named_or_in_the_home(monkeypatch, tmp_path)
         raise RuntimeError("no home")
 
     monkeypatch.setattr(Path, "home", nowhere)
-    with pytest.raises(ConfigError, match=r"a home folder; got none\. Set CAUCUS_MODELS"):
+    with pytest.raises(ConfigError, match=r"^models;.*CAUCUS_MODELS"):
         catalogue.root()
 
 
@@ -125,7 +125,7 @@ def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed
     tiny_bert(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
     for refused in (checkpoints.model_folder, Encoder.pretrained):
-        with pytest.raises(ConfigError, match="fetched before; got none"):
+        with pytest.raises(ConfigError, match=r"^model tiny;"):
             refused("tiny")
     fetched(listed)
     assert checkpoints.model_folder("tiny") == listed
@@ -135,7 +135,7 @@ def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed
 @pytest.mark.parametrize("changes", [{"wheel": "0" * 64}, {"files": {"config.json": "0" * 64}}, {"conversion": None}])
 def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
     fetched(tiny_bert(listed), **changes)
-    with pytest.raises(ConfigError, match="fetched before; got one of another version"):
+    with pytest.raises(ConfigError, match=r"^model tiny;.*another version"):
         checkpoints.model_folder("tiny")
 
 
@@ -146,7 +146,7 @@ def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_
 
 
 def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
-    with pytest.raises(ConfigError, match="model tiny; expected a tiny model, fetched before; got none"):
+    with pytest.raises(ConfigError, match=r"^model tiny;"):
         Encoder.pretrained("tiny")
     folder = tiny_transformer(tmp_path / "own")
     fetched(shutil.copytree(folder, listed))
@@ -155,5 +155,5 @@ def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
 
 def test_a_network_is_not_asked_for_a_name_of_the_catalogue(listed, monkeypatch):
     monkeypatch.delattr(checkpoints, "_snapshot")
-    with pytest.raises(ConfigError, match="fetched before"):
+    with pytest.raises(ConfigError, match=r"^model tiny;"):
         checkpoints.model_folder("tiny", local_files_only=False)

@@ -47,18 +47,18 @@ def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):
 def test_a_head_of_the_wrong_kind_is_refused(bert):
     assert checkpoints.configuration(bert, "classification").model_type == "bert"
     # transformers would put a head of random weights on it and write nonsense.
-    with pytest.raises(ConfigError, match=r"a causal or sequence-to-sequence head; got BertModel \(bert\)"):
+    with pytest.raises(ConfigError, match=r"^model;.*BertModel \(bert\)"):
         checkpoints.configuration(bert, "causal", "sequence-to-sequence")
     config = json.loads((bert / "config.json").read_text())
     (bert / "config.json").write_text(json.dumps(config | {"model_type": "vit", "architectures": None}))
-    with pytest.raises(ConfigError, match=r"a classification head; got no architecture \(vit\)"):
+    with pytest.raises(ConfigError, match=r"^model;.*\(vit\)"):
         checkpoints.configuration(bert, "classification")
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", '{"model_type": "no-such-type"}', "{}"])
 def test_a_configuration_that_cannot_be_read_is_one_error(bert, broken):
     (bert / "config.json").write_text(broken)
-    with pytest.raises(ConfigError, match="the configuration cannot be loaded"):
+    with pytest.raises(ConfigError, match=r"^the configuration"):
         checkpoints.configuration(bert, "causal")
 
 
@@ -74,7 +74,7 @@ def test_no_tokenizer_is_made_up(bert):
     assert len(checkpoints.tokenizer(bert)) == 8
     for file in ("tokenizer.json", "vocab.txt"):
         (bert / file).unlink(missing_ok=True)
-    with pytest.raises(ConfigError, match="a tokenizer next to the weights"):
+    with pytest.raises(ConfigError, match=r"^model;.*tokenizer"):
         checkpoints.tokenizer(bert)
 
 
@@ -102,16 +102,16 @@ def test_a_model_and_its_tokenizer_come_ready_for_use(tmp_path):
 def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refuse_network(monkeypatch, AssertionError("a connection"))
-    with pytest.raises(ConfigError, match="it; expected a folder"):
+    with pytest.raises(ConfigError, match=r"^it;"):
         checkpoints.load(name, "AutoModelForSeq2SeqLM", what="it")
 
 
 def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
     folder = tiny_summariser(tmp_path)
-    with pytest.raises(ConfigError, match="the it cannot be loaded"):
+    with pytest.raises(ConfigError, match=r"^the it"):
         checkpoints.load(str(folder), "AutoModelForTokenClassification", what="it")
     (folder / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(ConfigError, match=r"the it cannot be loaded.*SafetensorError"):
+    with pytest.raises(ConfigError, match=r"^the it.*SafetensorError"):
         checkpoints.load(str(folder), "AutoModelForSeq2SeqLM", what="it")
 
 

