@@ -208,7 +208,7 @@ WRONG = [
     ({"method": "wosp"}, "method"),
     ({"overrides": "method.samples=3"}, "overrides"),
     ({"overrides": ["method.sampels=3"]}, "method.sampels"),
-    ({"overrides": ["method.samples=[3"]}, "method.samples"),
+    ({"overrides": ["method.samples=[3"]}, "override"),
     ({"overrides": ["method.samples=many"]}, "method.samples"),
     ({"overrides": ["evaluation.model=none"]}, "evaluation.model"),
     ({"overrides": ["hydra.run.dir=here"]}, "overrides"),
