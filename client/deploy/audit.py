@@ -44,7 +44,7 @@ _WIDTH = max(map(len, features.FEATURES))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Result of the command; all numbers are private.
+    """Result of the audit of a release; all numbers are private.
 
     Attributes:
         when: Time, ISO 8601 in UTC.
@@ -75,6 +75,40 @@ class Audit:
     searched: int
     personal: int
     kinds: Mapping[str, int]
+
+    @property
+    def fewest(self) -> int:
+        """The smallest number of disclosed records that any feature can find."""
+        return learning.fewest(self.records, self.control, features=len(self.learning))
+
+    @property
+    def problem(self) -> CaucusError | None:
+        """The error if a test rejects its hypothesis, that is, if the texts disclose records; otherwise None."""
+        learned = [test.feature for test in self.learning if test.rejected]
+        broken = [test.feature for test in self.promise if test.rejected]
+        if not learned and not broken:
+            return None
+        return CaucusError(
+            "the texts disclose records" + (" beyond the guarantee" if broken else ""),
+            expected="each feature as often of control records",
+            got=", ".join(dict.fromkeys(learned + broken)),
+            do="Do not release them before somebody has read the texts next to the records",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseAudit:
+    """An audit of a release that was made and stored.
+
+    Attributes:
+        audit: The result.
+        untested: Lines on features that could not be tested here.
+        path: The file with the result.
+    """
+
+    audit: Audit
+    untested: tuple[str, ...]
+    path: Path
 
 
 def register(commands: Commands) -> None:
@@ -111,23 +145,6 @@ def register(commands: Commands) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
-    """An audit that was made and stored.
-
-    Attributes:
-        audit: The result.
-        untested: Lines on features that could not be tested here.
-        path: The file with the result.
-        problem: The error if a test rejects its hypothesis, that is, if the texts disclose records; otherwise None.
-    """
-
-    audit: Audit
-    untested: tuple[str, ...]
-    path: Path
-    problem: CaucusError | None
-
-
 def _audit(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     epsilon, delta = chosen.epsilon, chosen.delta
@@ -135,14 +152,15 @@ def _audit(chosen: argparse.Namespace) -> Iterator[str]:
     if sent and epsilon is None and delta is None:
         epsilon, delta = guarantee_of(settings, sent)
     texts = sent.path if sent else chosen.texts
-    audited = audit(settings, texts, chosen.control, epsilon=epsilon, delta=delta, language=chosen.language)
-    yield "No test found that the texts disclose records." if audited.problem is None else "The texts disclose records."
-    yield from _lines(audited.audit)
-    yield from audited.untested
+    made = audit_release(settings, texts, chosen.control, epsilon=epsilon, delta=delta, language=chosen.language)
+    problem = made.audit.problem
+    yield "No test found that the texts disclose records." if problem is None else "The texts disclose records."
+    yield from _lines(made.audit)
+    yield from made.untested
     yield from NOT_SEEN
-    yield f"the result is in {audited.path}; it holds private counts and is for this hospital alone"
-    if audited.problem:
-        raise audited.problem
+    yield f"the result is in {made.path}; it holds private counts and is for this hospital alone"
+    if problem:
+        raise problem
 
 
 def guarantee_of(settings: HospitalSettings, sent: Release) -> tuple[float, float] | tuple[None, None]:
@@ -155,7 +173,7 @@ def guarantee_of(settings: HospitalSettings, sent: Release) -> tuple[float, floa
     return None, None
 
 
-def audit(
+def audit_release(
     settings: HospitalSettings,
     texts_file: Path,
     control_file: Path,
@@ -163,7 +181,7 @@ def audit(
     epsilon: float | None,
     delta: float | None,
     language: str = LANGUAGES[0],
-) -> Audited:
+) -> ReleaseAudit:
     """Compare synthetic texts with the records and with control records, and store the result.
 
     Args:
@@ -218,20 +236,7 @@ def audit(
     )
     path = settings.private / "disclosures.json"
     write_atomic(path, (json.dumps(asdict(made), indent=2) + "\n").encode(), mode=SECRET)
-    return Audited(audit=made, untested=tuple(untested), path=path, problem=_problem(made))
-
-
-def _problem(audit: Audit) -> CaucusError | None:
-    learned = [test.feature for test in audit.learning if test.rejected]
-    broken = [test.feature for test in audit.promise if test.rejected]
-    if not learned and not broken:
-        return None
-    return CaucusError(
-        "the texts disclose records" + (" beyond the guarantee" if broken else ""),
-        expected="each feature as often of control records",
-        got=", ".join(dict.fromkeys(learned + broken)),
-        do="Do not release them before somebody has read the texts next to the records",
-    )
+    return ReleaseAudit(audit=made, untested=tuple(untested), path=path)
 
 
 def _flags(
@@ -265,7 +270,7 @@ def _lines(audit: Audit) -> Iterator[str]:
     if audit.searched:
         kinds = "".join(f", {kind} {number}" for kind, number in audit.kinds.items())
         yield f"personal information by {audit.language} patterns: in {audit.personal} of {audit.searched} texts{kinds}"
-    yield f"no feature can find fewer than {learning.fewest(n, m, features=tested)} disclosed records"
+    yield f"no feature can find fewer than {audit.fewest} disclosed records"
     if audit.epsilon is None or audit.delta is None:
         return
     yield f"{f'epsilon {audit.epsilon:g}, delta {audit.delta:g}':{_WIDTH}}    pairs  reverse  p of the guarantee"

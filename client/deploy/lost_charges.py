@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 from client.approvals import approvals, find
-from client.deploy.answered import answered_questions, uncharged_questions
+from client.deploy.audit_reading import answered_questions, uncharged_questions
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry

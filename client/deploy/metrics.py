@@ -22,7 +22,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from client.deploy.audit_totals import AuditReader
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import status_of
 from common.errors import CaucusError, ConfigError
@@ -47,12 +46,11 @@ class HospitalMetrics(Collector):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._audit = AuditReader(folder / "private" / "audit.jsonl")
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
-        status = status_of(settings, self._audit)
+        status = status_of(settings)
         requests, spending, limits = status.requests, status.spending, settings.party.limits
         if requests.last_contact:
             seconds = datetime.fromisoformat(requests.last_contact).timestamp()

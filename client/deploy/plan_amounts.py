@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from client.approvals import PlanApproval
-from client.deploy.answered import answered_questions
+from client.deploy.audit_reading import answered_questions
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from common.domain import UNLABELLED, Record, is_one_population

@@ -16,8 +16,7 @@ from typing import Any
 from client.approvals import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import known_records
-from client.deploy.answered import answered_questions, uncharged_questions
-from client.deploy.audit_totals import AuditReader, AuditTotals
+from client.deploy.audit_reading import AuditTotals, answered_questions, audit_totals, uncharged_questions
 from client.deploy.node_state import NodeState, node_state
 from client.deploy.plan_sheet import plain
 from client.deploy.settings import SIDES, HospitalSettings
@@ -99,7 +98,7 @@ def register(commands: Commands) -> None:
     add_folder(status, "caucus-party")
 
 
-def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
+def status_of(settings: HospitalSettings) -> Status:
     """Return the current status of the hospital.
 
     Raises:
@@ -115,7 +114,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
         awaiting=len(waiting),
         unreadable=sum(entry.read_plan() is None for entry in waiting),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
-        requests=audit.totals(),
+        requests=audit_totals(settings.audit_log),
         spending=spending,
         noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
         epsilon_left=None if spending.problem else settings.party.limits.left(spending.epsilon),
@@ -125,7 +124,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    status = status_of(settings, AuditReader(settings.audit_log))
+    status = status_of(settings)
     if chosen.json:
         yield as_json(_for_json(status, settings))
         return

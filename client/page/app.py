@@ -21,7 +21,7 @@ from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, lately, plans, state
-from client.page.release import forget, looked_at, receive
+from client.page.release import audit_chosen_release, forget, receive
 from client.page.render import PAGES
 from client.releases import releases
 from common.page import app
@@ -104,12 +104,12 @@ def _coordinator(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _release(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "release", scripted=True, looked=None, sent=releases(settings.private))
+    return page(request, "release", scripted=True, made=None, sent=releases(settings.private))
 
 
 def _look(request: Request, settings: HospitalSettings) -> Response:
-    looked = looked_at(settings, request.state.form, PAGES.language(request))
-    return page(request, "release", scripted=True, looked=looked, sent=releases(settings.private))
+    made = audit_chosen_release(settings, request.state.form, PAGES.language(request))
+    return page(request, "release", scripted=True, made=made, sent=releases(settings.private))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from client.deploy.answered import Questions, answered_questions, uncharged_questions
+from client.deploy.audit_reading import LogLine, Questions, accepted_ledgers, answered_questions, uncharged_questions
 from client.deploy.lost_charges import UNKNOWN
 from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
-from client.page.audit_lines import LogLine, accepted
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
 from common.ledger.ledger import Head
@@ -117,7 +116,7 @@ def budget(settings: HospitalSettings) -> Budget:
         noted=settings.noted_head.read(),
         place=place_of_note(settings).detail,
         problem=problem,
-        accepted=accepted(settings.private),
+        accepted=accepted_ledgers(settings.private),
         events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
     )
 

@@ -6,11 +6,10 @@ The state is the same as `caucus-party status` prints, and the connection to the
 
 from dataclasses import dataclass
 
-from client.deploy.audit_totals import AuditReader
+from client.deploy.audit_reading import LogLine, last_of_audit
 from client.deploy.preflight import OF_COORDINATOR, Finding, findings
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import Status, status_of
-from client.page.audit_lines import LogLine, last_of_audit
 from common.system.log_lines import last_lines
 
 MOST_LINES = 30
@@ -37,7 +36,7 @@ class Now:
 
 def now(settings: HospitalSettings) -> Now:
     """Return the current state; `client.deploy.status.status_of` documents the errors."""
-    status = status_of(settings, AuditReader(settings.audit_log))
+    status = status_of(settings)
     return Now(
         status=status,
         lines=last_of_audit(settings.private)[:MOST_LINES],

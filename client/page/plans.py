@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from client.approvals import LIMITS, PlanApproval, approvals, decide, find
 from client.deploy.account import account
+from client.deploy.audit_reading import LogLine, last_of_audit
 from client.deploy.plan_amounts import Given, counting, given
 from client.deploy.plan_cards import Card, Unreadable, plan_cards
 from client.deploy.plan_fit import refusal, without_writer
 from client.deploy.plan_sheet import decision
 from client.deploy.settings import HospitalSettings
-from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.page.words import ENGLISH

@@ -11,12 +11,10 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from client.deploy.audit import Audited, audit, guarantee_of
+from client.deploy.audit import ReleaseAudit, audit_release, guarantee_of
 from client.deploy.settings import HospitalSettings
-from client.disclosures import learning
 from client.releases import release
 from common.errors import ConfigError
 from common.messages import LARGEST_RELEASE
@@ -29,19 +27,6 @@ RECEIVED = "received.jsonl"
 """File in the private folder for the texts that a browser uploads; during the upload, its name has an additional
 suffix."""
 _looking = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """A release that was compared with the hospital's records.
-
-    Attributes:
-        audited: The audit.
-        fewest: The value returned by `client.disclosures.learning.fewest`.
-    """
-
-    audited: Audited
-    fewest: int
 
 
 async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Path:
@@ -71,7 +56,7 @@ def forget(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def looked_at(settings: HospitalSettings, form: Mapping[str, str], code: str) -> Looked:
+def audit_chosen_release(settings: HospitalSettings, form: Mapping[str, str], code: str) -> ReleaseAudit:
     """Run the audit that a form requests.
 
     Args:
@@ -83,7 +68,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str], code: str) ->
 
     Raises:
         ConfigError: A field is invalid, or another audit is running.
-        CaucusError: As in `client.deploy.audit.audit`.
+        CaucusError: As in `client.deploy.audit.audit_release`.
     """
     received = settings.private / RECEIVED
     texts, promise = _texts(settings, form)
@@ -92,7 +77,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str], code: str) ->
         epsilon, delta = promise
     with _alone():
         try:
-            audited = audit(
+            return audit_release(
                 settings,
                 _path("synthetic texts", texts),
                 _path("control records", form.get("control", "")),
@@ -103,10 +88,6 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str], code: str) ->
         finally:
             if form.get("texts", "").strip() == str(received):
                 received.unlink(missing_ok=True)
-    looked = audited.audit
-    return Looked(
-        audited=audited, fewest=learning.fewest(looked.records, looked.control, features=len(looked.learning))
-    )
 
 
 @contextmanager

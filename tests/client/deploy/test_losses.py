@@ -23,7 +23,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from client.approvals import Approvals, approvals, decide
 from client.audit_log import AuditLog
 from client.command import main
-from client.deploy.audit_totals import AuditReader
 from client.deploy.plan_amounts import given
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import status_of
@@ -216,7 +215,7 @@ class Losses(RuleBasedStateMachine):
         places = {(entry.run, entry.index) for entry in ledger.entries()} if ledger else set()
         assert bool(problem) == self.refused()
         lacking = {run for run, _ in answered - places}
-        shown, status = budget(self.settings), status_of(self.settings, AuditReader(log))
+        shown, status = budget(self.settings), status_of(self.settings)
         assert set(shown.lost) == set(status.spending.uncharged) == lacking
         assert (shown.left is None) == (status.epsilon_left is None) == bool(problem)
         for run in shown.runs:

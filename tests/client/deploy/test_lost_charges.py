@@ -11,8 +11,8 @@ from client.approvals import approvals, decide, find
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.account import account
+from client.deploy.audit_reading import accepted_ledgers, last_of_audit
 from client.deploy.settings import HospitalSettings
-from client.page.audit_lines import accepted, last_of_audit
 from common.ledger.ledger import ChargedRun, Ledger
 from common.privacy.accountant import epsilon
 from tests.support.federations import plan
@@ -185,7 +185,7 @@ def test_who_accepted_a_ledger_is_on_record_before_the_ledger_has_it(step, lost,
         "charged": {LATER: 3},
         "lost": "inf",
     }
-    assert [shown.detail for shown in accepted(private)] == [last_of_audit(private)[0].detail]
+    assert [shown.detail for shown in accepted_ledgers(private)] == [last_of_audit(private)[0].detail]
 
 
 def test_without_a_line_on_record_nothing_is_accepted(lost, monkeypatch):

@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 
 from client.audit_log import AuditLog
+from client.deploy import audit_reading
 from client.deploy.settings import HospitalSettings
-from client.page import audit_lines
 from client.page.now import LOGS, MOST_LINES, now
 from client.page.render import PAGES
 from common import messages
@@ -68,7 +68,7 @@ def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkey
     assert [line.request for line in lines[-2:]] == ["Ask", "Something new"]
     assert "Something new" in text_of(folder)
     assert "LATER" in text_of(folder)
-    monkeypatch.setattr(audit_lines, "_TAIL", 400)
+    monkeypatch.setattr(audit_reading, "_TAIL", 400)
     (last, *more) = now(HospitalSettings.load(folder)).lines
     assert (last.request, len(more) < 3) == ("Ask", True)
 

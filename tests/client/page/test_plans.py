@@ -12,9 +12,9 @@ import pytest
 from client.approvals import Approvals, approvals, decide, end_all
 from client.audit_log import AuditLog
 from client.command import main
+from client.deploy.audit_reading import accepted_ledgers
 from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
-from client.page.audit_lines import accepted
 from client.page.budget import budget
 from client.page.plans import plans
 from client.page.render import PAGES
@@ -444,7 +444,7 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, 
     (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
     assert PAGES.say.plans.closed.format(utc(entry.closed)) in text
     assert PAGES.say.budget.lost.format(RUN) not in html.unescape(browser.get("budget").text)
-    (line,) = accepted(private)
+    (line,) = accepted_ledgers(private)
     assert PAGES.say.budget.accepted.format(utc(line.when)) in html.unescape(browser.get("budget").text)
     assert all(line.detail in html.unescape(browser.get(path).text) for path in ("budget", "now"))
 
