@@ -15,11 +15,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from client import refusals
+from client.deploy.audit_reading import last_of_audit
 from client.deploy.ledger import exported
+from client.deploy.preflight import OF_COORDINATOR, findings
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import status_of
 from client.page.budget import budget
 from client.page.limits import in_force
-from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, lately, plans, state
 from client.page.release import audit_chosen_release, forget, receive
 from client.page.render import PAGES
@@ -27,10 +29,16 @@ from client.releases import releases
 from common.page import app
 from common.page.access import BYTES, Access, Door
 from common.system.certificates import SOON
+from common.system.log_lines import last_lines
 
 page = PAGES.page
 RECEIVE = "/receive"
 """Path to which the page's script uploads a file of texts."""
+MOST_LINES = 30
+"""Number of most recent lines shown from the audit log and from each other log."""
+LOGS = ("service", "supernode", "relay", "metrics")
+PARTS = ("service", "supernode", "relay")
+"""Processes that `caucus-party start` runs at every hospital."""
 log = logging.getLogger("caucus.page")
 
 
@@ -96,11 +104,15 @@ def _limits(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _now(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "now", now=now(settings), parts=PARTS, soon=SOON)
+    """Show what `caucus-party status` prints, the last requests and decisions, and the ends of the logs."""
+    lines = last_of_audit(settings.private)[:MOST_LINES]
+    logs = {name: last_lines(settings.folder / "logs" / f"{name}.log", MOST_LINES) for name in LOGS}
+    return page(request, "now", now=status_of(settings), lines=lines, logs=logs, parts=PARTS, soon=SOON)
 
 
 def _coordinator(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "coordinator", findings=way_to_coordinator(settings))
+    """Contact the coordinator's front door as `caucus-party check` does, which the page does only on request."""
+    return page(request, "coordinator", findings=findings(settings, only=OF_COORDINATOR))
 
 
 def _release(request: Request, settings: HospitalSettings) -> Response:

@@ -4,7 +4,7 @@ They are edited in `client.yaml`, never here.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ LAST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedValue:
     """The value that one plan requests for one limit.
 
     Attributes:
@@ -41,29 +41,6 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A plan, the limits that it is compared with, the charges of other runs, and the declared number of records."""
-
-    plan: Plan
-    limits: Limits
-    charged: tuple[Release, ...]
-    declared: int
-
-    @property
-    def least(self) -> str:
-        """The minimum number of colluding hospitals that the masks must withstand; empty without masks."""
-        return str(self.limits.coalition(self.plan)) if self.plan.secure else ""
-
-    def asked(self) -> dict[str, Asked]:
-        """Return the value that the plan requests for each limit, keyed by the limit's name."""
-        beyond = {name for name, _ in self.limits.refusals(self.plan, self.charged, declared=self.declared)}
-        return {
-            name: Asked(value(self), name in beyond, self.least if name == "corrupt" else "")
-            for name, value in ASKED.items()
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """One limit.
 
@@ -75,7 +52,7 @@ class Limit:
 
     name: str
     value: str
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +90,7 @@ def in_force(settings: HospitalSettings) -> InForce:
     ledger, problem = settings.inspected_ledger()
     declared = _declared(settings)
     asked = [
-        Request(
-            plan=plan,
-            limits=limits,
-            charged=ledger.charged("", but=approval.run) if ledger else (),
-            declared=declared,
-        ).asked()
+        requested_values(plan, limits, ledger.charged("", but=approval.run) if ledger else (), declared=declared)
         for approval, plan in last
     ]
     return InForce(
@@ -137,6 +109,46 @@ def in_force(settings: HospitalSettings) -> InForce:
     )
 
 
+def requested_values(
+    plan: Plan, limits: Limits, charged: Sequence[Release], *, declared: int
+) -> dict[str, RequestedValue]:
+    """Return the value that a plan requests for each limit, keyed by the limit's name.
+
+    Args:
+        plan: The plan.
+        limits: The limits, whose `refusals` decide whether a value is beyond its limit.
+        charged: The charges of other runs.
+        declared: Number of records that this hospital declares.
+    """
+    specs, secure = [query.spec for query in plan.queries], plan.secure
+    helpers, coalition = (limits.helpers(plan), limits.coalition(plan)) if secure else (0, 0)
+    values = {
+        "max_epsilon": up(max(plan.epsilon, epsilon_against(plan, helpers))),
+        "max_delta": f"{plan.delta:g}",
+        "lifetime_epsilon": up(limits.spent((*charged, *plan.releases(limits.unknown_shares(plan))))),
+        "lifetime_delta": "",
+        "separate_data_sets": "",
+        "queries": ", ".join(dict.fromkeys(spec.kind for spec in specs)),
+        "max_top": str(max((spec.top for spec in specs if isinstance(spec, VotesSpec)), default="")),
+        "min_survivors": str(plan.survivors if secure else 1),
+        "unit": plan.unit,
+        "min_unit_records": str(min((spec.max_records for spec in specs), default="")),
+        "malicious_coordinator": _shown(plan.malicious),
+        "corrupt": f"{plan.largest_coalition} / {plan.parties}" if secure else "",
+        "security_bits": _security_bits(plan, coalition) if secure else "",
+        "unsafe_no_noise": _shown(any(query.without_noise for query in plan.queries)),
+        "unsafe_unproven": _shown(any(query.unproven for query in plan.queries)),
+    }
+    beyond = {name for name, _ in limits.refusals(plan, charged, declared=declared)}
+    least = {"corrupt": str(coalition)} if secure else {}
+    return {name: RequestedValue(value, name in beyond, least.get(name, "")) for name, value in values.items()}
+
+
+def _security_bits(plan: Plan, coalition: int) -> str:
+    breach = log2_breach(plan, coalition)
+    return "∞" if breach == -math.inf else down(-breach, 0)
+
+
 def _declared(settings: HospitalSettings) -> int:
     """Return the number of records that this hospital declares; 0 without its roster, without which no service runs."""
     try:
@@ -151,52 +163,3 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value)
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _max_epsilon(request: Request) -> str:
-    plan = request.plan
-    helpers = request.limits.helpers(plan) if plan.secure else 0
-    return up(max(plan.epsilon, epsilon_against(plan, helpers)))
-
-
-def _lifetime_epsilon(request: Request) -> str:
-    plan, limits = request.plan, request.limits
-    return up(limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan)))))
-
-
-def _max_top(request: Request) -> str:
-    tops = [query.spec.top for query in request.plan.queries if isinstance(query.spec, VotesSpec)]
-    return str(max(tops)) if tops else ""
-
-
-def _min_unit_records(request: Request) -> str:
-    records = [query.spec.max_records for query in request.plan.queries]
-    return str(min(records)) if records else ""
-
-
-def _security_bits(request: Request) -> str:
-    if not request.plan.secure:
-        return ""
-    breach = log2_breach(request.plan, request.limits.coalition(request.plan))
-    return "∞" if breach == -math.inf else down(-breach, 0)
-
-
-ASKED: dict[str, Callable[[Request], str]] = {
-    "max_epsilon": _max_epsilon,
-    "max_delta": lambda request: f"{request.plan.delta:g}",
-    "lifetime_epsilon": _lifetime_epsilon,
-    "lifetime_delta": lambda _: "",
-    "separate_data_sets": lambda _: "",
-    "queries": lambda request: ", ".join(dict.fromkeys(query.spec.kind for query in request.plan.queries)),
-    "max_top": _max_top,
-    "min_survivors": lambda request: str(request.plan.survivors if request.plan.secure else 1),
-    "unit": lambda request: request.plan.unit,
-    "min_unit_records": _min_unit_records,
-    "malicious_coordinator": lambda request: _shown(request.plan.malicious),
-    "corrupt": lambda request: f"{request.plan.largest_coalition} / {request.plan.parties}" if request.least else "",
-    "security_bits": _security_bits,
-    "unsafe_no_noise": lambda request: _shown(any(query.without_noise for query in request.plan.queries)),
-    "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
-}
-"""Function that returns what a plan requests, keyed by the limit's name; `Limits.refusals` decides if the requested
-value is over the limit."""

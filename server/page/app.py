@@ -3,7 +3,7 @@
 Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -14,22 +14,27 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
-from common.errors import CheckpointError
+from common.errors import CaucusError, CheckpointError
 from common.page import app
 from common.page.access import SANDBOXED, Access, Door
-from common.system.certificates import SOON
+from common.system import processes
+from common.system.certificates import SOON, days_left
+from common.system.enrolment import Invitation, RosterFile
 from server.deploy import run_state
+from server.deploy.enrolment import Attending, attendance, enrolled, versions
+from server.deploy.health import fault
 from server.deploy.runs import begun, cancel, resume, start
 from server.deploy.send import begin
-from server.deploy.settings import CoordinatorSettings
+from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
 from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
-from server.page.hospitals import hospitals
 from server.page.render import PAGES
 from server.page.runs import all_runs, one_run, to_resume
 
 AGAIN = "10"
 """Seconds after which a browser reloads a run's page, if the user has turned this on."""
+
+CERTIFICATES = ("server.crt", "ca.crt")
 
 page = PAGES.page
 _acting = Lock()
@@ -85,7 +90,29 @@ def _report(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
-    return page(request, "hospitals", hospitals=hospitals(settings), soon=SOON, folder=settings.folder)
+    """Show the hospitals. Flower takes seconds to answer, so it is queried only while `serve` is running."""
+    parties, served = [entry.party for entry in enrolled(settings)], settings.is_served
+    problem = fault(settings.folder) or "" if served else ""
+    attending: Sequence[Attending | None] = [None] * len(parties)
+    if served and parties:
+        try:
+            attending = attendance(settings)
+        except CaucusError as error:
+            problem = problem or str(error)
+    return page(
+        request,
+        "hospitals",
+        address=settings.address,
+        certificates={name: days_left(settings.folder / name) for name in CERTIFICATES},
+        enrolled=list(zip(parties, attending, strict=True)),
+        folder=settings.folder,
+        invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
+        processes=processes.children(settings.folder, LOCKS),
+        problem=problem,
+        roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
+        soon=SOON,
+        versions=versions(settings),
+    )
 
 
 def _plan(request: Request, settings: CoordinatorSettings) -> Response:

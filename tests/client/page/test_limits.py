@@ -7,7 +7,7 @@ import pytest
 
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
-from client.page.limits import ASKED, LAST, Request, in_force
+from client.page.limits import LAST, in_force, requested_values
 from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
@@ -34,7 +34,11 @@ def text_of(folder):
 
 def test_each_limit_has_a_sentence_and_a_comparison():
     names = {field.name for field in fields(Limits)}
-    assert names == set(ASKED) == set(vars(PAGES.say.limits.sentences))
+    assert (
+        names
+        == set(requested_values(plan(2), Limits(), (), declared=DECLARED))
+        == set(vars(PAGES.say.limits.sentences))
+    )
 
 
 def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):
@@ -42,7 +46,7 @@ def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(mad
     assert "No plan was asked about yet" in text
     assert str(made / "client.yaml") in text
     assert "approval: manual" in text
-    assert all(name in text for name in ASKED)
+    assert all(field.name in text for field in fields(Limits))
     assert set(compared(made).values()) == {()}
     change(made, approval="auto")
     assert "approval: auto" in text_of(made)
@@ -132,7 +136,7 @@ def test_a_value_beyond_a_limit_has_a_word_and_a_share_is_counted_in_hospitals(m
 
 def test_a_delta_of_one_over_the_declared_number_of_records_is_beyond_the_limit_on_delta():
     for declared, beyond in ((99_999, False), (100_000, True)):
-        found = Request(plan=plan(3), limits=Limits(max_delta=0.5), charged=(), declared=declared).asked()
+        found = requested_values(plan(3), Limits(max_delta=0.5), (), declared=declared)
         assert found["max_delta"].beyond == beyond
 
 
@@ -141,7 +145,7 @@ def test_too_little_noise_for_the_epsilon_of_a_plan_is_beyond_a_limit():
     (query,) = agreed.queries
     for scale, beyond in ((1.0, set()), (0.9, {"max_epsilon"})):
         asked = replace(agreed, queries=(replace(query, scale=query.scale * scale),))
-        found = Request(plan=asked, limits=limits, charged=(), declared=DECLARED).asked()
+        found = requested_values(asked, limits, (), declared=DECLARED)
         assert {name for name, value in found.items() if value.beyond} - {"malicious_coordinator"} == beyond
 
 

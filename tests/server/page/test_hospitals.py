@@ -7,7 +7,7 @@ import pytest
 from common.system.enrolment import RosterFile
 from server.command import main
 from server.documents.hospitals import HospitalVersion, HospitalVersions
-from server.page import hospitals as module
+from server.page import app
 from server.page.render import PAGES
 
 SAY = PAGES.say.hospitals
@@ -16,7 +16,7 @@ SAY = PAGES.say.hospitals
 @pytest.fixture
 def door(monkeypatch):
     """A front door that answers."""
-    monkeypatch.setattr(module, "fault", lambda _: None)
+    monkeypatch.setattr(app, "fault", lambda _: None)
 
 
 def text_of(browser):
@@ -74,7 +74,7 @@ def test_a_superlink_that_fails_leaves_the_attendance_unknown(browser, flower, d
 
 
 def test_a_certificate_that_ends_is_warned_of(browser, door, monkeypatch):
-    monkeypatch.setattr(module, "days_left", lambda _: 3)
+    monkeypatch.setattr(app, "days_left", lambda _: 3)
     assert SAY.certificate_soon in text_of(browser)
 
 
