@@ -27,7 +27,7 @@ from server.deploy.runs import begun, cancel, resume, start
 from server.deploy.send import begin
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
+from server.page.drafts import NOTES, Draft, glanced, planned, start_command
 from server.page.render import PAGES
 from server.page.runs import all_runs, one_run, to_resume
 
@@ -178,7 +178,7 @@ def _send(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _form(request: Request, draft: Draft, **view: object) -> Response:
     shown: dict[str, Any] = {"draft": draft, "planned": None, "again": False, **view}
-    shown |= {"methods": methods(), "explained": explained(draft)}
+    shown |= {"methods": NOTES["methods"], "explained": NOTES["fields"]}
     status = HTTPStatus.BAD_REQUEST if "problem" in view else HTTPStatus.OK
     return page(request, "plan", status=status, scripted=True, folder=Path.cwd(), **shown)
 

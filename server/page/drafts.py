@@ -4,8 +4,11 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
@@ -13,14 +16,12 @@ from common.system.files import text_of
 from server.deploy.plan_command import at_a_glance, forwards, plan_json
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
-from server.domain import PrivacyTarget
 from server.settings.compose import load
-from server.settings.described import method_in_a_sentence, setting_in_a_sentence
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
-from server.settings.schema import Federation, Settings
+from server.settings.schema import Settings
 from server.settings.sections import setting as section_setting
-from server.settings.tasks import DemoSettings, LabelledFilesSettings
+from server.settings.tasks import DemoSettings
 
 SETTINGS = {
     "method": "method",
@@ -44,10 +45,12 @@ STATED = ("purpose", "recipient", "contact", "retention")
 """Fields that each hospital reads before it decides, and misses if they are empty."""
 TEXTS = ("test", "public_text", *STATED, "models_place")
 """Fields with words or a path, which are quoted so that Hydra reads any content as text."""
-MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
-"""Methods that a coordinator can run, keyed by name; all other methods are baselines of simulations."""
-SECTIONS = {"task": LabelledFilesSettings, "privacy": PrivacyTarget, "federation": Federation, "": Settings}
-"""Class that documents a setting outside the method, keyed by the section's name."""
+MADE = tuple(str(defaults(method)["name"]) for method in METHODS if method.made_by)
+"""Names of the methods that a coordinator can run; all other methods are baselines of simulations."""
+NOTES: Mapping[str, Mapping[str, str]] = yaml.safe_load(
+    (resources.files(__package__) / "notes.yaml").read_text("utf-8")
+)
+"""A sentence on each field except the method, and on each method of `MADE`, in English."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,22 +160,6 @@ def _warnings(composed: Settings) -> Iterator[str]:
 def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
     """Return the facts about a draft that can be computed while the user is typing; raise the errors of `planned`."""
     return at_a_glance(with_hospitals(settings, draft.overrides()))
-
-
-def explained(draft: Draft) -> dict[str, str]:
-    """Return a sentence on each field of `SETTINGS` except the method, for the draft's method or else the first."""
-    method = MADE.get(draft.fields["method"], METHODS[0])
-    sentences = {}
-    for field, setting in SETTINGS.items():
-        section, _, name = setting.rpartition(".")
-        if setting != "method":
-            sentences[field] = setting_in_a_sentence(method if section == "method" else SECTIONS[section], name)
-    return sentences
-
-
-def methods() -> dict[str, str]:
-    """Return a sentence on each method that a coordinator can run, keyed by the method's name."""
-    return {name: method_in_a_sentence(method) for name, method in MADE.items()}
 
 
 def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[str], *, wait: bool = False) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from server.command import main
 from server.page import app, drafts
-from server.page.drafts import MADE, SETTINGS, Draft, explained, methods
+from server.page.drafts import MADE, NOTES, SETTINGS, Draft
 from server.page.render import PAGES
 from server.settings.compose import composed
 from tests.support.browsing import forms
@@ -48,15 +48,9 @@ def test_each_method_of_a_coordinator_can_be_chosen():
     assert not {"only_private", "private_exemplars"} & set(MADE)
 
 
-def test_each_method_and_field_is_described_by_its_own_docstring():
-    assert methods()["census"].startswith("Census: the answer to one noised question on where the records' vectors")
-    assert all(sentence.endswith(").") for sentence in methods().values())
-    assert len(set(methods().values())) == len(methods())
-    for method in MADE:
-        sentences = explained(Draft.of({"method": method}))
-        assert sentences.keys() == SETTINGS.keys() - {"method"}
-        assert all(sentence.endswith(".") for sentence in sentences.values())
-    assert explained(Draft.of({"method": "census"}))["rounds"].startswith("T, generation rounds; the one private query")
+def test_each_method_and_field_has_a_note():
+    assert NOTES["methods"].keys() == set(MADE)
+    assert NOTES["fields"].keys() == SETTINGS.keys() - {"method"}
 
 
 def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatch):
