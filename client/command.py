@@ -36,10 +36,9 @@ MODULES = {
     "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
     "client.deploy.page": ("page",),
-    "client.deploy.renewal": ("rotate", "invitation"),
+    "client.deploy.renewal": ("rotate", "invitation", "refresh"),
     "client.deploy.ledger": ("ledger",),
     "client.deploy.models": ("models",),
-    "client.deploy.refresh": ("refresh",),
     "client.deploy.audit": ("audit",),
     "client.deploy.leave": ("leave",),
 }

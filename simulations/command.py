@@ -3,8 +3,13 @@
 Only the standard library is imported before that line, since the modules of a run take seconds to load.
 """
 
+import contextlib
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import NoReturn
 
 HELP = """\
 usage: caucus-simulate [SETTING=VALUE ...]
@@ -58,7 +63,6 @@ def main() -> None:
     # Products of matrices are small here; threads that wait for each other took three times as long on a busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from common.system.extras import program_needs
-    from common.system.stopping import exit_code, stoppable
 
     program_needs("caucus-simulate", "hydra", "pandas", extra="simulation")
 
@@ -70,6 +74,45 @@ def main() -> None:
         except KeyboardInterrupt as stop:
             sys.stderr.write(f"caucus-simulate: {stop.args[0] if stop.args else 'stopped before the run began'}\n")
             sys.exit(exit_code(stop))
+
+
+class Terminated(KeyboardInterrupt):
+    """The process received SIGTERM."""
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """Raise KeyboardInterrupt on Ctrl-C, and Terminated on SIGTERM, once and in the main thread.
+
+    A process that was started with one of these signals ignored, as a shell's background job, continues to ignore it.
+
+    At the end of the block the earlier handlers are restored. After a signal, however, the system's own handlers stay
+    in place, so that a second signal ends the process.
+    """
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    stopped = False
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        nonlocal stopped
+        stopped = True
+        for other in numbers:
+            signal.signal(other, signal.SIG_DFL)
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        if not stopped:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Return the exit code of a command that was stopped."""
+    from common.system.commands import INTERRUPTED, TERMINATED
+
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.system import locks
-from common.system.commands import Commands, add_folder
+from common.system.commands import Commands, add_command, add_folder
 from common.system.log_lines import now
 
 _DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
@@ -43,15 +43,17 @@ _DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if
 
 def register(topics: Commands) -> None:
     """Add the subcommand `accept` to the command `ledger`."""
-    accept = topics.add_parser(
+    accept = add_command(
+        topics,
         "accept",
-        help="go on with an older ledger, and charge what it lacks",
+        _accept,
+        summary="go on with an older ledger, and charge what it lacks",
         description="If the newest ledger is lost: charge what the restored ledger lacks, or a new one; close all "
         "answers and end all runs; then note the head, so that the service can start. The note of the head, the audit "
         "log and the plans in private/runs say what it lacks, and each of these plans is charged in full. A damaged "
         "ledger is set aside first, as ledger.db.damaged and the date. With --lost, also charge what a former folder "
         "over the same records spent.",
-        epilog="example: caucus-party ledger accept hospital",
+        example="caucus-party ledger accept hospital",
     )
     add_folder(accept, "caucus-party")
     accept.add_argument(
@@ -61,7 +63,6 @@ def register(topics: Commands) -> None:
         help="what else was spent: max_epsilon of client.yaml for each run whose plan is not known here; 0 if there is "
         "none; inf if nobody knows. It is charged as pure epsilon, so never set lifetime_delta below the plans' delta",
     )
-    accept.set_defaults(lines=_accept)
 
 
 def _accept(chosen: argparse.Namespace) -> Iterator[str]:

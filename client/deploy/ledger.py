@@ -20,7 +20,7 @@ from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.privacy.accountant import Release, epsilon
-from common.system.commands import Commands, as_json
+from common.system.commands import Commands, add_command, as_json
 
 _DELTA = 1e-5
 Price = Callable[[Iterable[Release]], float]
@@ -39,12 +39,14 @@ def register(commands: Commands) -> None:
     )
     topics = ledger.add_subparsers(metavar="COMMAND", required=True)
 
-    show = topics.add_parser(
+    show = add_command(
+        topics,
         "show",
-        help="what was charged, run by run, and epsilon",
+        _reading(_show),
+        summary="what was charged, run by run, and epsilon",
         description="Print, for each run and for all together: data sets, answers charged and closed, their noise, "
         "when, and epsilon of all that was charged.",
-        epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
+        example="caucus-party ledger show ledger.db --delta 1e-6",
     )
     show.add_argument(
         "--delta",
@@ -53,34 +55,36 @@ def register(commands: Commands) -> None:
         f"the hospital left; {_DELTA:g} for a file",
     )
     show.add_argument("--json", action="store_true", help="print JSON")
-    show.set_defaults(lines=_reading(_show))
 
-    verify = topics.add_parser(
+    verify = add_command(
+        topics,
         "verify",
-        help="check that nothing was edited, lost or damaged",
+        _reading(_verify),
+        summary="check that nothing was edited, lost or damaged",
         description="Check the whole file; print how many events it has and its head. Note the head elsewhere: "
         "only a comparison with it reveals a file that was cut off or rewritten.",
-        epilog="example: caucus-party ledger verify ledger.db --head HEX_OF_LAST_TIME",
+        example="caucus-party ledger verify ledger.db --head HEX_OF_LAST_TIME",
     )
     verify.add_argument("--head", metavar="HEX", help="a head that was noted before")
-    verify.set_defaults(lines=_reading(_verify))
 
-    export = topics.add_parser(
+    export = add_command(
+        topics,
         "export",
-        help="print all events as JSON Lines",
+        _reading(_export),
+        summary="print all events as JSON Lines",
         description="Print all events, one JSON object a line: never answers, keys or digests of records.",
-        epilog="example: caucus-party ledger export ledger.db > events.jsonl",
+        example="caucus-party ledger export ledger.db > events.jsonl",
     )
-    export.set_defaults(lines=_reading(_export))
 
-    backup = topics.add_parser(
+    backup = add_command(
+        topics,
         "backup",
-        help="copy the whole file, also while the service writes it",
+        _reading(_backup),
+        summary="copy the whole file, also while the service writes it",
         description="Copy the whole file as it is at one moment, and print its head. The copy is as secret as the "
         "ledger: it has the key of the records' digests and the answers of open runs.",
-        epilog="example: caucus-party ledger backup hospital /backup/ledger-monday.db",
+        example="caucus-party ledger backup hospital /backup/ledger-monday.db",
     )
-    backup.set_defaults(lines=_reading(_backup))
     for command in (show, verify, export, backup):
         command.add_argument("file", metavar="FILE", type=Path, help="ledger.db, or the folder of caucus-party init")
     backup.add_argument("to", metavar="TO", type=Path, help="a new file")

@@ -5,7 +5,9 @@ check of the roster needs the roster. The numbers of records and labels are for 
 """
 
 import os
+import pwd
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -18,7 +20,6 @@ from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
-from client.deploy.relay_account import try_relay_account
 from client.deploy.roster import RESTART, running_records, running_roster
 from client.deploy.settings import SIDES, HospitalSettings
 from client.deploy.shown_labels import shown_labels
@@ -53,6 +54,18 @@ _MORE_THAN_DECLARED = (
 )
 LEAST_ROOM = 16 * 2**20
 """Number of free bytes below which the disk counts as full: the next answers, with their charges, may not fit."""
+
+_RELAY_SECONDS = 60.0
+"""Seconds within which a try of the relay's account must end."""
+_AS_RELAY = """
+from importlib.util import find_spec
+from os import path
+open("node/node.key").close()
+if path.exists("node/proxy.login"):
+    open("node/proxy.login").close()
+raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
+"""
+"""Program with which the relay's account shows that it may execute this installation and read its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,6 +332,42 @@ def place_of_note(settings: HospitalSettings) -> Outcome:
     detail = f"noted in {path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
     fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
     return Outcome(WARNING, detail, fix)
+
+
+def try_relay_account(settings: HospitalSettings, user: str) -> None:
+    """Let the relay's account read its key and look for the relay's code; only root can try it.
+
+    Args:
+        settings: The hospital's settings.
+        user: Name of the account.
+
+    Raises:
+        ConfigError: There is no such account, or it cannot execute the relay or read its key.
+    """
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        raise ConfigError("relay_user", expected="an account of this machine", got=user) from None
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", _AS_RELAY],
+            env=processes.environment(settings.node),
+            cwd=settings.folder,
+            user=account.pw_uid,
+            group=account.pw_gid,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # else it could type at our terminal
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_RELAY_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError("relay", expected=f"to run as {user}", got=str(error)) from None
+    if ended.returncode:
+        got = (ended.stderr.strip().splitlines() or [f"code {ended.returncode}"])[-1]
+        raise ConfigError("relay", expected=f"to run as {user}", got=got if got.isprintable() else ascii(got))
 
 
 def _mib(size: int) -> str:

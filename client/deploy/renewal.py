@@ -1,4 +1,4 @@
-"""`caucus-party rotate` and `invitation`: a folder gets new keys or a new invitation, and its ledger stays in place.
+"""`caucus-party rotate`, `invitation` and `refresh`: new keys, a new invitation or new records; the ledger stays.
 
 A hospital with new keys is still the same hospital, because its budget across all runs is tied to its records, not to
 its keys. The new keys are therefore created in the same folder as the old ones, so that there is no step at which the
@@ -12,9 +12,11 @@ from pathlib import Path
 
 import yaml
 
+from client import database
 from client.deploy.create import MAX_RECORDS, check_number, load_invitation, new_keys
 from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import ConfigError
+from common.structure import check_records
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile
@@ -22,7 +24,7 @@ from common.system.files import SECRET, content_of, write_atomic
 
 
 def register(commands: Commands) -> None:
-    """Add the `rotate` and `invitation` commands."""
+    """Add the `rotate`, `invitation` and `refresh` commands."""
     rotate = add_command(
         commands,
         "rotate",
@@ -40,10 +42,20 @@ def register(commands: Commands) -> None:
         description="Take the coordinator's address, bundle and authority from a new invitation.",
         example="caucus-party invitation hospital invitation.json",
     )
-    for parser in (rotate, invitation):
+    refresh = add_command(
+        commands,
+        "refresh",
+        _refresh,
+        summary="take the records of a database again",
+        description="Run the query of a database again, and replace the copy of its rows that the service reads. A run "
+        "that has begun with the rows before is refused from then on.",
+        example="caucus-party refresh hospital notes.sql.yaml",
+    )
+    for parser in (rotate, invitation, refresh):
         add_folder(parser, "caucus-party")
     rotate.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: as before")
     invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
+    refresh.add_argument("query", metavar="FILE", type=Path, help=f"NAME{database.ENDING}, as for init --records")
 
 
 def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
@@ -82,3 +94,27 @@ def _invitation(chosen: argparse.Namespace) -> Iterator[str]:
     ):
         yield f"{what}{'' if same else ' (changed)'}"
     yield f"then: caucus-party check {chosen.folder}; caucus-party stop {chosen.folder}, and start it again"
+
+
+def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
+    copy = settings.private / database.COPY
+    if settings.records != copy.resolve():
+        expected = f"{copy}, which init makes of a database"
+        do = f"Make a folder with init --records NAME{database.ENDING}"
+        raise ConfigError("records in client.yaml", expected=expected, got="another file", do=do)
+    remarks = list[str]()
+    private = database.read(chosen.query, labelled=settings.labelled, remarks=remarks)
+    check_number(len(private), settings.party_file())
+    if settings.structure:
+        check_records(private, settings.structure, chosen.query)
+    content = database.as_json_lines(private, labelled=settings.labelled)
+    before = copy.read_bytes() if copy.exists() else None
+    if content != before:
+        write_atomic(copy, content, mode=SECRET)
+    yield f"{len(private)} record{'s' * (len(private) != 1)} from {chosen.query} (known here alone)"
+    yield from (f"{chosen.query.name}: {remark}" for remark in remarks)
+    if content == before:
+        yield "they are the same as before, in the same order"
+    else:
+        yield "runs that began with the records before are refused from now on; stop and start the service for new ones"

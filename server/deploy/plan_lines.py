@@ -1,11 +1,43 @@
-"""The short form of what `caucus-coordinator plan` prints: one line for each fact that decides about a run."""
+"""The short form of what `caucus-coordinator plan` prints: one line for each fact that decides about a run.
+
+`run` prints the lines on the hospitals' answers before it asks a hospital; where votes will be noise, a person decides.
+The coordinator does not know the number of records. Without the operator's guess (`federation.expected_records`) the
+forecast is for the most that the hospitals declare; since they may have far fewer, votes must then be clear.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from common.errors import CaucusError
+from common.phrases import series
+from common.queries.votes import VotesSpec
+from common.system.asking import is_agreed
+from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
 from server.guarantee.rounding import counted, hospitals, show_delta, show_epsilon
+from server.planning.forecast import counted as note_on_count
+from server.planning.make_plan import EXPECTED_RECORDS
+from server.planning.signal import CLEAR, HOPELESS, signals
 from server.report.write import show_number
+from server.settings.automatic import expected_records
+from server.settings.parts import Parts
+from server.settings.schema import Settings
+
+ADVICE = f"Take method=census, or guess the number of all records ({EXPECTED_RECORDS})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresight:
+    """The forecast of a run's answers.
+
+    Attributes:
+        lines: The lines that `plan` prints on cost, signal and noise, and advice.
+        noise: Names of the queries whose votes will be noise, or may be if the number of records is not known.
+    """
+
+    lines: tuple[str, ...]
+    noise: tuple[str, ...]
 
 
 def plan_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
@@ -24,6 +56,48 @@ def foreseen_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield those lines on the hospitals' answers alone, with advice; `facts` are from `plan_command.facts_of`."""
     yield from _answers(privacy, facts)
     yield from (f"advice: {advice}" for advice in facts["advice"])
+
+
+def foresee(settings: Settings, parts: Parts, most: int) -> Foresight:
+    """Return the forecast of a run's answers.
+
+    Args:
+        settings: Settings of the run.
+        parts: Parts of the run.
+        most: Number of records that all hospitals together declare at most.
+    """
+    plan, compared, guess = parts.plan, parts.method.compared(parts.source.task()), expected_records(settings)
+    records, needed = guess or most, HOPELESS if guess else CLEAR
+    facts = facts_of(plan, compared, records, earlier=parts.earlier)
+    noise = [
+        signal.query
+        for signal in signals(plan, compared, records)
+        if signal.kind == VotesSpec.kind and signal.ratio < needed
+    ]
+    most_declared = f"forecast for {records:,} records, the most that the hospitals declare{note_on_count(plan)}"
+    unknown = f"{most_declared}; else: {EXPECTED_RECORDS}"
+    return Foresight(
+        lines=(*([] if guess else [unknown]), *foreseen_lines(*facts)), noise=() if parts.earlier else tuple(noise)
+    )
+
+
+def check_agreed(foresight: Foresight, *, yes: bool) -> None:
+    """Ask whether to spend ε on votes that are likely to be noise, if there are any.
+
+    Args:
+        foresight: The forecast.
+        yes: Whether this was agreed before.
+
+    Raises:
+        ConfigError: There is no terminal to ask at.
+        CaucusError: The answer was no.
+    """
+    if yes or not foresight.noise:
+        return
+    what = f"votes that are likely to be noise ({series(foresight.noise, 'and')})"
+    do = f"{ADVICE}; or --yes asks the hospitals all the same"
+    if not is_agreed(f"{what}: ask the hospitals all the same, which spends their epsilon?", what=what, do=do):
+        raise CaucusError("no hospital was asked", do=ADVICE)
 
 
 def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:

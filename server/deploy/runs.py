@@ -176,7 +176,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=wait)
 
-    from server.deploy.foresight import check_agreed, foresee
+    from server.deploy.plan_lines import check_agreed, foresee
     from server.settings.automatic import settled
     from server.settings.calls import AGREED, check_calls, expected_calls
     from server.settings.parts import build_parts

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from common.system.stopping import Terminated, exit_code, stoppable
 from server import run as loop
 from server.llm.builtin.model import BuiltinModel
 from simulations import launch
 from simulations import run as simulation
+from simulations.command import Terminated, exit_code, stoppable
 from tests.support.lanes import slow
 from tests.support.runs import SMALL, command, read, texts, tiny, warm
 
