@@ -51,7 +51,7 @@ class NotedHead:
             ConfigError: The note's folder is missing.
             OSError: The note cannot be read.
         """
-        return self.read() is None and missing(ledger) and not _started(ledger)
+        return self.read() is None and is_missing(ledger) and not _started(ledger)
 
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
         """Return the ledger if it contains the noted head; unless `read_only`, also update the note.
@@ -64,7 +64,7 @@ class NotedHead:
             OSError: The note cannot be read or written.
         """
         noted = self.read()
-        if missing(ledger) and (noted is not None or _started(ledger)):
+        if is_missing(ledger) and (noted is not None or _started(ledger)):
             expected = f"one with head {noted}" if noted else "that of the runs in the folder beside it"
             raise IncompleteLedgerError("the ledger is missing", expected=expected, where=ledger, do=_DO)
         opened = Ledger(ledger, read_only=read_only, head=noted)
@@ -98,7 +98,7 @@ class NotedHead:
         try:
             return self.opened_at_start(ledger, read_only=True), ""
         except IncompleteLedgerError as error:
-            return None if missing(ledger) else Ledger(ledger, read_only=True), str(error)
+            return None if is_missing(ledger) else Ledger(ledger, read_only=True), str(error)
 
     def read(self) -> str | None:
         """Return the noted head; None if there is no note.
@@ -163,7 +163,7 @@ class NotedHead:
             self._written = head
 
 
-def missing(ledger: Path) -> bool:
+def is_missing(ledger: Path) -> bool:
     """Return whether there is no ledger; an empty file is none, though SQLite takes it for a new database."""
     return not ledger.exists() or ledger.stat().st_size == 0
 

@@ -1,31 +1,6 @@
-"""`caucus-coordinator`: what a coordinator does from the command line.
+"""`caucus-coordinator`: what a coordinator does from the command line; `caucus-coordinator --help` lists the commands.
 
-caucus-coordinator models [NAME ...] [--from FOLDER]   fetch language models and encoders, to be named in settings
-caucus-coordinator init FOLDER --address HOST:PORT     authority, certificate, invitation.json for the hospitals
-caucus-coordinator serve FOLDER                        SuperLink behind the front door, until stopped
-caucus-coordinator enrol FOLDER PARTY.json             add a hospital
-caucus-coordinator remove FOLDER NAME                  revoke its key
-caucus-coordinator plan [OVERRIDE ...]                 ε, noise, signal of each query and the forecast before any
-                                                       private data is accessed; --signal 3 with --records 300 prints
-                                                       the least ε for this signal, and with --epsilon 4 the least
-                                                       number of records
-caucus-coordinator check [--json] [OVERRIDE ...]       parts of a run, with digests, and what is missing
-caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hospitals
-caucus-coordinator resume FOLDER NAME                  resume after a crash, an approval or `cancel`
-caucus-coordinator follow FOLDER NAME                  print the log of a run until it ends
-caucus-coordinator cancel FOLDER NAME                  stop one run
-caucus-coordinator send FOLDER NAME                    send a complete run's texts to the hospitals that answered it
-caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
-caucus-coordinator page FOLDER [--port N]              a page in a browser on this machine: runs, hospitals, a new run
-caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models, without
-                                                       asking any party
-caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that belong to no party
-caucus-coordinator report RUN                          rewrite a run's report
-caucus-coordinator classifier RUN                      write the classifiers that a run's census makes possible
-caucus-coordinator publish RUN --license LICENCE       write a data set for a hub, with a card; nothing is uploaded
-caucus-coordinator renew FOLDER                        a new server certificate
-caucus-coordinator invite FOLDER                       rewrite bundle, invitation and roster, after an upgrade
-caucus-coordinator stop FOLDER
+Each is described where it is made: the module of `MODULES` that has its name.
 """
 
 import sys

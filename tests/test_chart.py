@@ -11,7 +11,7 @@ import yaml
 
 from client.command import main
 from client.deploy.settings import SIDES, HospitalSettings
-from client.deploy.start import children
+from client.deploy.start import hospital_children
 from client.flower.proxy import login
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_records, check_secret
@@ -283,7 +283,7 @@ def test_both_halves_are_put_together_from_what_init_makes(given, tmp_path):
     relay = prepared("relay", values, tmp_path / "relay", node)
     for name in node:
         check_secret(relay.folder / name)
-    started = children(relay, SIDES["relay"])
+    started = hospital_children(relay, SIDES["relay"])
     assert (relay.coordinator, relay.bundle) == ("localhost:9443", "ab" * 32)
     assert [child.name for child in started] == ["supernode", "relay"]
     assert set(yaml.safe_load((relay.folder / "client.yaml").read_text())) == {

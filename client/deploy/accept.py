@@ -30,7 +30,7 @@ from client.deploy.account import account
 from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
 from client.deploy.plan_sheet import plain
 from client.deploy.settings import HospitalSettings
-from client.noted_head import NotedHead, missing
+from client.noted_head import NotedHead, is_missing
 from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
@@ -102,7 +102,7 @@ def _go_on(settings: HospitalSettings, epsilon: float | None, former: Sequence[s
     """Charge all that is lost, and end all runs."""
     path, damage = settings.ledger, ""
     try:
-        ledger = None if missing(path) else Ledger(path)
+        ledger = None if is_missing(path) else Ledger(path)
     except DamagedLedgerError as error:
         ledger, damage = None, error.problem
     lost = find_lost_charges(settings, ledger)

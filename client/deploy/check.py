@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from client.deploy.preflight import CHECKS, PROBLEM, Finding, findings
+from client.deploy.preflight import CHECKS, PROBLEM, PreflightFinding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
 from common.system.commands import Commands, add_command, add_folder, as_json
@@ -48,7 +48,7 @@ def register(commands: Commands) -> None:
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    reported: list[Finding] = []
+    reported: list[PreflightFinding] = []
     if not chosen.json:
         yield f"{settings.name}: {versions()}"
     for finding in findings(settings, offline=chosen.offline):
@@ -65,7 +65,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
         raise CaucusError("not ready", expected="no problem", got=f"{len(problems)}: {', '.join(problems)}")
 
 
-def _rows(finding: Finding) -> Iterator[str]:
+def _rows(finding: PreflightFinding) -> Iterator[str]:
     width = max(map(len, CHECKS))
     indent = _RESULT + width + 4
     yield from wrapped(f"{finding.result:{_RESULT}}  {finding.check:{width}}  {finding.detail}", indent)

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from client.deploy.left import Left
-from client.noted_head import missing
+from client.noted_head import is_missing
 from common.errors import CaucusError, LedgerError
 from common.ledger.ledger import Ledger
 from common.rng import secure_bytes
@@ -150,7 +150,7 @@ def _advice(mine: _Noted, entries: Iterable[_Noted]) -> list[str]:
         )
     for name, sealed in left.items():
         had = f"{name} had the same records, and left on {sealed.date}"
-        if missing(Path(mine.folder) / "private" / "ledger.db"):
+        if is_missing(Path(mine.folder) / "private" / "ledger.db"):
             kept = [str(Path(name) / file) for file in sealed.sha256 if Path(file).name in _COPIED]
             copy = shlex.join(["install", "-m", "600", *kept, f"{mine.folder}/private/"])
             advice.append(f"{had}. Copy its ledger before the first start: {copy}")

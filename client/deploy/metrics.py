@@ -23,7 +23,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import status_of
+from client.deploy.status import hospital_status
 from common.errors import CaucusError, ConfigError
 from common.messages import Reason
 from common.system.log_lines import LOG_FORMAT
@@ -50,7 +50,7 @@ class HospitalMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
-        status = status_of(settings)
+        status = hospital_status(settings)
         requests, spending, limits = status.requests, status.spending, settings.party.limits
         if requests.last_contact:
             seconds = datetime.fromisoformat(requests.last_contact).timestamp()
@@ -60,8 +60,8 @@ class HospitalMetrics(Collector):
             yield _gauge("certificate_days", text, status.certificate_days)
         if limits.lifetime_epsilon is not None:
             yield _gauge("epsilon_limit", "Largest epsilon of all runs together.", limits.lifetime_epsilon)
-        if status.epsilon_left is not None:
-            yield _gauge("epsilon_left", "Rest of the largest epsilon of all runs.", status.epsilon_left)
+        if spending.left is not None:
+            yield _gauge("epsilon_left", "Rest of the largest epsilon of all runs.", spending.left)
         yield _gauge("epsilon_spent", "Epsilon of all answers together.", spending.epsilon)
         yield _gauge("ledger_accepted", "1 if the service starts over this ledger, else 0.", not spending.problem)
         yield _counter("ledger_events", "Events in the ledger.", spending.events)

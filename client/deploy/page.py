@@ -38,15 +38,15 @@ def register(commands: Commands) -> None:
 
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-party page", "jinja2", "starlette", "uvicorn", extra="page")
-    from client.page.app import application
+    from client.page.app import hospital_page
     from client.page.release import forget
-    from common.page.serve import served
+    from common.page.serve import serve_page
 
     integers_in(0, 2**16 - 1, port=chosen.port)
     address = address_of(chosen)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
     forget(chosen.folder)  # a page that was killed may have left something
     try:
-        yield from served(partial(application, chosen.folder), chosen.port, address)
+        yield from serve_page(partial(hospital_page, chosen.folder), chosen.port, address)
     finally:
         forget(chosen.folder)

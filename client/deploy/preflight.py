@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
 from client.approvals import approvals
@@ -68,35 +68,26 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 """Program with which the relay's account shows that it may execute this installation and read its key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True)
+class PreflightFinding:
     """The result of one check.
 
     Attributes:
-        check: The check's name.
         result: "passed", "warning", "problem", "waiting" (for somebody else to act), or "skipped".
         detail: Details of what was found.
         fix: Advice, if there is any.
+        check: The check's name, which `findings` fills in.
     """
 
-    check: str
     result: str
     detail: str
     fix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one check found; the attributes are those of `Finding`."""
-
-    result: str
-    detail: str
-    fix: str = ""
+    check: str = ""
 
 
 def findings(
     settings: HospitalSettings, *, offline: bool = False, only: Collection[str] | None = None
-) -> Iterator[Finding]:
+) -> Iterator[PreflightFinding]:
     """Run the checks, and yield each finding as soon as it is available.
 
     Args:
@@ -109,12 +100,12 @@ def findings(
         if only is not None and check not in only:
             continue
         try:
-            outcome = probe(preflight)
+            found = probe(preflight)
         except CaucusError as error:
-            outcome = Outcome(PROBLEM, error.problem, str(error.do or fix))
+            found = PreflightFinding(PROBLEM, error.problem, str(error.do or fix))
         except OSError as error:
-            outcome = Outcome(PROBLEM, f"{error.strerror}: {error.filename}", fix)
-        yield Finding(check=check, result=outcome.result, detail=outcome.detail, fix=outcome.fix)
+            found = PreflightFinding(PROBLEM, f"{error.strerror}: {error.filename}", fix)
+        yield replace(found, check=check)
 
 
 class _Preflight:
@@ -127,13 +118,13 @@ class _Preflight:
         self._known = False
         self._records: list[Record] | None = None
 
-    def settings(self) -> Outcome:
-        return Outcome(
+    def settings(self) -> PreflightFinding:
+        return PreflightFinding(
             PASSED,
             f"client.yaml; identity of the coordinator's code, which never runs here: {self._settings.bundle[:16]}",
         )
 
-    def secrets(self) -> Outcome:
+    def secrets(self) -> PreflightFinding:
         settings = self._settings
         settings.identity()
         for name in ("node.key", "superexec.secret"):
@@ -141,47 +132,49 @@ class _Preflight:
         if (settings.private / "records.key").exists():  # else the service makes it
             settings.records_key()
         check_closed(settings.private)
-        return Outcome(PASSED, "closed to other accounts")
+        return PreflightFinding(PASSED, "closed to other accounts")
 
-    def connection(self) -> Outcome:
+    def connection(self) -> PreflightFinding:
         if self._offline:
-            return Outcome(SKIPPED, "--offline")
+            return PreflightFinding(SKIPPED, "--offline")
         self._connection = connection.connect(self._settings)
         through = f", through {self._connection.via}" if self._connection.via else ""
-        return Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}{through}")
+        return PreflightFinding(PASSED, f"{self._settings.coordinator}, {self._connection.secure}{through}")
 
-    def clock(self) -> Outcome:
+    def clock(self) -> PreflightFinding:
         if self._connection is None:
             return _unconnected()
-        return Outcome(PASSED, connection.check_clock(self._connection.ahead))
+        return PreflightFinding(PASSED, connection.check_clock(self._connection.ahead))
 
-    def node_key(self) -> Outcome:
+    def node_key(self) -> PreflightFinding:
         if self._connection is None:
             return _unconnected()
         connection.check_node_key(self._settings)
         self._known = True
-        return Outcome(PASSED, "the coordinator accepts it")
+        return PreflightFinding(PASSED, "the coordinator accepts it")
 
-    def node(self) -> Outcome:
+    def node(self) -> PreflightFinding:
         state = node_state(self._settings, processes.children(self._settings.folder, SIDES["both"]))
         if not state.runs:
-            return Outcome(SKIPPED, "not running: caucus-party start")
+            return PreflightFinding(SKIPPED, "not running: caucus-party start")
         if state.connected:
-            return Outcome(PASSED, str(state))
+            return PreflightFinding(PASSED, str(state))
         if state.reason == STILL_COUNTED and self._known:
-            return Outcome(WAITING, CONNECTED_BEFORE, "Wait a minute: the node tries again by itself")
-        return Outcome(WARNING, f"not connected: {state.reason or 'starting'}", "Wait a minute, then check again")
+            return PreflightFinding(WAITING, CONNECTED_BEFORE, "Wait a minute: the node tries again by itself")
+        return PreflightFinding(
+            WARNING, f"not connected: {state.reason or 'starting'}", "Wait a minute, then check again"
+        )
 
-    def certificate(self) -> Outcome:
+    def certificate(self) -> PreflightFinding:
         if self._connection is None:
             return _unconnected()
         return _days(self._connection.expires, "Ask the coordinator to run caucus-coordinator renew")
 
-    def authority(self) -> Outcome:
+    def authority(self) -> PreflightFinding:
         expires = self._settings.authority().not_valid_after_utc
         return _days(expires, "Ask the coordinator for an invitation of a new authority")
 
-    def records(self) -> Outcome:
+    def records(self) -> PreflightFinding:
         check_records(self._settings.records)
         remarks = list[str]()
         self._records = self._settings.read_records(may_be_empty=True, remarks=remarks)
@@ -203,67 +196,73 @@ class _Preflight:
             advice.append(f"The running service has read another file, and refuses each request. {RESTART}")
         return _advised(detail, [*advice, *known_records.advice_on_former(self._settings.folder)])
 
-    def labels(self) -> Outcome:
+    def labels(self) -> PreflightFinding:
         if self._records is None:
-            return Outcome(SKIPPED, "no records")
+            return PreflightFinding(SKIPPED, "no records")
         if not self._settings.labelled:
-            return Outcome(PASSED, "none: the records take part in plans without labels alone")
+            return PreflightFinding(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
         shown = [f"{label}: {count}" for label, count in shown_labels(counts).items()]
         return _advised(f"{', '.join(shown) or 'none'} (known here alone)", on_labels(self._records))
 
-    def lifetime_delta(self) -> Outcome:
+    def lifetime_delta(self) -> PreflightFinding:
         limits, declared = self._settings.party.limits, self._settings.party_file().max_records
         if limits.lifetime_epsilon is None:
-            return Outcome(SKIPPED, "no limit on all runs together")
+            return PreflightFinding(SKIPPED, "no limit on all runs together")
         bound = f"1/{declared}, one over the number of records that this hospital declares"
         if limits.lifetime_delta * declared >= 1:
             fix = f"Lower limits.lifetime_delta in client.yaml below {bound}: all runs together may publish a record"
-            return Outcome(WARNING, f"{limits.lifetime_delta:g} is not below {bound}", fix)
-        return Outcome(PASSED, f"{limits.lifetime_delta:g} is below {bound}")
+            return PreflightFinding(WARNING, f"{limits.lifetime_delta:g} is not below {bound}", fix)
+        return PreflightFinding(PASSED, f"{limits.lifetime_delta:g} is below {bound}")
 
-    def roster(self) -> Outcome:
+    def roster(self) -> PreflightFinding:
         settings = self._settings
         if not (settings.folder / "roster.json").exists():
             fix = "Send party.json to the coordinator; then caucus-party roster takes the roster.json that it sends"
-            return Outcome(WAITING, "waiting for roster.json from the coordinator", fix)
+            return PreflightFinding(WAITING, "waiting for roster.json from the coordinator", fix)
         roster = settings.roster_file()
         number = settings.number(Roster.of_hospitals(roster))
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
         detail = f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}"
         if running_roster(settings) not in {None, roster.fingerprint}:
-            return Outcome(WARNING, f"{detail}; the running service has the roster from before", RESTART)
-        return Outcome(PASSED, detail)
+            return PreflightFinding(WARNING, f"{detail}; the running service has the roster from before", RESTART)
+        return PreflightFinding(PASSED, detail)
 
-    def disk(self) -> Outcome:
+    def disk(self) -> PreflightFinding:
         free = shutil.disk_usage(self._settings.folder).free
         log = self._settings.audit_log
         needed = MOST_KEPT + LARGEST_AUDIT - (log.stat().st_size if log.exists() else 0)
         detail = f"{_mib(free)} free"
         if free < LEAST_ROOM:
-            return Outcome(PROBLEM, detail, f"Make room: below {_mib(LEAST_ROOM)} a run ends with its next answer")
+            return PreflightFinding(
+                PROBLEM, detail, f"Make room: below {_mib(LEAST_ROOM)} a run ends with its next answer"
+            )
         if free < needed:
-            return Outcome(WARNING, detail, f"Make room: ledger, audit log and answers may grow by {_mib(needed)}")
-        return Outcome(PASSED, detail)
+            return PreflightFinding(
+                WARNING, detail, f"Make room: ledger, audit log and answers may grow by {_mib(needed)}"
+            )
+        return PreflightFinding(PASSED, detail)
 
-    def approval(self) -> Outcome:
+    def approval(self) -> PreflightFinding:
         for stored in (approvals, releases):
             stored(self._settings.private)  # raises if a file is damaged
         who = {"manual": "a person approves each plan", "auto": "the limits alone decide"}
-        return Outcome(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
+        return PreflightFinding(PASSED, f"{self._settings.approval}: {who[self._settings.approval]}")
 
-    def relay_user(self) -> Outcome:
+    def relay_user(self) -> PreflightFinding:
         user = self._settings.relay_user
         if os.geteuid() != 0:
-            return Outcome(SKIPPED, "only root can try another account")
+            return PreflightFinding(SKIPPED, "only root can try another account")
         if user is None:
             detail = "none: started as root, only the relay's own code keeps it from the records"
-            return Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
+            return PreflightFinding(
+                WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user"
+            )
         try_relay_account(self._settings, user)
-        return Outcome(PASSED, f"{user} executes {sys.executable} and reads its key")
+        return PreflightFinding(PASSED, f"{user} executes {sys.executable} and reads its key")
 
-    def limits(self) -> Outcome:
+    def limits(self) -> PreflightFinding:
         self._settings.check_limits()
         limits, shipped = self._settings.party.limits, shipped_limits()
         values = {field.name: getattr(limits, field.name) for field in fields(limits)}
@@ -274,27 +273,27 @@ class _Preflight:
         ]
         return _advised(detail, [*loose, *on_charges(self._settings)])
 
-    def ledger_head(self) -> Outcome:
+    def ledger_head(self) -> PreflightFinding:
         self._settings.noted_head.opened_at_start(self._settings.ledger, read_only=True)
         return place_of_note(self._settings)
 
-    def writers(self) -> Outcome:
+    def writers(self) -> PreflightFinding:
         kinds = sorted(self._settings.party.writers())
         if "fine_tuning" in self._settings.party.sections:
             causal_model.check_installed()  # a simulated hospital has the section, and may be without its packages
         unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
         if unused:
             fix = f"Add {', '.join(unused)} to limits.queries, or set the section to null"
-            return Outcome(WARNING, f"set up, but refused by limits.queries: {', '.join(unused)}", fix)
-        return Outcome(PASSED, ", ".join(kinds) or "none: no texts of this hospital's models are released")
+            return PreflightFinding(WARNING, f"set up, but refused by limits.queries: {', '.join(unused)}", fix)
+        return PreflightFinding(PASSED, ", ".join(kinds) or "none: no texts of this hospital's models are released")
 
-    def encoder(self) -> Outcome:
+    def encoder(self) -> PreflightFinding:
         encoder = self._settings.loaded_encoder()
         encoder.encode(["one text"])  # raises if its vectors are not finite
-        return Outcome(PASSED, f"{encoder.digest[:16]}, {encoder.dimensions} dimensions")
+        return PreflightFinding(PASSED, f"{encoder.digest[:16]}, {encoder.dimensions} dimensions")
 
 
-CHECKS: dict[str, tuple[Callable[[_Preflight], Outcome], str]] = {
+CHECKS: dict[str, tuple[Callable[[_Preflight], PreflightFinding], str]] = {
     "settings": (_Preflight.settings, ""),
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
     "connection": (_Preflight.connection, ""),
@@ -322,16 +321,16 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], Outcome], str]] = {
 """
 
 
-def place_of_note(settings: HospitalSettings) -> Outcome:
+def place_of_note(settings: HospitalSettings) -> PreflightFinding:
     """Return where the ledger's head is noted: a warning if a restore of the ledger may bring an older note back."""
     path, place = settings.noted_head.path, settings.noted_head.path.parent.resolve()
     if place.stat().st_dev != settings.private.stat().st_dev:
-        return Outcome(PASSED, f"noted in {path}, on another file system than the ledger")
+        return PreflightFinding(PASSED, f"noted in {path}, on another file system than the ledger")
     inside = place.is_relative_to(settings.folder)
     restored = "this whole folder restored from a backup" if inside else "this whole disk restored, as by a snapshot,"
     detail = f"noted in {path}, on the ledger's file system: {restored} is not noticed, and gives budget back"
     fix = "Move the note to another disk or share while nothing runs, and name it in client.yaml: ledger_head"
-    return Outcome(WARNING, detail, fix)
+    return PreflightFinding(WARNING, detail, fix)
 
 
 def try_relay_account(settings: HospitalSettings, user: str) -> None:
@@ -374,20 +373,20 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
 
-def _unconnected() -> Outcome:
-    return Outcome(SKIPPED, "no connection")
+def _unconnected() -> PreflightFinding:
+    return PreflightFinding(SKIPPED, "no connection")
 
 
-def _days(expires: datetime, fix: str) -> Outcome:
+def _days(expires: datetime, fix: str) -> PreflightFinding:
     days = (expires - datetime.now(UTC)).days
     detail = f"ends in {days} days, on {expires:%Y-%m-%d}"
     if days < 0:
-        return Outcome(PROBLEM, f"ended on {expires:%Y-%m-%d}", fix)
-    return Outcome(WARNING, detail, fix) if days < SOON else Outcome(PASSED, detail)
+        return PreflightFinding(PROBLEM, f"ended on {expires:%Y-%m-%d}", fix)
+    return PreflightFinding(WARNING, detail, fix) if days < SOON else PreflightFinding(PASSED, detail)
 
 
-def _advised(detail: str, advice: list[str]) -> Outcome:
-    return Outcome(WARNING, detail, "; ".join(advice)) if advice else Outcome(PASSED, detail)
+def _advised(detail: str, advice: list[str]) -> PreflightFinding:
+    return PreflightFinding(WARNING, detail, "; ".join(advice)) if advice else PreflightFinding(PASSED, detail)
 
 
 def _listed(value: object) -> str:

@@ -96,7 +96,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
                 proxy.login(settings.node)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-        running = children(settings, halves, until_idle)
+        running = hospital_children(settings, halves, until_idle)
         failed = processes.supervise(running, folder=settings.folder, names=halves)
         if failed == ["supernode"] and not (settings.node / REACHED).exists():
             raise UnreachedError(
@@ -147,7 +147,7 @@ def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
     return float(duration[1]) * _UNITS[duration[2]]
 
 
-def children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
+def hospital_children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
     """Return the processes of these halves of a hospital.
 
     Args:

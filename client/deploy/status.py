@@ -33,13 +33,15 @@ _INDENT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class LedgerSpending:
     """What the hospital has spent according to its ledger.
 
     Attributes:
         events: Number of events in the ledger.
         charged: Number of answers that were charged.
         epsilon: Epsilon of all charged answers together, as the limit on all runs counts it; may be infinite.
+        left: Remainder of `lifetime_epsilon`; None if there is no such limit, or if the service does not start with
+            this ledger, so that nobody knows what was spent.
         problem: Why the party service does not start with this ledger; empty if it does.
         uncharged: Runs with answers in the audit log whose charges the ledger lacks.
     """
@@ -47,12 +49,13 @@ class Spending:
     events: int = 0
     charged: int = 0
     epsilon: float = 0.0
+    left: float | None = None
     problem: str = ""
     uncharged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class HospitalStatus:
     """Status of the hospital.
 
     Attributes:
@@ -65,8 +68,6 @@ class Status:
         requests: Totals from the audit log.
         spending: Spending according to the ledger.
         noted_head: The ledger's head as noted outside the ledger; None if there is no note.
-        epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit, or if the service does not start
-            with this ledger, so that nobody knows what was spent.
         certificate_days: Days until the certificate of the coordinator's authority expires; None if this account may
             not read it.
     """
@@ -77,9 +78,8 @@ class Status:
     unreadable: int
     audit_used: float
     requests: AuditTotals
-    spending: Spending
+    spending: LedgerSpending
     noted_head: str | None
-    epsilon_left: float | None
     certificate_days: int | None
 
 
@@ -98,7 +98,7 @@ def register(commands: Commands) -> None:
     add_folder(status, "caucus-party")
 
 
-def status_of(settings: HospitalSettings) -> Status:
+def hospital_status(settings: HospitalSettings) -> HospitalStatus:
     """Return the current status of the hospital.
 
     Raises:
@@ -106,25 +106,24 @@ def status_of(settings: HospitalSettings) -> Status:
         ConfigError: A setting is wrong.
         OSError: A file cannot be read.
     """
-    children, spending = processes.children(settings.folder, SIDES["both"]), _spending(settings)
+    children = processes.children(settings.folder, SIDES["both"])
     waiting = awaiting(settings.private)
-    return Status(
+    return HospitalStatus(
         processes=children,
         node=node_state(settings, children),
         awaiting=len(waiting),
         unreadable=sum(entry.read_plan() is None for entry in waiting),
         audit_used=_size(settings.audit_log) / LARGEST_AUDIT,
         requests=audit_totals(settings.audit_log),
-        spending=spending,
+        spending=read_spending(settings),
         noted_head=settings.noted_head.read() if settings.private.is_dir() else None,
-        epsilon_left=None if spending.problem else settings.party.limits.left(spending.epsilon),
         certificate_days=_certificate_days(settings.node / "ca.crt"),
     )
 
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    status = status_of(settings)
+    status = hospital_status(settings)
     if chosen.json:
         yield as_json(_for_json(status, settings))
         return
@@ -156,7 +155,7 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
         yield printable_line(f"{line}{since}")
 
 
-def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
+def _budget(status: HospitalStatus, settings: HospitalSettings) -> Iterator[str]:
     spending, limits = status.spending, settings.party.limits
     spent = "infinite" if math.isinf(spending.epsilon) else _rounded(spending.epsilon)
     delta = f"{limits.lifetime_delta:g}"
@@ -165,10 +164,10 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
         yield f"answered, by the audit log, but not charged in this ledger: {', '.join(map(plain, spending.uncharged))}"
     if limits.lifetime_epsilon is None:
         yield "epsilon left: no limit over all runs"
-    elif status.epsilon_left is None:
+    elif spending.left is None:
         yield f"epsilon left: unknown, as the party service does not start with this ledger: {spending.problem}"
     else:
-        yield f"epsilon left: {_rounded(status.epsilon_left, down=True)} of {limits.lifetime_epsilon:g}"
+        yield f"epsilon left: {_rounded(spending.left, down=True)} of {limits.lifetime_epsilon:g}"
     values = ", ".join(f"{name} {value}" for name, value in asdict(limits).items() if name != "queries")
     yield from wrapped(f"limits: {values}", _INDENT)
     yield from wrapped(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
@@ -178,7 +177,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
         yield f"the party service does not start: {spending.problem}"
 
 
-def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
+def _for_json(status: HospitalStatus, settings: HospitalSettings) -> dict[str, Any]:
     """Return the status for `--json`."""
     spending = status.spending
     return {
@@ -195,7 +194,7 @@ def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
         "answered_but_not_charged": spending.uncharged,
         "delta": settings.party.limits.lifetime_delta,
         "epsilon": _rounded(spending.epsilon),
-        "epsilon_left": None if status.epsilon_left is None else _rounded(status.epsilon_left, down=True),
+        "epsilon_left": None if spending.left is None else _rounded(spending.left, down=True),
         "ledger": {"events": spending.events, "noted_head": status.noted_head, "problem": spending.problem},
         "certificate_days": status.certificate_days,
     }
@@ -208,15 +207,18 @@ def _rounded(value: float, *, down: bool = False) -> float:
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
 
 
-def _spending(settings: HospitalSettings) -> Spending:
+def read_spending(settings: HospitalSettings) -> LedgerSpending:
+    """Return what the hospital has spent; `hospital_status` documents the errors."""
     path, noted_head = settings.ledger, settings.noted_head
     if not settings.private.is_dir():
-        return Spending()  # a relay's container holds the other half of the folder
+        return LedgerSpending(
+            left=settings.party.limits.left(0.0)
+        )  # a relay's container holds the other half of the folder
     versions = tuple(_version(file) for file in (path, settings.audit_log))
     limits = settings.party.limits
     spending = _spending_of(path, settings.audit_log, versions, noted_head.path, noted_head.read(), limits)
-    former = "; ".join(known_records.advice_on_former(settings.folder))
-    return replace(spending, problem=spending.problem or former)
+    problem = spending.problem or "; ".join(known_records.advice_on_former(settings.folder))
+    return replace(spending, problem=problem, left=None if problem else limits.left(spending.epsilon))
 
 
 def _version(path: Path) -> tuple[int, int] | None:
@@ -231,14 +233,14 @@ def _spending_of(
     note: Path,
     _noted: str | None,
     limits: Limits,
-) -> Spending:
+) -> LedgerSpending:
     """Return the spending, cached until its arguments change, since the metrics need it often."""
     ledger, problem = NotedHead(note).inspected(path)
     uncharged = tuple(sorted({run for run, _ in uncharged_questions(answered_questions(audit_log), ledger)}))
     if ledger is None:
-        return Spending(problem=problem, uncharged=uncharged)
+        return LedgerSpending(problem=problem, uncharged=uncharged)
     entries = ledger.entries()
-    return Spending(
+    return LedgerSpending(
         events=ledger.head().events,
         charged=len(entries),
         epsilon=limits.spent(entry.cost for entry in entries),

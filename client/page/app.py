@@ -19,7 +19,7 @@ from client.deploy.audit_reading import last_of_audit
 from client.deploy.ledger import exported
 from client.deploy.preflight import OF_COORDINATOR, findings
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import status_of
+from client.deploy.status import hospital_status
 from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.plans import card, decided, lately, plans, state
@@ -42,12 +42,12 @@ PARTS = ("service", "supernode", "relay")
 log = logging.getLogger("caucus.page")
 
 
-def application(folder: Path, access: Access) -> Door:
+def hospital_page(folder: Path, access: Access) -> Door:
     """Return the page of a hospital's folder as an ASGI application."""
 
     def reading(answer: Callable[[Request, HospitalSettings], Response]) -> Callable[[Request], Response]:
         load = partial(HospitalSettings.load, folder)
-        return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, describe=refusals.detail)
+        return app.page_endpoint(PAGES, load, answer, owner=lambda settings: settings.name, describe=refusals.detail)
 
     async def received(request: Request) -> Response:
         """Store an uploaded file of texts; return its path, or an error message, to the page's script."""
@@ -73,7 +73,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/look", reading(_look), methods=["POST"]),
         Route("/decide", reading(_decide), methods=["POST"]),
     ]
-    return app.application(access, PAGES, routes, receives=(RECEIVE,), forget=partial(forget, folder))
+    return app.page_application(access, PAGES, routes, receives=(RECEIVE,), forget=partial(forget, folder))
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
@@ -107,7 +107,7 @@ def _now(request: Request, settings: HospitalSettings) -> Response:
     """Show what `caucus-party status` prints, the last requests and decisions, and the ends of the logs."""
     lines = last_of_audit(settings.private)[:MOST_LINES]
     logs = {name: last_lines(settings.folder / "logs" / f"{name}.log", MOST_LINES) for name in LOGS}
-    return page(request, "now", now=status_of(settings), lines=lines, logs=logs, parts=PARTS, soon=SOON)
+    return page(request, "now", now=hospital_status(settings), lines=lines, logs=logs, parts=PARTS, soon=SOON)
 
 
 def _coordinator(request: Request, settings: HospitalSettings) -> Response:

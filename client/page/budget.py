@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from client.deploy.audit_reading import LogLine, Questions, accepted_ledgers, answered_questions, uncharged_questions
+from client.deploy.audit_reading import LogLine, Questions, accepted_ledgers, answered_questions
 from client.deploy.lost_charges import UNKNOWN
 from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import LedgerSpending, read_spending
 from client.guard import Limits
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
@@ -45,48 +46,36 @@ class RunSpending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class BudgetView:
     """The budget of all runs together.
 
     Attributes:
-        limit: The most epsilon that all runs together may spend; None for no limit.
-        delta: The delta of all figures.
-        spent: Epsilon of all answers so far, as the limit counts it.
-        left: Remainder of the limit; None if there is no limit, or if the service does not start with this ledger.
+        limits: The hospital's limits, which count what is spent; their `separate_data_sets` says that the service
+            counts only data sets that share a record with the current one, so that its figures may be lower.
+        spending: What all runs together have spent, as `caucus-party status` prints it.
         right_guesses: Percentage of right guesses whether a record took part, by somebody who sees all answers so far.
-        by_user: Whether only plans are accepted that protect all records of a person that count.
-        apart: Whether the service counts only data sets that share a record with the current one, so that its figures
-            may be lower than the figures here.
         runs: Spending by run.
         plot: Spending over time; None if there is nothing to draw.
         head: Head of the ledger, which was checked from end to end; None if there is no ledger.
-        lost: Runs with answers in the audit log whose charges this ledger lacks.
         noted: The head that is noted outside the ledger; None if there is no note.
         place: Where it is noted, and whether a restore may bring an older note back, in the words of `check`.
-        problem: Why the service does not start with this ledger; empty if it starts.
         accepted: Lines of the audit log about ledgers that a person accepted, oldest first.
         events: The last events, newest first.
     """
 
-    limit: float | None
-    delta: float
-    spent: float
-    left: float | None
+    limits: Limits
+    spending: LedgerSpending
     right_guesses: float
-    by_user: bool
-    apart: bool
     runs: tuple[RunSpending, ...]
     plot: StepPlot | None
     head: Head | None
-    lost: tuple[str, ...]
     noted: str | None
     place: str
-    problem: str
     accepted: tuple[LogLine, ...]
     events: tuple[Event, ...]
 
 
-def budget(settings: HospitalSettings) -> Budget:
+def budget(settings: HospitalSettings) -> BudgetView:
     """Return the budget, computed from the hospital's ledger and limits.
 
     Raises:
@@ -95,27 +84,19 @@ def budget(settings: HospitalSettings) -> Budget:
         OSError: The audit log cannot be read.
     """
     limits = settings.party.limits
-    ledger, problem = settings.inspected_ledger()
+    ledger, _ = settings.noted_head.inspected(settings.ledger)
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
-    spent = limits.spent(entry.cost for entry in entries)
-    answered = answered_questions(settings.audit_log)
-    runs = tuple(_runs(entries, limits, answered))
+    runs = tuple(_runs(entries, limits, answered_questions(settings.audit_log)))
     numbers = {run.run: run.number for run in runs}
-    return Budget(
-        limit=limits.lifetime_epsilon,
-        delta=limits.lifetime_delta,
-        spent=spent,
-        left=None if problem else limits.left(spent),
+    return BudgetView(
+        limits=limits,
+        spending=read_spending(settings),
         right_guesses=limits.guesses(entry.cost for entry in entries).right,
-        by_user=limits.unit == "user",
-        apart=limits.separate_data_sets,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),
         head=ledger.head() if ledger else None,
-        lost=tuple(sorted({run for run, _ in uncharged_questions(answered, ledger)})),
         noted=settings.noted_head.read(),
         place=place_of_note(settings).detail,
-        problem=problem,
         accepted=accepted_ledgers(settings.private),
         events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
     )

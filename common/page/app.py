@@ -20,7 +20,7 @@ log = logging.getLogger("caucus.page")
 S = TypeVar("S")
 
 
-def application(
+def page_application(
     access: Access,
     pages: Pages,
     routes: Sequence[Route],
@@ -73,7 +73,7 @@ def application(
     )
 
 
-def answering(
+def page_endpoint(
     pages: Pages,
     load: Callable[[], S],
     answer: Callable[[Request, S], Response],

@@ -15,7 +15,7 @@ BUSIEST = 32
 """Maximum number of simultaneous connections; a browser opens about six."""
 
 
-def served(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
+def serve_page(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
     """Serve a page until Ctrl-C; yield the lines that its command prints, including the link.
 
     Args:
@@ -30,7 +30,7 @@ def served(application: Callable[[Access], ASGIApp], port: int, address: Address
     family = socket.getaddrinfo(*bound, type=socket.SOCK_STREAM)[0][0]
     with socket.create_server(bound, family=family) as listening:
         named = address.named if address else f"{HOST}:{listening.getsockname()[1]}"
-        access, server = serving(application, named, address)
+        access, server = page_server(application, named, address)
         yield f"open this link in a browser{', with the password' if address else ''}; Ctrl-C ends the page"
         yield access.link
         with contextlib.suppress(KeyboardInterrupt):
@@ -38,7 +38,7 @@ def served(application: Callable[[Access], ASGIApp], port: int, address: Address
     yield "the page is closed"
 
 
-def serving(
+def page_server(
     application: Callable[[Access], ASGIApp], host: str, address: Address | None = None
 ) -> tuple[Access, uvicorn.Server]:
     """Return the `Access` of a page, and a server that is ready to run on a socket.

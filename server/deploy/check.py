@@ -39,7 +39,7 @@ _SHORT = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PartFinding:
     """Result of the check for one part of a run.
 
     Attributes:
@@ -93,7 +93,7 @@ def _plan(settings: Settings) -> tuple[str, str]:
     return parts.plan.digest().hex(), "; ".join(facts)
 
 
-def preflight(settings: Settings) -> list[Finding]:
+def preflight(settings: Settings) -> list[PartFinding]:
     """Check every part of a run, and the plan if all parts pass. Return a finding for each."""
     parts = _Parts(settings)
     probes: list[tuple[str, str, Probe]] = [
@@ -115,7 +115,7 @@ def preflight(settings: Settings) -> list[Finding]:
     return findings
 
 
-def table(findings: list[Finding]) -> Iterator[str]:
+def table(findings: list[PartFinding]) -> Iterator[str]:
     """Yield the lines of a table with one finding per line."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
@@ -125,17 +125,17 @@ def table(findings: list[Finding]) -> Iterator[str]:
         yield line.rstrip()
 
 
-def for_json(findings: list[Finding]) -> dict[str, object]:
+def for_json(findings: list[PartFinding]) -> dict[str, object]:
     """Return the findings in the form for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 
-def _finding(part: str, name: str, probe: Probe) -> Finding:
+def _finding(part: str, name: str, probe: Probe) -> PartFinding:
     try:
         digest, detail = probe()
     except (CaucusError, *WRONG_SETTINGS) as error:
-        return Finding(part=part, name=name, ok=False, digest="", detail=summary(error))
-    return Finding(part=part, name=name, ok=True, digest=digest, detail=detail)
+        return PartFinding(part=part, name=name, ok=False, digest="", detail=summary(error))
+    return PartFinding(part=part, name=name, ok=True, digest=digest, detail=detail)
 
 
 class _Parts:

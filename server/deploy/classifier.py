@@ -71,7 +71,7 @@ def _write(chosen: argparse.Namespace) -> Iterator[str]:
     run = run_folder(chosen)
     embedding = load(run).embedding
     with progress("training the classifier"):
-        written = list(write(run, build(embedding), _in_python(embedding)))
+        written = list(write_classifiers(run, build(embedding), _in_python(embedding)))
     yield from map(str, written)
 
 
@@ -85,7 +85,7 @@ def _in_python(encoder: Part) -> list[str]:
     return [f"from {module} import Encoder", f"encoder = Encoder.{maker}({arguments})"]
 
 
-def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
+def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
     """Write a folder with the classifiers and their card into a run folder.
 
     Args:

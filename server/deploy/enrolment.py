@@ -89,7 +89,7 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
     return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
 
 
-def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
+def store_parties(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
     """Write the enrolled parties to `parties.json`, `roster.json` and `identities.json` (`deploy/settings.py`)."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
@@ -121,7 +121,7 @@ def unattended(settings: CoordinatorSettings) -> list[Attending]:
     return [Attending(number=number, name=name, online=None, since="") for number, name in enumerate(names)]
 
 
-def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
+def reported_versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
     """Return the version that each hospital last reported, keyed by name; a file that cannot be read is ignored."""
     latest: dict[str, HospitalVersion] = {}
     for folder in (settings.folder / "runs").iterdir():
@@ -155,7 +155,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
         key.write(party.node_key)
         key.flush()
         node = str(flwr(settings.folder, "supernode", "register", key.name)["node-id"])
-    store(settings, [*parties, Enrolled(party=party, node=node)])
+    store_parties(settings, [*parties, Enrolled(party=party, node=node)])
     yield f"enrolled; now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
 
 
@@ -173,5 +173,5 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     if not (chosen.yes or is_agreed(question, what=f"removal of {name}", do=do)):
         raise CaucusError(f"{name} is not removed")
     flwr(settings.folder, "supernode", "unregister", removed.node)
-    store(settings, [entry for entry in parties if entry is not removed])
+    store_parties(settings, [entry for entry in parties if entry is not removed])
     yield f"{name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"

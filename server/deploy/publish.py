@@ -73,7 +73,7 @@ def _publish(chosen: argparse.Namespace) -> Iterator[str]:
     )
     folder = chosen.folder or run / FOLDER
     new_folder(folder)
-    write(folder, card, {SYNTHETIC: texts, TRANSFER: public})
+    write_dataset(folder, card, {SYNTHETIC: texts, TRANSFER: public})
     yield f"texts:     {card.texts:,}" + (f", and {card.public_texts:,} public texts" if public else "")
     yield f"guarantee: {card.guarantee.title}"
     yield f"folder:    {folder}; read its {CARD} before anybody else does"
@@ -81,7 +81,7 @@ def _publish(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"upload:    hf upload {name} {shlex.quote(str(folder))} . --repo-type dataset"
 
 
-def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> None:
+def write_dataset(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> None:
     """Write the files of a published folder.
 
     Args:

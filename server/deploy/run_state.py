@@ -44,7 +44,7 @@ STOPPED = "stopped.txt"
 DIED = "the process of the run ended without reporting an error"
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     """The possible states of a run."""
 
     NEW = "not started"
@@ -57,7 +57,7 @@ class Status(StrEnum):
     STOPPED = "stopped"
 
 
-GOES_ON = (Status.STARTING, Status.RUNNING)
+GOES_ON = (RunStatus.STARTING, RunStatus.RUNNING)
 """States of a run that has not ended."""
 
 
@@ -75,7 +75,7 @@ class Progress:
     """
 
     name: str
-    status: Status
+    status: RunStatus
     rounds: int = 0
     reason: str = ""
     hospitals: tuple[str, ...] = ()
@@ -84,11 +84,11 @@ class Progress:
     def __str__(self) -> str:
         """Return the progress in plain words."""
         words = {
-            Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
-            Status.AWAITING: f"awaiting approval of {series(self.hospitals, 'and')}",
-            Status.FAILED: f"failed: {self.reason}",
-            Status.CANCELLED: f"cancelled at {self.reason}",
-            Status.STOPPED: f"stopped with the coordinator at {self.reason}",
+            RunStatus.RUNNING: f"running, whole rounds so far: {self.rounds}",
+            RunStatus.AWAITING: f"awaiting approval of {series(self.hospitals, 'and')}",
+            RunStatus.FAILED: f"failed: {self.reason}",
+            RunStatus.CANCELLED: f"cancelled at {self.reason}",
+            RunStatus.STOPPED: f"stopped with the coordinator at {self.reason}",
         }
         return words.get(self.status, self.status.value)
 
@@ -97,25 +97,25 @@ def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
     began = bool(text_of(folder / LOCK))  # asked first: a process that begins after this question has not died
     working = at_work(folder)  # asked next: a process that ends after this question leaves its last words first
-    current = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
+    current = Progress(name=folder.name, status=RunStatus.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
-        return replace(current, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
+        return replace(current, status=RunStatus.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
     # Its process ends within seconds; what it may say of its own end is less than this.
     stopped = "" if working and not (folder / FAILURE).exists() else text_of(folder / STOPPED)
     if when := text_of(folder / CANCELLED) or stopped:
-        status = Status.STOPPED if when == stopped else Status.CANCELLED
+        status = RunStatus.STOPPED if when == stopped else RunStatus.CANCELLED
         return replace(current, status=status, reason=when)
     if names := text_of(folder / AWAITING):
-        return replace(current, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
+        return replace(current, status=RunStatus.AWAITING, hospitals=tuple(names.splitlines()))
     if reason := text_of(folder / FAILURE):
-        return replace(current, status=Status.FAILED, reason=reason)
+        return replace(current, status=RunStatus.FAILED, reason=reason)
     if began and not working:
-        return replace(current, status=Status.FAILED, reason=DIED)
-    begun = Status.STARTING if (folder / FLOWER).exists() else Status.NEW
-    return replace(current, status=Status.RUNNING if working else begun)
+        return replace(current, status=RunStatus.FAILED, reason=DIED)
+    begun = RunStatus.STARTING if (folder / FLOWER).exists() else RunStatus.NEW
+    return replace(current, status=RunStatus.RUNNING if working else begun)
 
 
-def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
+def checked_progress(settings: CoordinatorSettings, folder: Path, *, known: bool = True) -> Progress:
     """Return the run's progress. If its process has not begun, ask Flower first: a run that Flower gave up has failed.
 
     Args:
@@ -124,15 +124,15 @@ def checked(settings: CoordinatorSettings, folder: Path, *, known: bool = True) 
         known: Whether a process that Flower does not report may still begin. If it may not, a run that Flower does not
             report has failed.
     """
-    flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
+    flower = last_flower_run(settings, folder) if progress(folder).status is RunStatus.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
-    if current.status is not Status.STARTING or not (ended(flower) if flower else not known):
+    if current.status is not RunStatus.STARTING or not (has_ended(flower) if flower else not known):
         return current
     said = (flower.get("status-details") or flower["status"]) if flower else "Flower says nothing of it"
     details = " ".join(str(said).split())
     disk = ", and a full disk" if _disk_is_full(folder) else ""  # the run could not even write its error
     reason = f"the process of the run did not begin: {details}{disk}"
-    return replace(current, status=Status.FAILED, reason=reason)
+    return replace(current, status=RunStatus.FAILED, reason=reason)
 
 
 def run_folders(runs: Path) -> list[Path]:
@@ -166,7 +166,7 @@ def submit(settings: CoordinatorSettings, folder: Path) -> None:
     write_atomic(folder / FLOWER, json.dumps(note).encode())
 
 
-def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Iterator[str]:
+def follow_log(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Iterator[str]:
     """Yield the lines of the run's log until the run ends.
 
     Args:
@@ -188,35 +188,37 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
 
 def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:
     log, resume = folder / "run.log", f"{command(settings, 'resume', folder.name)} goes on"
-    for state in watched(settings, folder):
-        silent = state.status is Status.FAILED and not (folder / FAILURE).exists()
+    for state in watch_progress(settings, folder):
+        silent = state.status is RunStatus.FAILED and not (folder / FAILURE).exists()
         current = _with_last_words(settings, folder, state) if silent else state
         lines, at = _new_lines(log, at)
         # The reason of a failure is the error that follows, and is not shown as a line of the log as well.
-        yield from (line for line in lines if not (current.status is Status.FAILED and line.endswith(current.reason)))
+        yield from (
+            line for line in lines if not (current.status is RunStatus.FAILED and line.endswith(current.reason))
+        )
         match current.status:
-            case Status.COMPLETE:
+            case RunStatus.COMPLETE:
                 yield from ending(folder)
                 return
-            case Status.AWAITING:
+            case RunStatus.AWAITING:
                 approve = "They decide with caucus-party approve, which says if a limit is in the way"
                 users = "Where files name users, a plan needs privacy.unit=user privacy.max_records=N"
                 do = f"{approve}: ask them. {users}. After that {resume}"
                 raise CaucusError(f"{current.name} is {current}", do=do)
-            case Status.CANCELLED | Status.STOPPED:
+            case RunStatus.CANCELLED | RunStatus.STOPPED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)
-            case Status.FAILED:
+            case RunStatus.FAILED:
                 rejected = (folder / REJECTED).exists()  # then the reason says what to do
                 raise CaucusError(current.reason, where=log, do=None if rejected else resume)
 
 
-def watched(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
+def watch_progress(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
     """Yield the state of a run repeatedly; while the run is starting, ask Flower at intervals whether it has ended."""
     asked = time.monotonic()
     while True:
         current = progress(folder)
-        if current.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
-            current, asked = checked(settings, folder), time.monotonic()
+        if current.status is RunStatus.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
+            current, asked = checked_progress(settings, folder), time.monotonic()
         yield current
         time.sleep(POLL_SECONDS)
 
@@ -226,7 +228,7 @@ def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
-def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
+def last_flower_run(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
     """Return Flower's record of the folder's last run; None if there is no run, or if Flower does not answer."""
     text = text_of(folder / FLOWER)
     if not text:
@@ -244,7 +246,7 @@ def log_start(folder: Path) -> int:
     return int(json.loads(text).get("log", 0)) if text else 0
 
 
-def ended(run: dict[str, Any]) -> bool:
+def has_ended(run: dict[str, Any]) -> bool:
     """Return whether Flower considers a run finished."""
     return str(run["status"]).startswith(("finished", "stopped"))
 

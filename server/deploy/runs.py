@@ -27,11 +27,11 @@ from server.deploy.enrolment import attendance, enrolled
 from server.deploy.run_state import (
     FLOWER,
     POLL_SECONDS,
-    Status,
+    RunStatus,
     command,
-    ended,
-    followed,
-    last,
+    follow_log,
+    has_ended,
+    last_flower_run,
     progress,
     submit,
     write_time,
@@ -144,7 +144,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     yield from start(settings, chosen.name, chosen.overrides, wait=chosen.wait, yes=chosen.yes)
-    yield from followed(settings, _folder(settings, chosen.name))
+    yield from follow_log(settings, _folder(settings, chosen.name))
 
 
 def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool, yes: bool) -> Iterator[str]:
@@ -170,7 +170,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
             "name of the run",
             expected="a new one",
             got=f"that of a run which is {status}",
-            do=f"{'Choose' if status is Status.COMPLETE else goes_on} another name",
+            do=f"{'Choose' if status is RunStatus.COMPLETE else goes_on} another name",
         )
     typed = with_hospitals(settings, overrides, name)
     check_files(typed)
@@ -210,12 +210,12 @@ def taking_part(labels: Sequence[str]) -> str:
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    folder = begun(settings, chosen.name)
-    if progress(folder).status is Status.COMPLETE:
+    folder = started_run_folder(settings, chosen.name)
+    if progress(folder).status is RunStatus.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
     at = yield from resume(settings, folder, wait=chosen.wait)
-    yield from followed(settings, folder, at=at)
+    yield from follow_log(settings, folder, at=at)
 
 
 def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
@@ -249,12 +249,12 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
 
 def _follow(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    yield from followed(settings, begun(settings, chosen.name))
+    yield from follow_log(settings, started_run_folder(settings, chosen.name))
 
 
 def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    yield from cancel(settings, begun(settings, chosen.name))
+    yield from cancel(settings, started_run_folder(settings, chosen.name))
 
 
 def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
@@ -277,7 +277,7 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
         yield "its process is still running, and ends after the current step"
 
 
-def begun(settings: CoordinatorSettings, name: str) -> Path:
+def started_run_folder(settings: CoordinatorSettings, name: str) -> Path:
     """Return the folder of a run that was started.
 
     Raises:
@@ -292,7 +292,7 @@ def begun(settings: CoordinatorSettings, name: str) -> Path:
     return folder
 
 
-def steered(folder: Path) -> bool:
+def is_steered(folder: Path) -> bool:
     """Return whether a run folder was created by `caucus-coordinator steer`.
 
     Such a run involves neither hospitals nor Flower.
@@ -306,9 +306,9 @@ def _check_unfinished(folder: Path) -> None:
     Raises:
         CheckpointError: The run is complete, or Flower does not execute it.
     """
-    if progress(folder).status is Status.COMPLETE:
+    if progress(folder).status is RunStatus.COMPLETE:
         raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
-    if steered(folder):
+    if is_steered(folder):
         do = "Ctrl-C stops that process, and caucus-coordinator steer with --resume goes on"
         got = "one that caucus-coordinator steer makes, in a process of its own"
         raise CheckpointError("run", expected="one that was started with hospitals", got=got, where=folder, do=do)
@@ -346,12 +346,12 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
 
 def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
     """Ask Flower to stop the folder's run if it has not ended; return whether it has ended by now."""
-    before = last(settings, folder)
-    if before and not ended(before):
+    before = last_flower_run(settings, folder)
+    if before and not has_ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
             flwr(settings.folder, "stop", before["run-id"])
-        before = last(settings, folder)
-    return bool(before and ended(before))
+        before = last_flower_run(settings, folder)
+    return bool(before and has_ended(before))
 
 
 def _ended(folder: Path) -> bool:

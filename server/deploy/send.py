@@ -16,8 +16,17 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import LARGEST_RELEASE
 from common.system.commands import Commands, add_command, add_folder
 from common.system.locks import alone
-from server.deploy.run_state import GOES_ON, Progress, Status, checked, command, progress, submit, watched
-from server.deploy.runs import begun, steered
+from server.deploy.run_state import (
+    GOES_ON,
+    Progress,
+    RunStatus,
+    checked_progress,
+    command,
+    progress,
+    submit,
+    watch_progress,
+)
+from server.deploy.runs import is_steered, started_run_folder
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
 from server.documents.privacy import Privacy
@@ -60,10 +69,10 @@ def register(commands: Commands) -> None:
 
 def _send(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    run = begun(settings, chosen.name)
+    run = started_run_folder(settings, chosen.name)
     begin(settings, run)
     folder, problems = run / SENDING, list[str]()
-    next(state for state in watched(settings, folder) if state.status not in GOES_ON)
+    next(state for state in watch_progress(settings, folder) if state.status not in GOES_ON)
     done = sent(settings, run, problems)
     for problem in (done.problem, *problems):
         if problem:
@@ -123,7 +132,7 @@ def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sendi
 def unsendable(run: Path) -> CaucusError | None:
     """Return an error if a run's texts should not be sent or no hospital would accept them; otherwise return None."""
     status = progress(run).status
-    if status is not Status.COMPLETE:
+    if status is not RunStatus.COMPLETE:
         return CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
     problems: list[str] = []
     privacy = Privacy.read(run, problems)
@@ -132,7 +141,7 @@ def unsendable(run: Path) -> CaucusError | None:
             iter(problems), "one whose texts can show private records to the other hospitals (epsilon is infinite)"
         )
         return ConfigError("run", expected="one with a guarantee", got=got, where=run)
-    if steered(run) or privacy.earlier or not privacy.spent.queries_asked:
+    if is_steered(run) or privacy.earlier or not privacy.spent.queries_asked:
         return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)
     if not (run / TEXTS).exists():
         return CheckpointError(TEXTS, expected="a file", got="none", where=run)
@@ -147,4 +156,4 @@ def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
 
     Two such processes do no harm, because sending is idempotent: texts that a hospital already has are unchanged.
     """
-    return checked(settings, folder, known=False)
+    return checked_progress(settings, folder, known=False)

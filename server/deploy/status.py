@@ -7,8 +7,8 @@ from dataclasses import asdict
 from common.system.certificates import days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
 from server.deploy.authority import ending_soon
-from server.deploy.enrolment import attendance, unattended, versions
-from server.deploy.run_state import checked, progress
+from server.deploy.enrolment import attendance, reported_versions, unattended
+from server.deploy.run_state import checked_progress, progress
 from server.deploy.settings import CoordinatorSettings
 
 _NODE = {True: "online", False: "offline", None: "unknown"}
@@ -31,10 +31,10 @@ def register(commands: Commands) -> None:
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    served, reported = settings.is_served, versions(settings)
+    served, reported = settings.is_served, reported_versions(settings)
     hospitals = attendance(settings) if served else unattended(settings)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
-    runs = [checked(settings, folder) if served else progress(folder) for folder in folders]
+    runs = [checked_progress(settings, folder) if served else progress(folder) for folder in folders]
     if chosen.json:
         facts = {
             "address": settings.address,

@@ -11,13 +11,13 @@ the signature in the headers, made with the node's key; nodes cannot register he
 import logging
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import httpx
 import uvicorn
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from common.system.log_lines import LOG_FORMAT
 
@@ -67,10 +67,6 @@ _DROPPED = frozenset(
 )
 """Headers that are not forwarded: those that concern a single connection, and those that this server writes itself."""
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 
 class FrontDoor:
     """The ASGI application of the front door.
@@ -88,7 +84,7 @@ class FrontDoor:
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
             log.warning("refused: %s %.60r from %s", scope["method"], scope["path"], (scope["client"] or "?")[0])
-            await answer(send, 404, [], b"")
+            await Response(status_code=404)(scope, receive, send)
             return
         body = bytearray()
         more = True
@@ -97,7 +93,7 @@ class FrontDoor:
             body += part.get("body", b"")
             more = part.get("more_body", False)
             if len(body) > LARGEST_BODY or part["type"] == "http.disconnect":
-                await answer(send, 413, [], b"")
+                await Response(status_code=413)(scope, receive, send)
                 return
         try:
             given = await self._client.request(
@@ -105,14 +101,14 @@ class FrontDoor:
             )
         except httpx.HTTPError as error:
             log.warning("SuperLink does not answer: %s", type(error).__name__)
-            await answer(send, 503, [], b"")
+            await Response(status_code=503)(scope, receive, send)
             return
         if given.status_code == httpx.codes.UNAUTHORIZED:
             skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
             log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
-        await answer(
-            send, given.status_code, _forwarded_headers(given.headers.raw, also=b"content-encoding"), given.content
-        )
+        response = Response(given.content, given.status_code)
+        response.raw_headers += _forwarded_headers(given.headers.raw, also=b"content-encoding")
+        await response(scope, receive, send)
 
 
 def _forwarded_headers(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
@@ -125,13 +121,6 @@ def _clock(signed: bytes, now: datetime) -> str:
     except (ValueError, TypeError):
         return "not given"
     return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-
-
-async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send a complete response."""
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-    await send({"type": "http.response.body", "body": body})
 
 
 def server(

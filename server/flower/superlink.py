@@ -21,7 +21,6 @@ Alternatives with Flower 1.42; the first was tried, and the statements on the ne
 
 import hmac
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import uvicorn
@@ -30,8 +29,8 @@ from flwr.supercore.http_logging import get_uvicorn_log_config
 from flwr.supercore.logger import console_handler
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan, _parse_superlink_lifespan_config
 from flwr.superlink.main import create_app
-
-from server.flower.front_door import Receive, Scope, Send, answer
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 RUNTIME = "/v1/runtime/"
 """Prefix of the paths of calls that SuperLink itself authenticates."""
@@ -40,8 +39,6 @@ DATABASE_SECONDS = 25
 """Seconds for which a call waits for SuperLink's database: fewer than the 30 s for which a node waits. With Flower's
 own 5 s, 4 calls failed in the first phase with 30 hospitals on a busy machine, and one lost message delayed the run by
 `federation.timeout`."""
-
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
@@ -52,7 +49,7 @@ class Guard:
         token: Token that a permitted request contains in its header `Authorization: Bearer TOKEN`.
     """
 
-    def __init__(self, application: Application, token: str) -> None:
+    def __init__(self, application: ASGIApp, token: str) -> None:
         self._application = application
         self._allowed = f"Bearer {token}".encode()
 
@@ -61,7 +58,7 @@ class Guard:
         if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
             await self._application(scope, receive, send)
         elif scope["type"] == "http":
-            await answer(send, 401, [], b"")
+            await Response(status_code=401)(scope, receive, send)
 
     def _may_pass(self, scope: Scope) -> bool:
         shown = [value for name, value in scope["headers"] if name == b"authorization"]

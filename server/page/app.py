@@ -21,13 +21,13 @@ from common.system import processes
 from common.system.certificates import SOON, days_left
 from common.system.enrolment import Invitation, RosterFile
 from server.deploy import run_state
-from server.deploy.enrolment import Attending, attendance, enrolled, versions
+from server.deploy.enrolment import Attending, attendance, enrolled, reported_versions
 from server.deploy.health import fault
-from server.deploy.runs import begun, cancel, resume, start
+from server.deploy.runs import cancel, resume, start, started_run_folder
 from server.deploy.send import begin
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import NOTES, Draft, glanced, planned, start_command
+from server.page.drafts import NOTES, Draft, glanced, plan_draft, start_command
 from server.page.render import PAGES
 from server.page.runs import all_runs, one_run, to_resume
 
@@ -41,12 +41,12 @@ _acting = Lock()
 """Lock held while a run is planned, started or sent: Hydra has one state per process, and runs start one at a time."""
 
 
-def application(folder: Path, access: Access) -> Door:
+def coordinator_page(folder: Path, access: Access) -> Door:
     """Return the page for a coordinator's folder as an ASGI application."""
 
     def reading(answer: Callable[[Request, CoordinatorSettings], Response]) -> Callable[[Request], Response]:
         load = partial(CoordinatorSettings.load, folder)
-        return app.answering(PAGES, load, answer, owner=lambda settings: settings.address, describe=describe)
+        return app.page_endpoint(PAGES, load, answer, owner=lambda settings: settings.address, describe=describe)
 
     routes = [
         Route("/", reading(_runs)),
@@ -61,7 +61,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/cancel", reading(_cancel), methods=["POST"]),
         Route("/send", reading(_send), methods=["POST"]),
     ]
-    return app.application(access, PAGES, routes)
+    return app.page_application(access, PAGES, routes)
 
 
 def describe(error: Exception) -> str:
@@ -82,7 +82,7 @@ def _run(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _report(request: Request, settings: CoordinatorSettings) -> Response:
-    report = begun(settings, request.query_params.get("name", "")) / "report.html"
+    report = started_run_folder(settings, request.query_params.get("name", "")) / "report.html"
     if report.is_symlink() or not report.is_file():
         do = "A run writes it at its end; caucus-coordinator report writes it again"
         raise CheckpointError("report", expected="a file", got="none", where=report, do=do)
@@ -111,13 +111,13 @@ def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
         problem=problem,
         roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
         soon=SOON,
-        versions=versions(settings),
+        versions=reported_versions(settings),
     )
 
 
 def _plan(request: Request, settings: CoordinatorSettings) -> Response:
     run = request.query_params.get("again", "")
-    return _form(request, Draft.again(begun(settings, run)) if run else Draft.of({}))
+    return _form(request, Draft.again(started_run_folder(settings, run)) if run else Draft.of({}))
 
 
 def _figures(request: Request, settings: CoordinatorSettings) -> Response:
@@ -137,7 +137,7 @@ def _planned(request: Request, settings: CoordinatorSettings) -> Response:
     draft = Draft.of(request.state.form)
     try:
         with _acting:
-            return _form(request, draft, planned=planned(settings, draft))
+            return _form(request, draft, planned=plan_draft(settings, draft))
     except EXPECTED as error:
         return _form(request, draft, problem=summary(error))
 
@@ -164,13 +164,13 @@ def _resume(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
-    folder = begun(settings, request.state.form.get("name", ""))
+    folder = started_run_folder(settings, request.state.form.get("name", ""))
     lines = list(cancel(settings, folder))
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
 
 
 def _send(request: Request, settings: CoordinatorSettings) -> Response:
-    folder = begun(settings, request.state.form.get("name", ""))
+    folder = started_run_folder(settings, request.state.form.get("name", ""))
     with _acting:
         begin(settings, folder)
     return _acted(request, "send", folder.name, [], run_state.command(settings, "send", folder.name))

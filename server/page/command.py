@@ -42,7 +42,7 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     integers_in(0, 2**16 - 1, port=chosen.port)
     address = address_of(chosen)
     CoordinatorSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
-    from common.page.serve import served
-    from server.page.app import application
+    from common.page.serve import serve_page
+    from server.page.app import coordinator_page
 
-    yield from served(partial(application, chosen.folder), chosen.port, address)
+    yield from serve_page(partial(coordinator_page, chosen.folder), chosen.port, address)

@@ -132,7 +132,7 @@ class Planned:
     commands: tuple[str, str]
 
 
-def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
+def plan_draft(settings: CoordinatorSettings, draft: Draft) -> Planned:
     """Plan the draft with the enrolled hospitals, without access to any private data.
 
     Raises:

@@ -15,8 +15,8 @@ from common.errors import CaucusError, CheckpointError
 from common.system.files import text_of
 from common.system.log_lines import last_lines
 from server.deploy import run_state
-from server.deploy.run_state import GOES_ON, Progress, Status, checked, run_folders
-from server.deploy.runs import OVERRIDES, begun, steered
+from server.deploy.run_state import GOES_ON, Progress, RunStatus, checked_progress, run_folders
+from server.deploy.runs import OVERRIDES, is_steered, started_run_folder
 from server.deploy.send import Sending, sent, unsendable
 from server.deploy.settings import CoordinatorSettings
 from server.documents.census import Released
@@ -35,8 +35,8 @@ from server.settings.sections import setting
 
 MOST_LINES = 30
 """Number of lines at the end of a run's log that the page shows."""
-CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
-CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED, Status.STOPPED)
+CAN_BE_CANCELLED = (*GOES_ON, RunStatus.AWAITING)
+CAN_BE_RESUMED = (RunStatus.NEW, RunStatus.AWAITING, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.STOPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunView:
     """One run.
 
     Attributes:
@@ -122,7 +122,7 @@ def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | Caucus
 def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | CaucusError:
     try:
         with _readable(folder):
-            return _in_short(checked(settings, folder), folder)[0]
+            return _in_short(checked_progress(settings, folder), folder)[0]
     except CaucusError as error:
         return error
 
@@ -130,7 +130,7 @@ def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | 
 def _in_short(state: Progress, folder: Path) -> tuple[Progress, Mapping[str, Any]]:
     """Return the state and the content of `ABSENT`; if too few hospitals took part, the reason names none of them."""
     text = text_of(folder / ABSENT)
-    absent: Mapping[str, Any] = json.loads(text) if text and state.status is Status.FAILED else {}
+    absent: Mapping[str, Any] = json.loads(text) if text and state.status is RunStatus.FAILED else {}
     return (replace(state, reason=absent["problem"]) if absent else state), absent
 
 
@@ -140,31 +140,31 @@ def to_resume(settings: CoordinatorSettings, name: str) -> Path:
     Raises:
         CheckpointError: There is no such run, or it has not ended.
     """
-    folder = begun(settings, name)
-    status = checked(settings, folder).status
+    folder = started_run_folder(settings, name)
+    status = checked_progress(settings, folder).status
     if status in GOES_ON:
         raise CheckpointError("run", expected="one that has ended", got=f"one that is {status}", where=folder)
     return folder
 
 
-def one_run(settings: CoordinatorSettings, name: str) -> Run:
+def one_run(settings: CoordinatorSettings, name: str) -> RunView:
     """Return one run as the page shows it.
 
     Raises:
         CheckpointError: There is no such run, or a necessary file of it cannot be read.
     """
-    folder = begun(settings, name)
+    folder = started_run_folder(settings, name)
     with _readable(folder):
         chosen, account = load(folder), Spending(path=folder / SPENDING)
-        state, absent = _in_short(checked(settings, folder), folder)
+        state, absent = _in_short(checked_progress(settings, folder), folder)
     problems: list[str] = []
     path = folder / RoundReport.FILE
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
     privacy = Privacy.read(folder, problems, needed=False)
-    made_by_steer, rejected = steered(folder), (folder / REJECTED).exists()
+    made_by_steer, rejected = is_steered(folder), (folder / REJECTED).exists()
     sending = None if unsendable(folder) else sent(settings, folder, problems)
     actions = () if made_by_steer else tuple(_actions(state, sending, rejected=rejected))
-    return Run(
+    return RunView(
         name=folder.name,
         state=state,
         absent=absent.get("absent", {}),
@@ -228,7 +228,7 @@ def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, acti
     """Yield command lines for a run: those of the page's buttons, and the next steps after a complete run."""
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
-    if state.status is Status.COMPLETE:
+    if state.status is RunStatus.COMPLETE:
         path = str(folder)
         yield shlex.join(["caucus-coordinator", "evaluate", path, "--test", "FILE"])
         yield shlex.join(["caucus-coordinator", "publish", path, "--license", "LICENCE"])

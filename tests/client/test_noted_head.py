@@ -79,13 +79,6 @@ def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
     assert not path.exists()
 
 
-def test_another_ledger_is_refused(noted, path):
-    path.unlink()
-    Ledger(path)
-    with pytest.raises(LedgerError, match="does not contain"):
-        restarted(noted).opened(path)
-
-
 def test_a_ledger_with_events_and_no_note_is_refused(noted, path):
     noted.path.unlink()
     with pytest.raises(LedgerError, match="no head of this ledger was noted"):

@@ -12,9 +12,9 @@ from threading import Thread
 
 import httpx
 
-from client.page.app import application
+from client.page.app import hospital_page
 from common.page.access import FORM_TOKEN, Access
-from common.page.serve import serving
+from common.page.serve import page_server
 
 HOST = "127.0.0.1:8470"
 
@@ -31,7 +31,7 @@ class Clock:
 class Browser:
     """A browser for the page of one folder, by default a hospital's."""
 
-    def __init__(self, folder, application=application, password=""):
+    def __init__(self, folder, application=hospital_page, password=""):
         self.folder = folder
         self.clock = Clock()
         self.access = Access(HOST, password=password, clock=self.clock)
@@ -92,10 +92,10 @@ def served(folder, program="client.command"):
 
 
 @contextmanager
-def opened_here(folder, application=application):
+def opened_here(folder, application=hospital_page):
     """Serve the page in a thread of this process, which starts immediately, and yield the link."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        access, server = serving(partial(application, folder), f"127.0.0.1:{listening.getsockname()[1]}")
+        access, server = page_server(partial(application, folder), f"127.0.0.1:{listening.getsockname()[1]}")
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

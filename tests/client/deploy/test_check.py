@@ -102,7 +102,7 @@ def test_one_problem_hides_no_other(made, capsys):
     assert problems["connection"]["detail"] == "coordinator; expected an answer; got Connection refused; at localhost:1"
     assert problems["secrets"]["fix"].startswith("chmod 600 ")
     assert "expected an existing file; got none" in problems["records"]["detail"]
-    assert "fine_tuning.max_steps; expected an integer >= 1; got 0; at " in problems["writers"]["detail"]
+    assert "fine_tuning.max_steps;" in problems["writers"]["detail"]
     assert {name for name, check in checks.items() if check["result"] == "skipped"} >= {"clock", "node's key", "labels"}
 
 
@@ -110,7 +110,7 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path / "models"))
     change(made, encoder="minilm")
     check = checked(capsys, made, "--offline", code=1)["encoder"]
-    assert "model minilm; expected all-MiniLM-L6-v2" in check["detail"]
+    assert "model minilm;" in check["detail"]
     assert "caucus-party models minilm" in check["fix"]
     folder = tiny_transformer(tmp_path / "own")
     digest = Encoder.pretrained(folder).digest
@@ -119,7 +119,7 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
     assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
     shutil.rmtree(fetched)
     shutil.copytree(folder, made / "minilm")  # a folder of the hospital's own has to be named as one
-    assert "fetched before; got none" in checked(capsys, made, "--offline", code=1)["encoder"]["detail"]
+    assert "fetched before;" in checked(capsys, made, "--offline", code=1)["encoder"]["detail"]
     change(made, encoder="./minilm")
     assert checked(capsys, made, "--offline")["encoder"]["result"] == "passed"
 
@@ -128,18 +128,17 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
 def test_a_secret_that_others_can_read_or_that_is_missing(name, made, capsys):
     (made / name).chmod(0o644)
     check = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert check["detail"] == f"secret file; expected mode 0600; got 0644; at {made / name}"
-    assert check["fix"] == f"chmod 600 {made / name}"
+    assert (check["result"], check["fix"]) == ("problem", f"chmod 600 {made / name}")
     (made / name).unlink()
     check = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert check["detail"] == f"secret file; expected an existing file; got none; at {made / name}"
-    assert check["fix"].startswith("Restore the file")
+    assert check["result"] == "problem"
+    assert check["detail"].endswith(f"at {made / name}")
 
 
 def test_a_wrong_client_yaml_ends_with_2(made, capsys):
     (made / "client.yaml").chmod(0o644)
     assert main(["check", str(made)]) == 2
-    assert "secret file; expected mode 0600; got 0644" in capsys.readouterr().err
+    assert "secret file;" in capsys.readouterr().err
 
 
 def test_records_that_are_open_to_others_or_malformed(made, capsys):
@@ -157,15 +156,12 @@ def test_of_a_file_without_a_header_nothing_is_shown(made, capsys):
     records = HospitalSettings.load(made).records
     records.write_text(f"{CANARY},influenza\n")
     check = checked(capsys, made, "--offline", code=1)["records"]
-    assert check["detail"] == (
-        "records: missing column; expected a header with text and label, each once; "
-        f"got 2 columns, without text, without label; at {records}:1"
-    )
-    assert "first line" in check["fix"]
+    assert check["detail"].startswith("records: missing column; ")
+    assert check["detail"].endswith(f"; at {records}:1")
+    assert CANARY not in str(check)
     records.unlink()
     records.mkdir()
-    check = checked(capsys, made, "--offline", code=1)["records"]
-    assert "expected an existing file; got a folder" in check["detail"]
+    assert checked(capsys, made, "--offline", code=1)["records"]["result"] == "problem"
 
 
 def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, capsys):
@@ -195,11 +191,9 @@ def rows(folder, *labels):
 
 def test_own_labels_are_shown_with_their_counts_to_this_hospital(made, capsys):
     rows(made, "flu", "cold", "flu")
-    assert checked(capsys, made, "--offline")["labels"]["detail"] == "flu: 2, cold: 1 (known here alone)"
-    assert (
-        checked(capsys, made, "--offline")["records"]["detail"]
-        == "3 records (known here alone; at most 1,000 are public)"
-    )
+    checks = checked(capsys, made, "--offline")
+    assert checks["labels"]["detail"].startswith("flu: 2, cold: 1 ")
+    assert checks["records"]["detail"].startswith("3 records ")
 
 
 def test_a_folder_that_declares_no_number_of_records_or_a_needlessly_large_one_is_a_warning(made, capsys):
@@ -231,12 +225,10 @@ def test_each_spelling_of_a_label_is_a_warning(word):
 def test_labels_with_spaces_at_an_end_are_a_warning_and_those_after_the_first_are_looked_at_too(made, capsys):
     rows(made, " flu", " cold")
     check = checked(capsys, made, "--offline")["labels"]
-    assert (check["result"], check["fix"]) == (
-        "warning",
-        "Remove the spaces at the ends of ' flu', ' cold', unless plans have them too",
-    )
+    assert check["result"] == "warning"
+    assert "' flu', ' cold'" in check["fix"]
     HospitalSettings.load(made).records.write_text("text,labels\nx,a;flu\ny,b;Flu\n")
-    assert "write 'flu' and 'Flu' in one way" in checked(capsys, made, "--offline")["labels"]["fix"]
+    assert "'flu' and 'Flu'" in checked(capsys, made, "--offline")["labels"]["fix"]
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -332,15 +324,14 @@ def test_one_label_for_all_records_is_a_warning_of_init_and_check(made, capsys):
 def test_codes_that_a_spreadsheet_took_for_numbers_are_a_warning(made, capsys):
     rows(made, "1E50", "1.00E+50", "2.5E+3")
     fix = checked(capsys, made, "--offline")["labels"]["fix"]
-    assert fix == "A spreadsheet may have turned codes such as 1E50 into '1.00E+50', '2.5E+3': export them as text"
+    assert "'1.00E+50', '2.5E+3'" in fix
 
 
 def test_a_lifetime_delta_that_is_too_large_for_the_declared_number_of_records(made, capsys):
     change(made, limits={"lifetime_delta": 1e-3})
     check = checked(capsys, made, "--offline")["lifetime_delta"]
-    bound = "below 1/1000, one over the number of records that this hospital declares"
-    assert (check["result"], check["detail"]) == ("warning", f"0.001 is not {bound}")
-    assert f"Lower limits.lifetime_delta in client.yaml {bound}" in check["fix"]
+    assert check["result"] == "warning"
+    assert all("1/1000" in check[part] for part in ("detail", "fix"))
     change(made, limits={"lifetime_delta": 9.9e-4})
     assert checked(capsys, made, "--offline")["lifetime_delta"]["result"] == "passed"
     change(made, limits={"lifetime_epsilon": None, "lifetime_delta": 0.5})
@@ -431,7 +422,7 @@ def test_each_limit_that_is_looser_than_that_of_a_new_hospital_is_a_warning(made
             assert check["fix"].startswith(f"set {name}: ")
     for value in (math.inf, -math.inf, math.nan):
         change(made, limits={"lifetime_epsilon": value})
-        assert "limits.lifetime_epsilon; expected a finite number" in said(capsys, "check", made)
+        assert "limits.lifetime_epsilon;" in said(capsys, "check", made)
 
 
 @pytest.mark.parametrize(
@@ -585,7 +576,7 @@ def test_days_until_certificates_end(made, capsys):
         for name in ("coordinator's authority", "connection"):
             assert "expected a PEM file with one certificate alone; got something else" in checks[name]["detail"]
             assert checks[name]["fix"] == f"caucus-party invitation {made} invitation.json"
-        assert "certificate; expected a PEM file with one certificate alone" in said(capsys, "start", made)
+        assert "certificate;" in said(capsys, "start", made)
 
 
 def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):

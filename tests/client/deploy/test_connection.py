@@ -127,7 +127,7 @@ def test_a_proxy_of_the_shell_is_named_where_the_direct_way_is_closed(made, monk
 def test_supernode_alone_learns_of_the_proxy_and_no_process_starts_with_its_login(made):
     give(made, LOGIN)
     change(made, proxy="http://proxy:3128", metrics_port=9470)
-    children = start.children(HospitalSettings.load(made), ("service", "relay"))
+    children = start.hospital_children(HospitalSettings.load(made), ("service", "relay"))
     assert [child.name for child in children] == ["service", "metrics", "supernode", "relay"]
     names = {child.name for child in children if any("proxy" in name.lower() for name in child.environment)}
     assert names == {"supernode"}

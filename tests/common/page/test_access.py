@@ -16,9 +16,9 @@ def of_coordinator(folder, monkeypatch):
     def planned(*_):
         raise ConfigError("a plan", got="none, for it takes seconds")
 
-    monkeypatch.setattr(coordinator, "planned", planned)
+    monkeypatch.setattr(coordinator, "plan_draft", planned)
     monkeypatch.setattr(coordinator, "glanced", planned)
-    return Browser(coordinated(folder, monkeypatch).folder, coordinator.application)
+    return Browser(coordinated(folder, monkeypatch).folder, coordinator.coordinator_page)
 
 
 PAGES = {"hospital": lambda folder, _: Browser(operated(folder)), "coordinator": of_coordinator}

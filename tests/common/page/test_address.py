@@ -10,11 +10,11 @@ import httpx
 import pytest
 from starlette.responses import HTMLResponse
 
-from client.page.app import application
+from client.page.app import hospital_page
 from common.errors import ConfigError
 from common.page.access import MOST_TRIES, Access
 from common.page.address import add_options, address_of
-from common.page.serve import serving
+from common.page.serve import page_server
 from server.deploy.authority import make_authority, make_certificate
 from tests.support.browsing import Browser
 from tests.support.hospital import operated
@@ -110,8 +110,8 @@ def test_a_real_server_speaks_tls_alone_and_knows_its_own_name_alone(files, tmp_
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         address = chosen(files | {"address": f"localhost:{port}"})
-        page = partial(application, operated(tmp_path / "page"))
-        access, server = serving(page, address.named, address)
+        page = partial(hospital_page, operated(tmp_path / "page"))
+        access, server = page_server(page, address.named, address)
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -59,7 +59,7 @@ def test_a_process_that_ends_without_a_word_has_sent_nothing(flower, capsys):
     assert (code, "ended without reporting an error" in err) == (1, True)
     flower.leaves = {"lock": "17", "error.txt": "hospitals; got none"}
     assert main(["send", str(flower.folder), "first"]) == 1
-    assert "hospitals; got none" in capsys.readouterr().err
+    assert "hospitals;" in capsys.readouterr().err
     flower.leaves = {}
     assert main(["send", str(flower.folder), "first"]) == 1
     assert "the process of the run did not begin: No heartbeat" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.page.app import application
+from server.page.app import coordinator_page
 from tests.support.browsing import Browser
 from tests.support.flower import coordinated
 
@@ -18,6 +18,6 @@ def flower(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def browser(flower):
     """A browser that has entered the page."""
-    entered = Browser(flower.folder, application)
+    entered = Browser(flower.folder, coordinator_page)
     entered.enter()
     return entered

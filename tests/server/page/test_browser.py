@@ -11,7 +11,7 @@ import pytest
 
 from server.failure import lock_folder
 from server.page import drafts
-from server.page.app import application
+from server.page.app import coordinator_page
 from server.report.write import write_report
 from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
@@ -44,7 +44,7 @@ def coordinator(flower):
 @pytest.fixture
 def visit(chromium, coordinator):
     """Open the link as a person does, and watch the page: what it asks for, and what it complains of."""
-    with opened_here(coordinator.folder, application) as link, visiting(chromium, link) as entered:
+    with opened_here(coordinator.folder, coordinator_page) as link, visiting(chromium, link) as entered:
         yield entered
 
 

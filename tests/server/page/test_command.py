@@ -25,10 +25,6 @@ def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
     assert "In the folder of the source: make coordinator" in said(capsys, flower.folder)
 
 
-def test_another_address_needs_a_certificate_and_a_password(flower, capsys):
-    assert "got no --certificate and no --key" in said(capsys, flower.folder, "--address", "localhost:8471")
-
-
 def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
     def interrupted(sockets):
         raise KeyboardInterrupt
@@ -38,7 +34,7 @@ def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
         assert application.args == (flower.folder,)
         return type("Access", (), {"link": "the link"}), type("Server", (), {"run": staticmethod(interrupted)})
 
-    monkeypatch.setattr("common.page.serve.serving", serving)
+    monkeypatch.setattr("common.page.serve.page_server", serving)
     assert main(["page", str(flower.folder), "--port", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["the link", "the page is closed"]
 
