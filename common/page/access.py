@@ -145,11 +145,8 @@ class Door:
         app: The routes; they find the session's form token in `request.state.form_token`, and the checked fields of a
             form in `request.state.form`.
         access: The link's token and the session.
-        refused: Function that returns the body of the page for a rejected request, in the browser's language.
-        entered: Function that returns the body of the response that sets the cookie of a new session and redirects to
-            the root.
-        password: Function that returns the body of the page that asks for the password, given whether a wrong one was
-            entered.
+        render: Function that returns the body of a page from its template, in the browser's language: `refused.html`
+            for a rejected request, `entered.html`, which redirects to the root, and `password.html`.
         receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
 
@@ -158,16 +155,12 @@ class Door:
         app: ASGIApp,
         access: Access,
         *,
-        refused: Callable[[Request], str],
-        entered: Callable[[Request], str],
-        password: Callable[[Request, bool], str],
+        render: Callable[..., str],
         receives: Collection[str] = (),
     ) -> None:
         self._app = app
         self._access = access
-        self._refused = refused
-        self._entered = entered
-        self._password = password
+        self._render = render
         self._receives = {f"{access.root}{path}" for path in receives}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -215,13 +208,13 @@ class Door:
             return self._enter(request)
         if access.asks_password and access.holds(token):
             if request.method == "GET":
-                return HTMLResponse(self._password(request, False))
+                return HTMLResponse(self._render(request, "password.html", wrong=False))
             if refusal := await self._bad_form(request):
                 return refusal
             password = request.state.form.get("password", "")
         cookie = access.enter(token, password)
         if cookie is None and access.asks_password and access.holds(token):
-            return HTMLResponse(self._password(request, True), HTTPStatus.FORBIDDEN)
+            return HTMLResponse(self._render(request, "password.html", wrong=True), HTTPStatus.FORBIDDEN)
         if cookie is None:
             return self._page(request, HTTPStatus.FORBIDDEN)
         response = self._enter(request)
@@ -238,7 +231,8 @@ class Door:
 
     def _enter(self, request: Request) -> Response:
         # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
-        return HTMLResponse(self._entered(request), headers={"Refresh": f"0; url={self._access.root}/"})
+        body = self._render(request, "entered.html", root=self._access.root)
+        return HTMLResponse(body, headers={"Refresh": f"0; url={self._access.root}/"})
 
     def _bad_origin(self, request: Request) -> Response | None:
         right = request.headers.getlist("origin") == [self._access.origin]
@@ -267,7 +261,7 @@ class Door:
         return None
 
     def _page(self, request: Request, status: HTTPStatus) -> Response:
-        return HTMLResponse(self._refused(request), status)
+        return HTMLResponse(self._render(request, "refused.html"), status)
 
 
 def _kind(request: Request) -> str:

@@ -63,14 +63,7 @@ def page_application(
         Route("/leave", leave, methods=["POST"]),
     ]
     app = Starlette(routes=[Mount(access.root, routes=[*routes, *shared])])
-    return Door(
-        app,
-        access,
-        refused=lambda request: pages.render(request, "refused.html"),
-        entered=lambda request: pages.render(request, "entered.html", root=access.root),
-        password=lambda request, wrong: pages.render(request, "password.html", wrong=wrong),
-        receives=receives,
-    )
+    return Door(app, access, render=pages.render, receives=receives)
 
 
 def page_endpoint(

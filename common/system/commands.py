@@ -44,9 +44,11 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of a program's commands.
 
+    Only the requested command is registered, or all if none is requested: fast commands must not import torch.
+
     Args:
         name: Name of the program.
-        modules: Modules, as for `register`.
+        modules: Names of the commands of each module that has a `register` function, keyed by module.
         arguments: Command-line arguments, as for `run`.
         versions: Text that `--version` prints.
         description: Purpose of the program.
@@ -54,29 +56,15 @@ def parser(
     """
     made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
     made.add_argument(VERSION, action="version", version=f"{name}: {versions}")
-    register(made.add_subparsers(dest="command", required=True), modules, arguments)
-    return made
-
-
-def register(
-    commands: Commands,
-    modules: Mapping[str, Sequence[str]],
-    arguments: Sequence[str] | None,
-) -> None:
-    """Register only the requested command, or all if none is requested: fast commands must not import torch.
-
-    Args:
-        commands: The parser's commands.
-        modules: Names of the commands of each module that has a `register` function, keyed by module.
-        arguments: As for `run`.
-    """
-    requested = (sys.argv[1:] if arguments is None else arguments)[:1]
-    if requested == [VERSION]:
-        return
-    exists = any(set(requested) & set(names) for names in modules.values())
+    commands = made.add_subparsers(dest="command", required=True)
+    requested = set((sys.argv[1:] if arguments is None else arguments)[:1])
+    if requested == {VERSION}:
+        return made
+    exists = any(requested & set(names) for names in modules.values())
     for module, names in modules.items():
-        if not exists or set(requested) & set(names):
+        if not exists or requested & set(names):
             import_module(module).register(commands)
+    return made
 
 
 def add_command(

@@ -105,11 +105,6 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**inherited, **QUIET, "PATH": path, "HOME": str(home), "FLWR_HOME": str(home / "flwr"), **more}
 
 
-def chosen(names: Sequence[str]) -> dict[str, str]:
-    """Return those of the named variables that are set in our own environment, with their values."""
-    return {name: os.environ[name] for name in names if name in os.environ}
-
-
 def supervise(
     children: Sequence[Child], *, folder: Path, names: Sequence[str], before_end: Callable[[], None] = lambda: None
 ) -> list[str] | None:

@@ -87,7 +87,8 @@ def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     models = {catalogue.MODELS: str(catalogue.root())}  # the home of children is another than ours
     direct = [os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "localhost,127.0.0.1,::1"]  # as SuperLink is
-    models |= processes.chosen(PASSED_ON) | {"no_proxy": ",".join(filter(None, direct))}
+    passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    models |= passed_on | {"no_proxy": ",".join(filter(None, direct))}
     secret = "superexec.secret"  # noqa: S105 a path
     superlink = [sys.executable, "-m", "server.flower.superlink", TOKEN]
     superlink += ["--host", "127.0.0.1", "--port", str(settings.superlink_port)]
