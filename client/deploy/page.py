@@ -10,30 +10,22 @@ from collections.abc import Iterator
 from functools import partial
 
 from client.deploy.settings import HospitalSettings
-from common.page.address import add_options, address_of
-from common.system.commands import Commands, add_command, add_folder
+from common.page.address import add_page_command, address_of
+from common.system.commands import Commands
 from common.system.extras import needs
-from common.validate import integers_in
-
-PORT = 8470
 
 
 def register(commands: Commands) -> None:
     """Add the `page` command."""
-    parser = add_command(
+    add_page_command(
         commands,
-        "page",
+        "caucus-party",
         _page,
+        owner="hospital",
+        port=8470,
         summary="a page in a browser: plans to decide, budget, limits, what runs, a release looked at",
-        description="Serve this hospital's page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
-        "within ten minutes, in one browser, for eight hours. The page does what approve, status, ledger and audit "
-        "do, with the rights and the name of this account. From another machine: "
-        "ssh -o ExitOnForwardFailure=yes -L 8470:127.0.0.1:8470 MACHINE.",
-        example="caucus-party page hospital",
+        does="The page does what approve, status, ledger and audit do, with the rights and the name of this account.",
     )
-    add_folder(parser, "caucus-party")
-    parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
-    add_options(parser)
 
 
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
@@ -42,7 +34,6 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     from client.page.release import forget
     from common.page.serve import serve_page
 
-    integers_in(0, 2**16 - 1, port=chosen.port)
     address = address_of(chosen)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
     forget(chosen.folder)  # a page that was killed may have left something

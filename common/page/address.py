@@ -17,7 +17,9 @@ from pathlib import Path
 
 from common.address import host_and_port
 from common.errors import ConfigError
+from common.system.commands import Commands, Lines, add_command, add_folder
 from common.system.files import check_secret
+from common.validate import integers_in
 
 OPTIONS = ("address", "certificate", "key", "password_file")
 SHORTEST = 12
@@ -51,8 +53,32 @@ class Address:
         return host if self.port == HTTPS else f"{host}:{self.port}"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the four options of an address to a parser."""
+def add_page_command(
+    commands: Commands, program: str, lines: Lines, *, owner: str, port: int, summary: str, does: str
+) -> None:
+    """Add the `page` command of a program.
+
+    Args:
+        commands: The parser's commands.
+        program: Name of the program.
+        lines: Function that serves the page and yields the lines that the command prints.
+        owner: "hospital" or "coordinator".
+        port: Default port, which differs between the programs, so that both pages can be open on one machine.
+        summary: What the page is, in a few words.
+        does: What the page does, in a sentence.
+    """
+    parser = add_command(
+        commands,
+        "page",
+        lines,
+        summary=summary,
+        description=f"Serve this {owner}'s page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
+        f"within ten minutes, in one browser, for eight hours. {does} From another machine: "
+        f"ssh -o ExitOnForwardFailure=yes -L {port}:127.0.0.1:{port} MACHINE.",
+        example=f"{program} page {owner}",
+    )
+    add_folder(parser, program)
+    parser.add_argument("--port", type=int, default=port, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
     parser.add_argument("--address", metavar="HOST:PORT", help="open to other machines; needs the three options below")
     parser.add_argument("--certificate", metavar="FILE", type=Path, help="certificate of HOST, in PEM form")
     parser.add_argument("--key", metavar="FILE", type=Path, help="its key, with mode 0600")
@@ -63,9 +89,10 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
     """Return the address that the options specify; None if no option is given, so that the page is served on loopback.
 
     Raises:
-        ConfigError: Options are missing, the address is not one that a browser can name, or a file is invalid or
-            accessible to other accounts.
+        ConfigError: The port is out of range, options are missing, the address is not one that a browser can name, or a
+            file is invalid or accessible to other accounts.
     """
+    integers_in(0, 2**16 - 1, port=chosen.port)
     given = {name: getattr(chosen, name) for name in OPTIONS}
     missing = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is None]
     if len(missing) == len(OPTIONS):

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from client.page.app import hospital_page
 from common.errors import ConfigError
 from common.page.access import MOST_TRIES, Access
-from common.page.address import add_options, address_of
+from common.page.address import add_page_command, address_of
 from common.page.serve import page_server
 from server.deploy.authority import make_authority, make_certificate
 from tests.support.browsing import Browser
@@ -36,9 +36,9 @@ def files(tmp_path):
 
 def chosen(options):
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    add_page_command(parser.add_subparsers(), "caucus-party", None, owner="hospital", port=8470, summary="", does="")
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return address_of(parser.parse_args(words))
+    return address_of(parser.parse_args(["page", "folder", *words]))
 
 
 def test_all_four_options_or_none(files):
