@@ -100,12 +100,12 @@ def findings(
         if only is not None and check not in only:
             continue
         try:
-            found = probe(preflight)
+            finding = probe(preflight)
         except CaucusError as error:
-            found = PreflightFinding(PROBLEM, error.problem, str(error.do or fix))
+            finding = PreflightFinding(PROBLEM, error.problem, str(error.do or fix))
         except OSError as error:
-            found = PreflightFinding(PROBLEM, f"{error.strerror}: {error.filename}", fix)
-        yield replace(found, check=check)
+            finding = PreflightFinding(PROBLEM, f"{error.strerror}: {error.filename}", fix)
+        yield replace(finding, check=check)
 
 
 class _Preflight:
