@@ -3,7 +3,7 @@
 1. The plan names this party's encoder, and its parties are those of this party's own roster. Both are public, and
    cannot change without a restart.
 2. The run has not ended for good (`caucus-party ledger accept`).
-3. The plan is approved (`client/approvals.py`). Before a decision, the coordinator learns nothing of 4 to 6.
+3. The plan is approved (`client/approval/entries.py`). Before a decision, the coordinator learns nothing of 4 to 6.
 4. The limits allow the plan in addition to the charges of other runs.
 5. This party has a writer for each of the plan's queries for texts.
 6. The file of records has not changed since the plan's run began.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.guard import Limits
 from client.session import RefusalError
 from client.writers import base as writers

@@ -15,7 +15,7 @@ MODULES = {
     "client.deploy.check": ("check",),
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
-    "client.deploy.approve": ("approve",),
+    "client.approval.command": ("approve",),
     "client.deploy.page": ("page",),
     "client.deploy.renewal": ("rotate", "invitation", "refresh"),
     "client.deploy.ledger": ("ledger",),

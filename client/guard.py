@@ -20,7 +20,7 @@ from common.queries.votes import VotesSpec
 from common.secagg import graph
 from common.secagg.graph import GRINDING_BITS
 
-UNNAMED = (
+KINDS_ACCEPTED_BY_DEFAULT = (
     "votes",
     "label histogram",
     "length histogram",
@@ -65,7 +65,7 @@ class Limits:
         separate_data_sets: Counts only what was answered about data sets that share a record with this run's data set.
             A refusal then reveals to the coordinator, without noise, whether the data sets share any record; use this
             only for data sets for which that is known anyway.
-        queries: Kinds of queries that are answered; by default `UNNAMED`.
+        queries: Kinds of queries that are answered; by default `KINDS_ACCEPTED_BY_DEFAULT`.
         max_top: Maximum number of votes of one record in each direction (Q).
         min_survivors: Minimum number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
@@ -91,7 +91,7 @@ class Limits:
     lifetime_epsilon: float | None = 10.0
     lifetime_delta: float = 1e-4
     separate_data_sets: bool = False
-    queries: tuple[str, ...] = UNNAMED
+    queries: tuple[str, ...] = KINDS_ACCEPTED_BY_DEFAULT
     max_top: int = 16
     min_survivors: int = 2
     unit: str = "sample"

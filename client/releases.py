@@ -1,6 +1,6 @@
 """The releases of runs that this hospital answered, as the coordinator sent them, to be audited by this hospital.
 
-    FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is as in `runs/HEX.json` (`client/approvals.py`)
+    FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is as in `runs/HEX.json` (`client/approval/entries.py`)
     FOLDER/releases/HEX.json     the run's name, when the texts came, and how many there are
 
 A coordinator may send anything. So a release is accepted only for a run and plan that this hospital approved and
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from client.approvals import find, path_of, read_entry
+from client.approval.entries import find, path_of, read_entry
 from client.session import RefusalError
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from client import answer, refusals, secagg
 from client.admission import Admission, Terms
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
 from client.noted_head import NotedHead

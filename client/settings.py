@@ -8,9 +8,9 @@
 configs/client.yaml explains every key and has a safe value for it; `caucus-party init` copies it. If the line of a
 limit is deleted, the default of `client.guard.Limits` applies from the next start, which is the same safe value. A
 deployment's limits have a value in every line: without the word null, an empty one is refused. Without the line
-`queries`, later kinds of queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its
-class, with the types that the class annotates. If an argument can be of several kinds, its value has a key `kind` and
-the arguments of that kind:
+`queries`, later kinds of queries are refused (`client.guard.KINDS_ACCEPTED_BY_DEFAULT`). The keys of a section are the
+arguments of its class, with the types that the class annotates. If an argument can be of several kinds, its value has
+a key `kind` and the arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 

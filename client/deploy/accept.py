@@ -23,12 +23,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from client.approvals import end_all
+from client.approval.entries import end_all
 from client.audit_log import AuditLog
 from client.deploy import known_records
 from client.deploy.account import account
 from client.deploy.lost_charges import LostCharges, charge_of, find_lost_charges
-from client.deploy.plan_sheet import plain
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead, is_missing
 from common.errors import ConfigError, DamagedLedgerError, IncompleteLedgerError
@@ -36,7 +35,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder
-from common.system.log_lines import now
+from common.system.log_lines import escaped_line, now
 
 _DO = "Type max_epsilon of client.yaml for each run, 0 if there was none, inf if nobody knows"
 
@@ -116,7 +115,7 @@ def _go_on(settings: HospitalSettings, epsilon: float | None, former: Sequence[s
     end_all(settings.private)
     settings.noted_head.write(ledger)
     for run, charges in charged.items():
-        yield f"charged by its plan: {charges} answer{'s' * (charges != 1)} of run {plain(run)}"
+        yield f"charged by its plan: {charges} answer{'s' * (charges != 1)} of run {escaped_line(run)}"
     yield "no run that began before is answered again: ask the coordinator to begin new ones"
     if not lost.certain:
         yield "no note said which runs were charged: caucus-party rotate keeps one that is not known here from going on"
@@ -149,7 +148,9 @@ def _check_all_known(lost: LostCharges, former: Sequence[str]) -> None:
         where = "by runs that began or were approved after private/runs was copied: no note says which were charged"
         raise _number_wanted(where)
     if lost.unknown:
-        raise _number_wanted(f"by these runs, whose plans are not known here: {', '.join(map(plain, lost.unknown))}")
+        raise _number_wanted(
+            f"by these runs, whose plans are not known here: {', '.join(map(escaped_line, lost.unknown))}"
+        )
 
 
 def _number_wanted(where: str) -> ConfigError:

@@ -3,7 +3,7 @@
 import os
 import pwd
 
-from client.approvals import LIMITS
+from client.approval.entries import LIMITS
 from common.system.log_lines import printable_line
 
 

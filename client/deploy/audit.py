@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client import records
-from client.approvals import approvals, path_of
+from client.approval.entries import approvals, path_of
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from client.approvals import find
+from client.approval.entries import find
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import MOST_LABELS, shown_label
 from common.domain import Record

@@ -13,7 +13,7 @@ files do not know: a run without its plan, or a plan that was approved after the
 import math
 from dataclasses import dataclass
 
-from client.approvals import approvals, find
+from client.approval.entries import approvals, find
 from client.deploy.audit_reading import answered_questions, uncharged_questions
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 
-from client.approvals import approvals
+from client.approval.entries import approvals
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection, known_records
 from client.deploy.check_advice import on_charges, on_labels, on_users

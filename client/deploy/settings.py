@@ -19,7 +19,7 @@ from typing import Self, get_type_hints
 from cryptography.x509 import Certificate
 
 from client import records
-from client.approvals import MODES, Approvals
+from client.approval.entries import MODES, Approvals
 from client.deploy import known_records
 from client.deploy.left import Left
 from client.flower.proxy import check_way

@@ -25,7 +25,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 
-from client.approvals import awaiting
+from client.approval.entries import awaiting
 from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy import known_records
 from client.deploy.node_state import reason_in

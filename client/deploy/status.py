@@ -13,12 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from client.approvals import awaiting
+from client.approval.entries import awaiting
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import known_records
 from client.deploy.audit_reading import AuditTotals, answered_questions, audit_totals, uncharged_questions
 from client.deploy.node_state import NodeState, node_state
-from client.deploy.plan_sheet import plain
 from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
 from client.noted_head import NotedHead
@@ -26,7 +25,7 @@ from common.errors import ConfigError
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.log_lines import printable_line, wrapped
+from common.system.log_lines import escaped_line, printable_line, wrapped
 
 _INDENT = 2
 """Number of spaces at the start of a continued line."""
@@ -161,7 +160,8 @@ def _budget(status: HospitalStatus, settings: HospitalSettings) -> Iterator[str]
     delta = f"{limits.lifetime_delta:g}"
     yield f"answers charged: {spending.charged}; epsilon of all of them at delta {delta}: {spent}"
     if spending.uncharged:
-        yield f"answered, by the audit log, but not charged in this ledger: {', '.join(map(plain, spending.uncharged))}"
+        runs = ", ".join(map(escaped_line, spending.uncharged))
+        yield f"answered, by the audit log, but not charged in this ledger: {runs}"
     if limits.lifetime_epsilon is None:
         yield "epsilon left: no limit over all runs"
     elif spending.left is None:

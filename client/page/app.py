@@ -22,7 +22,7 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.status import hospital_status
 from client.page.budget import budget
 from client.page.limits import in_force
-from client.page.plans import card, decided, lately, plans, state
+from client.page.plans import list_plans, plan_sheet, recent_decision, state, store_decision
 from client.page.release import audit_chosen_release, forget, receive
 from client.page.render import PAGES
 from client.releases import releases
@@ -78,14 +78,14 @@ def hospital_page(folder: Path, access: Access) -> Door:
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
     asked = request.query_params
-    done = lately(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
-    return page(request, "plans", plans=plans(settings, PAGES.language(request)), state=state, done=done)
+    done = recent_decision(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
+    return page(request, "plans", plans=list_plans(settings, PAGES.language(request)), state=state, done=done)
 
 
 def _plan(request: Request, settings: HospitalSettings) -> Response:
     asked = request.query_params
-    shown = card(settings, asked.get("run", ""), asked.get("digest", ""), PAGES.language(request))
-    return page(request, "plan", card=shown, state=state)
+    shown = plan_sheet(settings, asked.get("run", ""), asked.get("digest", ""), PAGES.language(request))
+    return page(request, "plan", sheet=shown, state=state)
 
 
 def _budget(request: Request, settings: HospitalSettings) -> Response:
@@ -125,6 +125,6 @@ def _look(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:
-    approval = decided(settings, request.state.form)
+    approval = store_decision(settings, request.state.form)
     done = {"done": approval.decision, "run": approval.run, "digest": approval.plan_digest}
     return RedirectResponse(f"./?{urlencode(done)}", HTTPStatus.SEE_OTHER)

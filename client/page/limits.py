@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 
-from client.approvals import PlanApproval, approvals
-from client.deploy.plan_facts import down, up
+from client.approval.entries import PlanApproval, approvals
+from client.approval.facts import round_down, round_up
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from common.errors import ConfigError
@@ -123,9 +123,9 @@ def requested_values(
     specs, secure = [query.spec for query in plan.queries], plan.secure
     helpers, coalition = (limits.helpers(plan), limits.coalition(plan)) if secure else (0, 0)
     values = {
-        "max_epsilon": up(max(plan.epsilon, epsilon_against(plan, helpers))),
+        "max_epsilon": round_up(max(plan.epsilon, epsilon_against(plan, helpers))),
         "max_delta": f"{plan.delta:g}",
-        "lifetime_epsilon": up(limits.spent((*charged, *plan.releases(limits.unknown_shares(plan))))),
+        "lifetime_epsilon": round_up(limits.spent((*charged, *plan.releases(limits.unknown_shares(plan))))),
         "lifetime_delta": "",
         "separate_data_sets": "",
         "queries": ", ".join(dict.fromkeys(spec.kind for spec in specs)),
@@ -146,7 +146,7 @@ def requested_values(
 
 def _security_bits(plan: Plan, coalition: int) -> str:
     breach = log2_breach(plan, coalition)
-    return "∞" if breach == -math.inf else down(-breach, 0)
+    return "∞" if breach == -math.inf else round_down(-breach, 0)
 
 
 def _declared(settings: HospitalSettings) -> int:

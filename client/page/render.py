@@ -1,26 +1,28 @@
 """The templates of a hospital's page, and the functions that they use."""
 
-from client.deploy.plan_facts import down, up
-from client.deploy.plan_sheet import plain
+from client.approval.facts import round_down, round_up
+from client.approval.sheet import coordinator_sight
 from client.page import steps
 from common.domain import NOT_STATED
 from common.page.render import Pages
 from common.phrases import capital, in_fours
+from common.system.log_lines import escaped_line
 
 PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
     filters={
         "fours": in_fours,
-        "plain": plain,
+        "plain": escaped_line,
         "sentence": capital,
     },
     figures={
-        "down": down,
+        "down": round_down,
         "local": str,
-        "up": up,
+        "up": round_up,
     },
     values={
+        "coordinator_sight": coordinator_sight,
         "not_stated": NOT_STATED,
         "width": steps.WIDTH,
         "height": steps.HEIGHT,

@@ -8,7 +8,7 @@ To add a query that is a sum over the parties:
 2. Write its contribution, which is a function of query and records, in `client/contributions`, and enter it in
    `contribute.CONTRIBUTIONS`.
 3. Enter the pair of specification and query in `closed_set.QUERIES`.
-4. State the question in words, in each language of the hospital's sheet (`asks` in `client/deploy/english.yaml`).
+4. State the question in words, in each language of the hospital's sheet (`asks` in `client/approval/english.yaml`).
 
 The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
 is handled in `client/answer.py` instead of by a contribution. Parties answer a new kind only if their limits name it:

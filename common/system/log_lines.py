@@ -8,6 +8,7 @@ import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 
+from common.spelling import BLANK
 from common.system.files import content_of
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -32,6 +33,11 @@ def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
 def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a quoted line cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def escaped_line(words: str) -> str:
+    """Return words of others as one printable line, with unprintable and blank characters escaped."""
+    return words if words.isprintable() and BLANK.isdisjoint(words) else ascii(words)
 
 
 def wrapped(text: str, indent: int) -> list[str]:

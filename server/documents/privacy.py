@@ -10,30 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from common.plan.guesses import Guesses
-from common.plan.words import few_corrupt
+from common.plan.facts import PlanGuarantee
 from server.documents import codec
 from server.documents.codec import ABSENT, OTHERS
 from server.documents.files import Document
-
-SECURE = "secure, semi-honest coordinator"
-MALICIOUS = "secure, malicious coordinator"
-NO_AGGREGATION = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adjacency(Document):
-    """The pairs of data sets that the guarantee makes hard to distinguish.
-
-    Attributes:
-        relation: Difference between the two data sets: "add or remove".
-        unit: "sample" or "user": the unit of which one data set has one more than the other.
-        max_records: Maximum number of records counted per unit.
-    """
-
-    relation: str = "add or remove"
-    unit: str
-    max_records: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,19 +105,6 @@ class StatedQuery(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgainstColluders(Document):
-    """Epsilon of one party's answers against the coordinator and some other parties.
-
-    Attributes:
-        colluders: Number of the other parties.
-        epsilon: Epsilon against these parties and the coordinator.
-    """
-
-    colluders: int
-    epsilon: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Spent(Document):
     """How much of the plan's budget was spent.
 
@@ -168,42 +135,16 @@ class Origin(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Privacy(Document):
-    """The `privacy.json` document.
+class Privacy(PlanGuarantee, Document):
+    """The `privacy.json` document: the facts about the plan, and what one run made of them.
 
     Attributes:
         statement: The guarantee in words, as paragraphs.
-        epsilon: The requested epsilon.
-        delta: δ, a public constant; 0 if no queries are asked.
-        planned_epsilon: Epsilon of the planned noise; above `epsilon` if the noise follows an incorrect formula from a
-            paper.
-        unproven: Names of the queries that have no privacy proof.
+        queries: The planned queries.
         proven_epsilon: Epsilon of all queries that have a privacy proof.
         pure_epsilon: Epsilon without a delta; None if it is infinite.
-        released_epsilon: Epsilon of the released texts against a reader, while at most `corrupt_for_readers` parties
-            leave out or tell their noise. Files of earlier versions, which have no `released_guesses`, counted the
-            noise of all parties here.
-        released_guesses: What a reader can find out under the same condition; None in files of earlier versions.
-        if_all_add_noise_epsilon: Epsilon of the released texts if every party adds its noise and tells it to nobody; no
-            guarantee. None in files of earlier versions.
-        party_epsilon: Epsilon of a party's answers against the coordinator and the colluders.
-        party_guesses: What the coordinator and the colluders can find out; None in files of earlier versions.
         calibration: Kind of calibration: "tight" or "paper".
-        adjacency: The change in the records that the guarantee hides.
         mechanism: Names of the mechanisms that add noise.
-        queries: The planned queries.
-        max_attempts: Number of attempts at an answer that are charged to the budget.
-        parties: L, the number of parties.
-        max_dropouts: Maximum number of parties that may be missing from a sum.
-        assumed_survivors: Minimum number of parties in a sum.
-        assumed_colluders: Number of other parties that are assumed to reveal their noise to the coordinator.
-        noise_parties: Number of parties whose noise shares add up to the full noise.
-        threshold: Minimum number of parties that can remove a mask together.
-        aggregation: "none", or secure against a semi-honest or a malicious coordinator.
-        neighbours: Number of parties with which each party shares masks.
-        corrupt: Number of parties that may deviate from the protocol.
-        largest_coalition: Maximum number of colluding parties against which the masks remain secure.
-        against_colluders: Epsilon for each number of colluders.
         spent: How much of the plan's budget was spent.
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
@@ -215,39 +156,21 @@ class Privacy(Document):
     FILE: ClassVar[str] = "privacy.json"
 
     statement: str = ""
-    epsilon: float
-    delta: float
-    planned_epsilon: float
-    unproven: tuple[str, ...] = ()
+    queries: tuple[StatedQuery, ...]
     proven_epsilon: float = math.inf
     pure_epsilon: float | None = None
-    released_epsilon: float
-    released_guesses: Guesses | None = None
-    if_all_add_noise_epsilon: float | None = None
-    party_epsilon: float
-    party_guesses: Guesses | None = None
     calibration: str = "tight"
-    adjacency: Adjacency
     mechanism: str
-    queries: tuple[StatedQuery, ...]
-    max_attempts: int = 1
-    parties: int
-    max_dropouts: int
-    assumed_survivors: int
-    assumed_colluders: int
-    noise_parties: int
-    threshold: int = 0
-    aggregation: str
-    neighbours: int = 0
-    corrupt: int = 0
-    largest_coalition: int
-    against_colluders: tuple[AgainstColluders, ...]
     spent: Spent
     plan_digest: str = ""
     simulation: bool
     labels_from_records: bool = False
     earlier: Origin | None = field(default=None, metadata=ABSENT)
     not_covered: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as JSON, beginning with the statement, for whoever opens the file."""
+        return {"statement": self.statement, **codec.to_json(self)}
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the document as JSON before any epsilon is spent, with the expected signal of each query."""
@@ -259,54 +182,14 @@ class Privacy(Document):
         return facts
 
     @property
-    def noisy(self) -> bool:
-        """Whether the requested epsilon is finite, so that noise is added to all answers that can have it."""
-        return math.isfinite(self.epsilon)
-
-    @property
-    def corrupt_for_readers(self) -> int:
-        """Number of parties whose noise does not count against a reader (`common.plan.guarantee`)."""
-        return self.corrupt if self.malicious else self.assumed_colluders
-
-    @property
     def condition(self) -> str:
         """The condition under which the noise of a sum hides a record, as a clause; empty if no answer is summed."""
-        summed = any(query.summed for query in self.queries)
-        return few_corrupt(self.corrupt_for_readers, self.parties) if summed else ""
-
-    @property
-    def readers_epsilon(self) -> float:
-        """Epsilon against a reader, also in files of earlier versions, which counted the noise of corrupt parties."""
-        if self.released_guesses:
-            return self.released_epsilon
-        few = self.corrupt_for_readers
-        known = (row.epsilon for row in self.against_colluders if row.colluders == few and self.masked)
-        return max(self.released_epsilon, self.planned_epsilon, *known)
-
-    @property
-    def readers_guesses(self) -> Guesses:
-        """What a reader can find out; from epsilon and delta alone if the file does not say it."""
-        return self.released_guesses or Guesses.of_pair(self.readers_epsilon, self.delta)
-
-    @property
-    def masked(self) -> bool:
-        """Whether secure aggregation is used."""
-        return self.aggregation != NO_AGGREGATION
-
-    @property
-    def malicious(self) -> bool:
-        """Whether the masks remain secure against a coordinator that deviates from the protocol."""
-        return self.aggregation == MALICIOUS
+        return self.readers_condition() if any(query.summed for query in self.queries) else ""
 
     @property
     def labels_per_record(self) -> int:
         """Maximum number of a record's labels under which the record counts."""
         return max((query.parameters.get("labels_per_record", 1) for query in self.queries), default=1)
-
-    @property
-    def by_user(self) -> bool:
-        """Whether all records of a user are protected together."""
-        return self.adjacency.unit == "user"
 
     @property
     def steering(self) -> tuple[StatedQuery, ...]:

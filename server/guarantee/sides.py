@@ -111,16 +111,12 @@ def _word(guesses: Guesses) -> str:
     return f"{'No' if guesses.strength == 'none' else guesses.strength.capitalize()} protection"
 
 
-def _insiders_guesses(privacy: Privacy, inside: float) -> Guesses:
-    return privacy.party_guesses or Guesses.of_pair(inside, privacy.delta)
-
-
 def _safe(privacy: Privacy, epsilon: float) -> str:
     """Return sentences on what ε promises and whose data are protected, in the same words as a hospital's page."""
     readers, inside = privacy.readers_guesses, max(epsilon, privacy.party_epsilon)
     others, few = "", f", {privacy.condition}" if privacy.condition else ""
     if not privacy.earlier and show_epsilon(inside) != show_epsilon(privacy.readers_epsilon):
-        insiders = _insiders_guesses(privacy, inside)
+        insiders = privacy.insiders_guesses
         helped = f", helped by {hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
         others = (
             f"; the coordinator{helped} (ε = {show_epsilon(inside)}, {_word(insiders).lower()}) in at most "
@@ -182,7 +178,7 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "under this guarantee, at no further cost."
         )
     inside = max(epsilon, privacy.party_epsilon)
-    bound = f"in at most {_insiders_guesses(privacy, inside).right:g}% of cases (ε = {show_epsilon(inside)})"
+    bound = f"in at most {privacy.insiders_guesses.right:g}% of cases (ε = {show_epsilon(inside)})"
     if not privacy.summed:
         return (
             "The coordinator and the other hospitals may see each hospital's answers, with the whole noise already in "

@@ -4,16 +4,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.plan.not_covered import not_covered
 from common.plan.words import subsampled
 from server.documents.privacy import Privacy
 from server.guarantee.case import LIMIT, UNKNOWN, Kind, effective_epsilon, guarantee_kind, unprotected
-from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import at_most_times, counted, hospitals, one_in, show_delta, show_epsilon
 
 
 def stated(privacy: Privacy) -> Privacy:
     """Return the same document with its statement in words, and with the list of what the guarantee does not cover."""
-    return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
+    return replace(privacy, statement=statement(privacy), not_covered=tuple(run_not_covered(privacy)))
 
 
 def statement(privacy: Privacy) -> str:
@@ -48,6 +48,37 @@ def statement(privacy: Privacy) -> str:
             "hospital keeps its own records."
         )
     return "\n\n".join(paragraphs)
+
+
+def run_not_covered(privacy: Privacy) -> list[str]:
+    """Return a list of what a run's guarantee does not cover; each item has the form "Heading: explanation."."""
+    items = not_covered(privacy, show_epsilon)
+    if privacy.labels_from_records:
+        items.append(
+            "Labels: they were taken from the private training file; which labels occur there is not protected."
+        )
+    if not privacy.simulation:
+        items.append(
+            "Figures of test texts: if the run has test texts (task.test), accuracy, FID and the like are computed "
+            "from them without noise. None of these figures is protected: whoever publishes one publishes a fact about "
+            "those texts."
+        )
+    if privacy.simulation:
+        items.append(
+            "Figures computed in the simulation: accuracy and FID were computed from the test records without noise, "
+            "and those marked as simulation only from the private records without noise. None of these figures is "
+            "protected."
+        )
+        items.append(
+            "Records as dealt: the guarantee is for the records that each simulated party was dealt. How one record or "
+            "user more in the file would change who is dealt what (federation.partition, federation.records) is not "
+            "covered, nor the number of records, by which automatic settings may be chosen (expected_records)."
+        )
+        items.append(
+            "Refusal: that a run is refused for what its texts disclose (refuse_disclosures), or is not, is found from "
+            "the records without noise."
+        )
+    return items
 
 
 def warning(privacy: Privacy | None) -> str | None:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from common.ledger.ledger import Ledger
 from common.plan import guarantee
+from common.plan.facts import plan_guarantee
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
@@ -16,11 +17,6 @@ from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from server.documents.census import Released
 from server.documents.privacy import (
-    MALICIOUS,
-    NO_AGGREGATION,
-    SECURE,
-    Adjacency,
-    AgainstColluders,
     Choice,
     Origin,
     Privacy,
@@ -49,51 +45,29 @@ def describe(
         return _of_earlier(plan, earlier, simulation=simulation, labels_from_records=labels_from_records)
     asked = [entry for entry in ledger.entries(run) if entry.committed] if ledger else []
     charged = ledger.releases(run) if ledger else ()
-    pure, helping = guarantee.epsilon_pure(plan), min(plan.colluders, plan.parties - 1)
+    guarantee.verify(plan)
+    facts = plan_guarantee(plan, coalitions=range(plan.parties))
+    of_plan = {field.name: getattr(facts, field.name) for field in fields(facts) if field.name != "queries"}
+    pure = guarantee.epsilon_pure(plan)
     proven = [release for planned in plan.queries if not planned.unproven for release in plan.releases_of(planned)]
-    facts = Privacy(
-        epsilon=plan.epsilon,
-        delta=plan.delta if plan.queries else 0.0,
-        planned_epsilon=guarantee.verify(plan),
-        unproven=tuple(planned.name for planned in plan.queries if planned.unproven),
-        proven_epsilon=accountant.epsilon(proven, plan.delta),
-        pure_epsilon=pure if math.isfinite(pure) else None,
-        released_epsilon=guarantee.epsilon_released(plan),
-        released_guesses=guarantee.guesses_released(plan),
-        if_all_add_noise_epsilon=guarantee.epsilon_if_all_add_noise(plan),
-        party_epsilon=guarantee.epsilon_against(plan, helping),
-        party_guesses=guarantee.guesses_against(plan, helping),
-        calibration=plan.calibration,
-        adjacency=Adjacency(
-            unit=plan.unit, max_records=max((planned.spec.max_records for planned in plan.queries), default=1)
-        ),
-        mechanism=_mechanisms(plan),
-        queries=tuple(_query(plan, planned) for planned in plan.queries),
-        max_attempts=plan.max_attempts,
-        parties=plan.parties,
-        max_dropouts=plan.max_dropouts,
-        assumed_survivors=plan.survivors,
-        assumed_colluders=plan.colluders,
-        noise_parties=plan.noise_parties,
-        threshold=plan.threshold,
-        aggregation=NO_AGGREGATION if not plan.secure else MALICIOUS if plan.malicious else SECURE,
-        neighbours=plan.degree,
-        corrupt=plan.corrupt,
-        largest_coalition=plan.largest_coalition,
-        against_colluders=tuple(
-            AgainstColluders(colluders=colluders, epsilon=guarantee.epsilon_against(plan, colluders))
-            for colluders in range(plan.parties)
-        ),
-        spent=Spent(
-            epsilon=accountant.epsilon(charged, plan.delta),
-            queries_asked=len(asked),
-            queries_planned=plan.total_queries // plan.max_attempts,
-        ),
-        plan_digest=plan.digest().hex(),
-        simulation=simulation,
-        labels_from_records=labels_from_records,
+    return stated(
+        Privacy(
+            **of_plan,
+            queries=tuple(_query(plan, planned) for planned in plan.queries),
+            proven_epsilon=accountant.epsilon(proven, plan.delta),
+            pure_epsilon=pure if math.isfinite(pure) else None,
+            calibration=plan.calibration,
+            mechanism=_mechanisms(plan),
+            spent=Spent(
+                epsilon=accountant.epsilon(charged, plan.delta),
+                queries_asked=len(asked),
+                queries_planned=plan.total_queries // plan.max_attempts,
+            ),
+            plan_digest=plan.digest().hex(),
+            simulation=simulation,
+            labels_from_records=labels_from_records,
+        )
     )
-    return stated(facts)
 
 
 def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:

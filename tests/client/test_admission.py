@@ -3,7 +3,7 @@
 import pytest
 
 from client.admission import Terms
-from client.approvals import Approvals, approvals, decide
+from client.approval.entries import Approvals, approvals, decide
 from client.guard import Limits
 from client.session import RefusalError
 from common import messages as m

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from client import audit_log as module
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from common import messages as m
 from common import wire

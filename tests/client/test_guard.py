@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.guard import UNNAMED, Limits
+from client.guard import KINDS_ACCEPTED_BY_DEFAULT, Limits
 from client.session import RefusalError
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
@@ -326,13 +326,13 @@ def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties)
 
 
 def test_a_file_without_the_line_queries_accepts_no_kind_that_was_added_later():
-    # A new kind goes here or, if every hospital with an older file shall answer it unasked, into UNNAMED.
+    # A new kind goes here or, if every hospital with an older file shall answer it unasked, into the list of the guard.
     only_by_name = {"questionnaire", "label sets", "section order"}
-    assert {*UNNAMED, *only_by_name} == set(PROVEN)
-    assert not only_by_name.intersection(UNNAMED)
+    assert {*KINDS_ACCEPTED_BY_DEFAULT, *only_by_name} == set(PROVEN)
+    assert not only_by_name.intersection(KINDS_ACCEPTED_BY_DEFAULT)
     questionnaire = QuestionnaireSpec(labels=2, directions=1, count=1, words=1)
     for spec in (questionnaire, LabelSetsSpec(labels=2, labels_per_record=2)):
         asked = plan(spec=spec, times=1)
         with pytest.raises(RefusalError, match=f"got {spec.kind}"):
             lenient(queries=Limits().queries).check(asked, declared=DECLARED)
-        lenient(queries=(*UNNAMED, spec.kind)).check(asked, declared=DECLARED)
+        lenient(queries=(*KINDS_ACCEPTED_BY_DEFAULT, spec.kind)).check(asked, declared=DECLARED)

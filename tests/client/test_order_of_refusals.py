@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from client.approvals import approvals, decide
+from client.approval.entries import approvals, decide
 from client.deploy import host
 from client.deploy.settings import HospitalSettings
 from common import messages as m

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from client import releases as module
-from client.approvals import approvals, decide
+from client.approval.entries import approvals, decide
 from client.releases import MOST_RELEASES, release, releases
 from common import messages as m
 from common import wire

@@ -6,7 +6,7 @@ import pytest
 from flwr.app import Context, RecordDict
 
 from client.app import relay
-from client.approvals import approvals, decide
+from client.approval.entries import approvals, decide
 from client.releases import releases
 from common import messages as m
 from common import wire

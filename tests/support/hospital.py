@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.settings import HospitalSettings

@@ -1,6 +1,6 @@
 """Requests to a party's service, in the form of the coordinator's messages."""
 
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from client.releases import Releases
 from common import messages as m

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from client.approvals import approvals, path_of
+from client.approval.entries import approvals, path_of
 from client.command import main
 from common.errors import MissingPackageError
 from tests.support.federations import CANARY, plan

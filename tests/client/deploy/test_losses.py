@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from client.approvals import Approvals, approvals, decide
+from client.approval.amounts import answered_so_far
+from client.approval.entries import Approvals, approvals, decide
 from client.audit_log import AuditLog
 from client.command import main
-from client.deploy.plan_amounts import given
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import hospital_status
 from client.guard import Limits
@@ -224,7 +224,7 @@ class Losses(RuleBasedStateMachine):
         for entry in approvals(self.private):
             mine = {index for run, index in answered if run == entry.run}
             paid = {index for run, index in places if run == entry.run}
-            said = given(entry, self.settings, ledger)
+            said = answered_so_far(entry, self.settings, ledger)
             assert (said.answered, said.charged, said.uncharged) == (len(mine), len(paid), len(mine - paid))
             if ledger and entry.closed:
                 assert ledger.ended(entry.run) or problem

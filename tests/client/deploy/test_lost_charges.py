@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from client.approvals import approvals, decide, find
+from client.approval.entries import approvals, decide, find
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.account import account

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from client.approvals import Approvals
+from client.approval.entries import Approvals
 from client.command import main
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError

@@ -5,7 +5,7 @@ import html
 import pytest
 from starlette.routing import Route
 
-from client.approvals import approvals
+from client.approval.entries import approvals
 from client.command import MODULES, main
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import LONGEST_LABEL, MOST_LABELS, shown_label, shown_labels

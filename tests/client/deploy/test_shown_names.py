@@ -5,12 +5,11 @@ from itertools import cycle
 
 import pytest
 
-from client.approvals import approvals
+from client.approval.command import WIDTH, terminal_lines
+from client.approval.entries import approvals
+from client.approval.facts import PlanFacts
+from client.approval.sheet import PlanSheet, sheet_sections
 from client.command import main
-from client.deploy.approve import WIDTH, lines
-from client.deploy.plan_cards import Card
-from client.deploy.plan_facts import PlanFacts
-from client.deploy.plan_sheet import sheet
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system.enrolment import PartyFile, RosterFile
@@ -61,8 +60,8 @@ def test_a_roster_has_no_two_names_that_people_take_for_one(made, name):
 
 def lines_of(facts):
     """Lines of a plan's sheet in the terminal."""
-    card = Card(facts=facts, parts=sheet(facts))
-    return list(lines(card))
+    sheet = PlanSheet(approval=facts.approval, facts=facts, sections=sheet_sections(facts))
+    return list(terminal_lines(sheet))
 
 
 def facts_of(output):

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from client.approvals import approvals
+from client.approval.entries import approvals
 from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
 from tests.support.federations import plan

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import Approvals, approvals, decide, end_all
+from client.approval.entries import Approvals, approvals, decide, end_all
+from client.approval.facts import round_up
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.audit_reading import accepted_ledgers
-from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.budget import budget
-from client.page.plans import plans
+from client.page.plans import list_plans
 from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
@@ -113,7 +113,7 @@ def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
     status = text.partition('role="status">')[2].partition("</p>")[0]
     spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
     assert PAGES.say.plans.given.format(1, 2) in status
-    assert PAGES.say.plans.given_cost.format(up(spent), 0.0001) in status
+    assert PAGES.say.plans.given_cost.format(round_up(spent), 0.0001) in status
     assert PAGES.say.plans.given_on in status
     assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
 
@@ -358,7 +358,7 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
     def fails(*_):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr("client.page.app.plans", fails)
+    monkeypatch.setattr("client.page.app.list_plans", fails)
     response = browser.get()
     assert response.status_code == 500
     assert "ValueError" in response.text
@@ -373,7 +373,7 @@ def test_the_sheet_is_in_the_readers_language(browser, code, button):
     text = html.unescape(browser.get(headers={"accept-language": f"{code};q=0.9,it"}).text)
     assert f'<html lang="{code}">' in text
     assert button in text
-    say = catalogue("client.deploy", code)
+    say = catalogue("client.approval", code)
     for sentence in (
         say.plan.compare,
         say.purpose.word_alone,
@@ -460,7 +460,7 @@ def test_a_run_that_ended_for_good_is_ended_wherever_it_is_told(before, browser,
     end_all(private)
     (entry,) = approvals(private)
     assert (entry.state, bool(entry.ended)) == ("ended", True)
-    shown = plans(HospitalSettings.load(folder))
+    shown = list_plans(HospitalSettings.load(folder))
     everywhere = {field.name: len(getattr(shown, field.name)) for field in fields(shown)}
     assert {name for name, number in everywhere.items() if number} == {"ended"}
     assert main(["approve", str(folder), "--refused", "--list"]) == 0

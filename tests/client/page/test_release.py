@@ -9,7 +9,7 @@ import stat
 
 import pytest
 
-from client.approvals import approvals, path_of
+from client.approval.entries import approvals, path_of
 from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
 from client.page.release import RECEIVED, _looking, forget, receive

@@ -12,14 +12,14 @@ import server.page.render
 from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred, sentences
 
 PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
-CATALOGUES = ("client.deploy", "common.plan")
+CATALOGUES = ("client.approval", "common.plan")
 """Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
 SPOKEN |= {(package, code): catalogue(package, code) for package in CATALOGUES for code in CODES}
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
-    "client.deploy": {"names.epsilon"},
+    "client.approval": {"names.epsilon"},
     "common.plan": set(),
     "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal"},
 }

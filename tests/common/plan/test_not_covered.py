@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from common.plan.facts import plan_guarantee
 from common.plan.guarantee import epsilon_against
-from common.plan.not_covered import Scope, not_covered
+from common.plan.not_covered import not_covered
 from common.plan.planned import PlannedQuery
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
@@ -18,7 +19,7 @@ CHOICES = PlannedQuery(name="choices", spec=SeedChoiceSpec(choices=4), mechanism
 
 
 def headings(agreed):
-    items = not_covered(Scope.of(agreed, str))
+    items = not_covered(plan_guarantee(agreed), str)
     return {heading for heading, separator, text in (item.partition(": ") for item in items) if separator and text}
 
 
@@ -62,7 +63,7 @@ def test_without_a_question_only_what_always_holds_is_left():
 
 def test_collusion_is_priced_by_the_plan():
     agreed = plan(3)
-    assert any(f"(ε = {epsilon_against(agreed, 1)})" in item for item in not_covered(Scope.of(agreed, str)))
+    assert any(f"(ε = {epsilon_against(agreed, 1)})" in item for item in not_covered(plan_guarantee(agreed), str))
 
 
 def test_training_is_named():

@@ -11,9 +11,10 @@ from itertools import count
 import pytest
 import yaml
 
+from common.plan.facts import MALICIOUS
 from server.command import main
 from server.documents.files import split
-from server.documents.privacy import MALICIOUS, Privacy
+from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.run_folder import TRANSFER, ZERO_SHOT
 from tests.support.documents import privacy_json, summary_json

@@ -85,7 +85,7 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 
 
 PLAN_LINES = {"cost", "epsilon", "input_tokens", "models", "name", "noise", "output_tokens", "queries"}
-PLAN_LINES |= {"texts", "times", "unit"}
+PLAN_LINES |= {"texts", "times"}
 
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes

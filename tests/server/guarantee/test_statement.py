@@ -9,14 +9,13 @@ import pytest
 
 from common.plan.words import subsampled
 from server.guarantee.case import Kind, guarantee_kind
-from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import show_delta, show_epsilon
-from server.guarantee.statement import stated, statement, warning
+from server.guarantee.statement import run_not_covered, stated, statement, warning
 from tests.support.documents import privacy
 
 
 def headings(fields):
-    return {item.partition(": ")[0] for item in not_covered(fields)}
+    return {item.partition(": ")[0] for item in run_not_covered(fields)}
 
 
 def test_figures_are_bounds():
@@ -55,12 +54,12 @@ def test_pure_privacy_has_no_extra_probability():
 def test_user_level_speaks_of_users():
     fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
     assert "all records of any one user (of which at most 8 count)" in statement(fields)
-    assert any("At most 8 records of one user count" in item for item in not_covered(fields))
+    assert any("At most 8 records of one user count" in item for item in run_not_covered(fields))
     assert "People with several records" not in headings(fields)
 
 
 def test_collusion_is_quoted_from_the_table():
-    assert any("ε is 5.124" in item for item in not_covered(privacy()))
+    assert any("ε is 5.124" in item for item in run_not_covered(privacy()))
     assert "A curious hospital" in headings(privacy())
     assert "A curious hospital" not in headings(privacy(assumed_colluders=1))
     assert "even if 1 hospital told" in statement(privacy(assumed_colluders=1))
@@ -71,18 +70,18 @@ def test_infinite_epsilon_promises_nothing():
     text = statement(fields)
     assert text.startswith("No privacy")
     assert "protected by differential privacy" not in text
-    assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
-    assert not any("share of the noise" in item for item in not_covered(fields))
+    assert run_not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
+    assert not any("share of the noise" in item for item in run_not_covered(fields))
     alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
     assert "exact answers of each hospital" in statement(alone)
-    assert "secure aggregation" not in " ".join(not_covered(alone)).lower()
+    assert "secure aggregation" not in " ".join(run_not_covered(alone)).lower()
 
 
 def test_without_aggregation_no_mask_is_spoken_of():
     fields = privacy(aggregation="none", against_colluders=[])
     assert "whole noise to its own answers" in statement(fields)
     assert not {"A malicious coordinator", "Broken cryptography", "A curious hospital"} & headings(fields)
-    assert not any("mask" in item for item in not_covered(fields))
+    assert not any("mask" in item for item in run_not_covered(fields))
 
 
 def test_two_figures_are_told_where_they_differ():
@@ -153,7 +152,7 @@ def test_texts_without_proof_are_no_guarantee():
     assert "protected by differential privacy" not in sentences
     assert "What is still guaranteed" not in sentences
     assert "The private records" in headings(fields)
-    assert "texts from seeds are written from them" in not_covered(fields)[0]
+    assert "texts from seeds are written from them" in run_not_covered(fields)[0]
     votes = {"name": "votes", "summed": True}
     mixed = privacy(queries=[seeds, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=2.0)
     assert "What is still guaranteed: votes, and everything computed from their answers alone" in statement(mixed)
@@ -274,4 +273,4 @@ def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_r
         assert "run first-1234 released" in reused[0]
         assert ("what follows is the guarantee" in reused[0]) == again.noisy
         assert others == [part for part in statement(before).split("\n\n") if "attempts" not in part]
-        assert not_covered(again) == not_covered(before)
+        assert run_not_covered(again) == run_not_covered(before)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.deploy.asked import NUMBERS, asked
+from client.approval.questions import NUMBERS, question_in_words
 from common.page.words import CODES, catalogue
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import KINDS
@@ -13,7 +13,7 @@ from tests.support.federations import each_kind
 
 @pytest.mark.parametrize("code", CODES)
 def test_each_kind_and_each_question_has_its_sentence(code):
-    say = catalogue("client.deploy", code)
+    say = catalogue("client.approval", code)
     assert vars(say.asks).keys() == set(KINDS)
     assert vars(say.questions).keys() == {"form", "terms", "further", *(question.name for question in QUESTIONS)}
 
@@ -22,7 +22,7 @@ def test_each_kind_and_each_question_has_its_sentence(code):
 @pytest.mark.parametrize("kind", sorted(each_kind()))
 def test_a_query_is_said_with_its_numbers(kind, code):
     spec = each_kind()[kind].spec
-    sentence = asked(spec, code)
+    sentence = question_in_words(spec, code)
     assert "{" not in sentence
     for name in NUMBERS.get(kind, ()):
         assert str(getattr(spec, name)) in sentence
@@ -30,10 +30,10 @@ def test_a_query_is_said_with_its_numbers(kind, code):
 
 def test_a_questionnaire_says_each_question_that_it_asks():
     sums = {"labels": 2, "directions": 3, "count": 20, "grid": 40}
-    bare = asked(ClassSumsSpec(**sums))
+    bare = question_in_words(ClassSumsSpec(**sums))
     assert bare.startswith("8 numbers")
-    both = asked(QuestionnaireSpec(**sums, words=20, ending=10, first=2, term=5))
+    both = question_in_words(QuestionnaireSpec(**sums, words=20, ending=10, first=2, term=5))
     assert "how many words it has; with which mark it ends. And for each term" in both
     assert "among the first 2" in both
-    assert "by fixed rules" not in asked(QuestionnaireSpec(**sums, first=2, term=5))
-    assert "coordinator chooses" not in asked(QuestionnaireSpec(**sums, words=20))
+    assert "by fixed rules" not in question_in_words(QuestionnaireSpec(**sums, first=2, term=5))
+    assert "coordinator chooses" not in question_in_words(QuestionnaireSpec(**sums, words=20))

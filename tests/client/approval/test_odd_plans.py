@@ -5,12 +5,11 @@ from dataclasses import asdict
 
 import pytest
 
-from client.approvals import PlanApproval, approvals, decide, path_of
+from client.approval.entries import PlanApproval, approvals, decide, path_of
+from client.approval.facts import PlanFacts
 from client.command import main
-from client.deploy import plan_cards
-from client.deploy.plan_cards import Card, Unreadable
 from client.deploy.settings import HospitalSettings
-from client.page.plans import plans
+from client.page.plans import list_plans
 from common.errors import CaucusError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -74,7 +73,7 @@ def test_every_odd_plan_is_listed_shown_refused_and_logged(hospital, capsys):
     assert readable > 15
     assert len(odd) - readable > 25
     settings = HospitalSettings.load(hospital)
-    shown = plans(settings)
+    shown = list_plans(settings)
     assert len(shown.unreadable) == len(odd) - readable
     assert len(shown.waiting) + len(shown.quiet) + len(shown.beyond) == readable + 1
     for arguments in (["approve", "--list"], ["approve", "--json"], ["status"], ["approve", "--run", GOOD, "--list"]):
@@ -109,20 +108,20 @@ def test_every_odd_plan_is_listed_shown_refused_and_logged(hospital, capsys):
 
 def test_a_plan_that_breaks_what_shows_it_takes_no_other_down(hospital, monkeypatch, capsys):
     opened(hospital, plan(3), "breaks")
-    gather = plan_cards.PlanFacts.gather
+    gather = PlanFacts.gather
 
     def fails(entry, *given, **how):
         if entry.run == "breaks":
             raise AttributeError("a secret text")
         return gather(entry, *given, **how)
 
-    monkeypatch.setattr(plan_cards.PlanFacts, "gather", fails)
+    monkeypatch.setattr(PlanFacts, "gather", fails)
     assert main(["approve", str(hospital), "--list"]) == 0
     printed = capsys.readouterr().out
     assert "run breaks: awaiting; this plan cannot be read here (AttributeError); you can refuse it\n" in printed
     assert f"run {GOOD}: awaiting\n" in printed
-    shown = plans(HospitalSettings.load(hospital))
-    assert [type(card) for card in (*shown.waiting, *shown.unreadable)] == [Card, Unreadable]
+    shown = list_plans(HospitalSettings.load(hospital))
+    assert [sheet.problem for sheet in (*shown.waiting, *shown.unreadable)] == ["", "AttributeError"]
 
 
 def test_to_refuse_needs_neither_the_records_nor_the_roster_nor_the_ledger(hospital, capsys):

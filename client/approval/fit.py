@@ -1,25 +1,26 @@
-"""The largest epsilon of a plan that this hospital's limits allow, computed from figures that never leave the hospital.
+"""Whether this hospital's limits allow a plan, and the largest epsilon that they would allow.
 
-The search multiplies all noise in the plan by one factor and checks the result against the limits, with the same code
-that refuses plans. If a coordinator then makes a plan with the same queries for the epsilon found, that plan has at
-least as much noise.
+That figure is computed from figures that never leave the hospital. The search multiplies all noise in the plan by one
+factor and checks the result against the limits, with the same code that refuses plans. If a coordinator then makes a
+plan with the same queries for the epsilon found, that plan has at least as much noise.
 """
 
 import math
 import time
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from client.admission import check_parties
+from client.approval.amounts import charges_that_count
+from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.session import RefusalError
 from client.writers.base import check_kinds
-from common.domain import PartyId
 from common.errors import ConfigError, PlanError
+from common.messages import Reason
 from common.plan.plan import Plan
 from common.privacy.accountant import Release, epsilon
-from common.secagg.identity import Roster
 
 MOST_NOISE = 2.0**10
 """Largest factor that is tried for the noise; a plan that does not fit even then exceeds some other limit."""
@@ -29,34 +30,56 @@ _HALVINGS = 11
 """Number of times that the interval of the factor is halved; its ends then differ by less than 0.4 %."""
 
 
-def refusal(
-    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, number: PartyId, roster: Roster, declared: int
-) -> RefusalError | None:
-    """Return why a plan is refused even if it is approved; None if it is not refused.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFit:
+    """Whether this hospital would answer a plan that a person approves.
+
+    Attributes:
+        beyond: Why it would not; empty if it would.
+        advised: Whether `beyond` says what plan to ask for, so that nothing need be said of `epsilon` where it is 0.
+        epsilon: The largest epsilon with which the limits would allow the same plan; 0 if they allow none; None if the
+            plan is within the limits, or if the value was not calculated.
+    """
+
+    beyond: str = ""
+    advised: bool = False
+    epsilon: float | None = None
+
+
+def fit_plan(plan: Plan, settings: HospitalSettings, charged: Sequence[Release], *, search: bool = False) -> PlanFit:
+    """Return whether this hospital would answer a plan that a person approves.
 
     Args:
         plan: The plan.
-        limits: The hospital's limits.
-        charged: Charges of other runs, for the data sets that the limits count.
-        number: This hospital's number.
-        roster: The identities of all parties.
-        declared: Maximum number of records that this hospital declares.
+        settings: The hospital's settings.
+        charged: Charges of all other runs.
+        search: Whether to search for the largest epsilon, which takes seconds.
+
+    Raises:
+        ConfigError: The roster is missing or is not this hospital's.
     """
+    limits, roster, declared = settings.party.limits, settings.roster(), settings.declared()
+    number, counted = settings.number(roster), charges_that_count(plan, limits, charged)
     try:
         check_parties(plan, number, roster)
-        limits.check(plan, charged, declared=declared)
-    except RefusalError as error:
-        return error
-    return None
-
-
-def without_writer(plan: Plan, kinds: Collection[str]) -> RefusalError | None:
-    """Return why a plan is refused if it asks for texts that none of the writers of these kinds writes; else None."""
+        limits.check(plan, counted, declared=declared)
+    except RefusalError as refused:
+        fitting: float | None = 0.0
+        if refused.reason is Reason.OVER_LIMIT and not refused.do:  # more noise may help
+            fitting = _searched_epsilon(plan, limits, counted, declared) if search else None
+        return PlanFit(beyond=str(refused), advised=bool(refused.do), epsilon=fitting)
     try:
-        check_kinds(plan, kinds)
-    except RefusalError as error:
-        return error
-    return None
+        check_kinds(plan, settings.party.kinds_of_writers)
+    except RefusalError as refused:
+        return PlanFit(beyond=str(refused), advised=bool(refused.do), epsilon=0.0)
+    return PlanFit()
+
+
+def _searched_epsilon(plan: Plan, limits: Limits, charged: tuple[Release, ...], declared: int) -> float | None:
+    try:
+        return largest_epsilon(plan, limits, charged, declared=declared)
+    except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
+        return None
 
 
 def largest_epsilon(

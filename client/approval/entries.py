@@ -19,7 +19,7 @@ neither overwrites what the other wrote.
 A plan beyond the limits waits like any other, and people see why it cannot be approved; where the limits decide, it is
 stored as refused by them. A coordinator can announce that a run has ended, but need not, and it may resume a run that
 failed or was cancelled. So if the coordinator stops asking for a plan, the hospital cannot know whether the run is over
-(`client.deploy.quiet`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
+(`reason_run_is_over`). A run that this hospital has ended for good (`caucus-party ledger accept`) stays over: the
 ledger refuses it, and nobody decides about it any more.
 
 A file contains the last decision. Every decision, by a person or by the limits, is first written to the audit log. A
@@ -34,6 +34,7 @@ import hmac
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
@@ -46,7 +47,7 @@ from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 from common.system.locks import alone
-from common.system.log_lines import now
+from common.system.log_lines import escaped_line, now, utc
 from common.validate import known_keys, of_type, one_of, printable
 
 MODES = ("manual", "auto")
@@ -60,7 +61,8 @@ MOST_BEYOND = 20
 """Maximum number of stored plans that the limits refused; further plans appear only in the audit log."""
 MOST_APPROVALS = 1000
 """Maximum number of stored decisions; if the limits decide, each new run name adds a decision."""
-
+QUIET = timedelta(days=1)
+"""Time after which a waiting plan that the coordinator has not requested again is shown separately."""
 
 Entry = TypeVar("Entry")
 
@@ -111,6 +113,35 @@ class PlanApproval:
     def state(self) -> str:
         """The decision, one of `DECISIONS`; or "ended", once this hospital has ended the run for good."""
         return "ended" if self.closed else self.decision
+
+    @property
+    def line(self) -> str:
+        """The decision in one line: by whom, when and why; or that there is none."""
+        by = f" by {self.by}" if self.by else ""
+        when = f", {utc(self.decided)} UTC" if self.decided else ""
+        why = f": {escaped_line(self.reason)}" if self.reason else ""
+        ended = f"ended by this hospital for good, {utc(self.closed)} UTC; before: " if self.closed else ""
+        return f"run {escaped_line(self.run)}: {ended}{self.decision}{by}{when}{why}"
+
+    def reason_run_is_over(self) -> str:
+        """Return why the run may be over; empty if the plan was requested recently, or is approved.
+
+        A coordinator can announce the end of a run, but need not. Only requests of the run itself count, since a
+        coordinator may have several runs at once, each waiting for approval.
+        """
+        no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
+        if self.closed:
+            before = f"; the coordinator had ended it, {utc(self.ended)} UTC" if self.ended else ""
+            after = f"no further question is answered{before}"
+            return f"this hospital ended this run for good, {utc(self.closed)} UTC: {after}"
+        if self.decision == "approved":
+            return ""
+        if self.ended:
+            return f"the coordinator ended this run, {utc(self.ended)} UTC. {no_harm}"
+        asked = self.asked or self.first_seen
+        if datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
+            return ""
+        return f"not asked for since {utc(asked)} UTC. Only the coordinator knows whether it goes on. {no_harm}"
 
     def check_plan(self) -> Plan:
         """Return the plan.

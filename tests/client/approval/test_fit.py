@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from client.deploy import plan_facts, plan_fit
-from client.deploy.plan_fit import largest_epsilon
+from client.approval import fit
+from client.approval.fit import largest_epsilon
 from client.guard import Limits
 from client.session import RefusalError
 from common.plan.planned import PlannedQuery
@@ -69,5 +69,5 @@ def test_an_error_in_this_figure_keeps_nobody_from_the_plan(monkeypatch):
     def failing(*_):
         raise MemoryError
 
-    monkeypatch.setattr(plan_fit, "_epsilon", failing)
-    assert plan_facts._fits(made(VOTES), LIMITS, (), DECLARED) is None
+    monkeypatch.setattr(fit, "_epsilon", failing)
+    assert fit._searched_epsilon(made(VOTES), LIMITS, (), DECLARED) is None

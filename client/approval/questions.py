@@ -18,7 +18,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 """Settings that the sentence of a kind of query shows, keyed by kind; the other sentences show none."""
 
 
-def asked(spec: Spec, language: str = ENGLISH) -> str:
+def question_in_words(spec: Spec, language: str = ENGLISH) -> str:
     """Return what a query asks, for the person at a hospital who decides about a plan.
 
     Args:

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from client import approvals as module
 from client import audit_log
-from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, end_all, path_of
+from client.approval import entries as module
+from client.approval.entries import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, end_all, path_of
 from client.deploy.account import account
-from client.deploy.quiet import quiet
 from client.session import RefusalError
 from common import messages as m
 from common import wire
@@ -333,16 +332,20 @@ def test_a_run_that_was_refused_for_its_records_is_bound_to_no_file(tmp_path, re
 def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    assert quiet(*approvals(folder)) == ""
+    assert approvals(folder)[0].reason_run_is_over() == ""
     wanted.ended("r")
     (over,) = approvals(folder)
-    assert quiet(over).startswith(f"the coordinator ended this run, {utc(over.ended)} UTC. Approving it does no harm")
+    assert over.reason_run_is_over().startswith(
+        f"the coordinator ended this run, {utc(over.ended)} UTC. Approving it does no harm"
+    )
     assert awaiting(folder) == []
     refused(m.Reason.AWAITING, wanted)
     (again,) = awaiting(folder)
     late = replace(again, asked="", first_seen="2026-01-01T00:00:00+00:00")
-    assert quiet(late).startswith("not asked for since 2026-01-01 00:00:00 UTC. Only the coordinator knows")
-    assert quiet(replace(late, decision="approved")) == ""
+    assert late.reason_run_is_over().startswith(
+        "not asked for since 2026-01-01 00:00:00 UTC. Only the coordinator knows"
+    )
+    assert replace(late, decision="approved").reason_run_is_over() == ""
 
 
 def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
@@ -352,7 +355,7 @@ def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
         hours_ago = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
         path_of(folder, entry.run, entry.plan_digest).write_text(json.dumps(asdict(replace(entry, asked=hours_ago))))
     refused(m.Reason.AWAITING, wanted, run="another")
-    assert [quiet(entry) for entry in awaiting(folder)] == ["", ""]
+    assert [entry.reason_run_is_over() for entry in awaiting(folder)] == ["", ""]
 
 
 def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):
@@ -375,7 +378,7 @@ def test_a_run_that_the_hospital_has_ended_is_over_for_good(tmp_path, records, m
     assert approvals(folder) == over  # the time stays
     assert awaiting(folder) == []
     for entry in over:
-        assert quiet(entry).startswith(f"this hospital ended this run for good, {utc(entry.closed)} UTC")
+        assert entry.reason_run_is_over().startswith(f"this hospital ended this run for good, {utc(entry.closed)} UTC")
         for approve in (True, False):
             with pytest.raises(ConfigError, match="one that ended for good"):
                 decide(folder, entry, approve=approve, by="anna")

@@ -7,10 +7,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from client.approvals import PlanApproval
+from client.approval.changes import NAMES, approved_before, plan_changes
+from client.approval.entries import PlanApproval
+from client.approval.questions import question_in_words
 from client.command import main
-from client.deploy.asked import asked
-from client.deploy.plan_changes import NAMES, changes, previous
 from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
 from common.phrases import in_fours
@@ -38,21 +38,23 @@ def test_the_one_before_is_the_last_approved_run_of_the_same_name():
     now = entry("pilot-33334444", "awaiting")
     first, last = entry("pilot-1", decided="2026-01-01"), entry("pilot-2", decided="2026-02-01")
     others = [entry("other-1"), entry("pilot-3", "refused", "2026-03-01"), now]
-    assert previous(now, [first, last, *others]) == last
+    assert approved_before(now, [first, last, *others]) == last
     others[0] = replace(others[0], plan_digest="another")
-    assert previous(now, others) is None
+    assert approved_before(now, others) is None
     assert (
-        previous(entry("unnamed", "awaiting"), [entry("unnamed"), replace(entry("named-1"), plan_digest="other")])
+        approved_before(
+            entry("unnamed", "awaiting"), [entry("unnamed"), replace(entry("named-1"), plan_digest="other")]
+        )
         is None
     )
     older = replace(last, plan=json.dumps(json.loads(last.plan) | {"purpose": 3}))
-    assert previous(now, [first, older]) is None
+    assert approved_before(now, [first, older]) is None
     same = entry("other-2", decided="2025-01-01", agreed=plan(2, epsilon=2.0))
-    assert previous(entry("pilot-4", "awaiting", agreed=plan(2, epsilon=2.0)), [last, same, now]) == same
+    assert approved_before(entry("pilot-4", "awaiting", agreed=plan(2, epsilon=2.0)), [last, same, now]) == same
 
 
 def test_the_same_plan_has_no_changes():
-    assert list(changes(plan(2), plan(2))) == []
+    assert list(plan_changes(plan(2), plan(2))) == []
 
 
 def altered(agreed):
@@ -89,7 +91,7 @@ def test_plans_have_no_changes_exactly_if_they_have_the_same_digest():
     }
     for one in agreed:
         for other in agreed[:: len(agreed) // 30]:
-            clauses = list(changes(one, other))
+            clauses = list(plan_changes(one, other))
             assert bool(clauses) == (one.digest() != other.digest())
             assert all(clause.partition(": ")[2] or "no longer" in clause for clause in clauses)
 
@@ -107,17 +109,17 @@ def _other_fields(one, other):
     ],
 )
 def test_a_change_is_a_clause(change, clauses):
-    assert list(changes(plan(2), plan(2, **change))) == clauses
+    assert list(plan_changes(plan(2), plan(2, **change))) == clauses
 
 
 def test_masks_and_small_changes_of_a_number_are_told_apart():
     before = plan(2)
-    assert "masks: yes before, no now" in list(changes(before, plan(2, secure=False, threshold=1)))
-    assert list(changes(before, replace(before, epsilon=before.epsilon + 1e-9))) == [
+    assert "masks: yes before, no now" in list(plan_changes(before, plan(2, secure=False, threshold=1)))
+    assert list(plan_changes(before, replace(before, epsilon=before.epsilon + 1e-9))) == [
         "epsilon of all that the run releases: 4.0 before, 4.000000001 now"
     ]
     roster = "ab" * 32
-    assert f"digest of the roster: none before, {roster} now" in list(changes(before, plan(2, roster=roster)))
+    assert f"digest of the roster: none before, {roster} now" in list(plan_changes(before, plan(2, roster=roster)))
 
 
 def test_queries_are_compared_by_name():
@@ -125,12 +127,14 @@ def test_queries_are_compared_by_name():
     sizes = PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2))
     census = PlannedQuery(name="votes", spec=ClassSumsSpec(labels=2, directions=9, count=512))
     before = plan(2, queries=(votes,), epsilon=float("inf"))
-    more = list(changes(before, replace(before, queries=(*before.queries, sizes))))
-    assert more == [f"query sizes is new: it asks {asked(sizes.spec)}"]
-    assert list(changes(replace(before, queries=(sizes, votes)), before)) == ["query sizes is no longer asked"]
-    assert list(changes(before, replace(before, queries=(census,)))) == ["query votes: votes before, class sums now"]
+    more = list(plan_changes(before, replace(before, queries=(*before.queries, sizes))))
+    assert more == [f"query sizes is new: it asks {question_in_words(sizes.spec)}"]
+    assert list(plan_changes(replace(before, queries=(sizes, votes)), before)) == ["query sizes is no longer asked"]
+    assert list(plan_changes(before, replace(before, queries=(census,)))) == [
+        "query votes: votes before, class sums now"
+    ]
     changed = replace(before, queries=(replace(votes, spec=VotesSpec(top=8), times=3),))
-    assert list(changes(before, changed)) == ["query votes: top 4 before, 8 now, times 1 before, 3 now"]
+    assert list(plan_changes(before, changed)) == ["query votes: top 4 before, 8 now, times 1 before, 3 now"]
 
 
 def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, capsys):
@@ -154,6 +158,6 @@ def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, ca
 
 def test_labels_that_end_or_begin_are_said_in_words():
     alone = plan(2, labels=(UNLABELLED,))
-    assert list(changes(plan(2), alone)) == ["no labels any more: all records take part, as one population"]
-    assert list(changes(alone, plan(2))) == ["labels, where there were none: a, b"]
-    assert list(changes(alone, alone)) == []
+    assert list(plan_changes(plan(2), alone)) == ["no labels any more: all records take part, as one population"]
+    assert list(plan_changes(alone, plan(2))) == ["labels, where there were none: a, b"]
+    assert list(plan_changes(alone, alone)) == []

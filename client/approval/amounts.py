@@ -1,10 +1,10 @@
-"""How a plan affects a hospital's lifetime budget, as its limits count it, and how many records each label has."""
+"""A hospital's own figures about a plan: its lifetime budget, its records, and what it has answered in the run."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from client.approvals import PlanApproval
+from client.approval.entries import PlanApproval
 from client.deploy.audit_reading import answered_questions
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
@@ -18,7 +18,7 @@ from common.spelling import skeleton
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class LifetimeBudget:
     """The lifetime budget before and after a plan's run, as the limits count it.
 
     Attributes:
@@ -29,8 +29,8 @@ class Budget:
             cost of this run.
         left: Remainder of the limit after this run; None if there is no limit.
         guesses: What somebody can find out from the answers of all runs, this one included.
-        apart: Whether the service counts only data sets that share a record with this run's data set. The service's
-            figures may then be lower than the figures here, which count all data sets.
+        apart: Whether data sets count separately (`counts_separately`). The service's figures may then be lower than
+            the figures here, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
     """
 
@@ -73,7 +73,7 @@ class OwnRecords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class AnsweredSoFar:
     """What this hospital has answered in a run, and what its ledger charged for it.
 
     After a ledger is restored, an answer may lack its charge; and `ledger accept` charges what may never have been
@@ -97,7 +97,7 @@ class Given:
         return bool(self.answered or self.charged)
 
 
-def given(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> Given:
+def answered_so_far(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> AnsweredSoFar:
     """Return what this hospital has answered in a plan's run; without a ledger, nothing was charged.
 
     Raises:
@@ -107,7 +107,7 @@ def given(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | N
     entries = ledger.entries(approval.run) if ledger else ()
     costs = {entry.index: entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest}
     answered = answered_questions(settings.audit_log).get((approval.run, approval.plan_digest), {})
-    return Given(
+    return AnsweredSoFar(
         answered=len(answered),
         charged=len(costs),
         uncharged=len(answered.keys() - set(costs)),
@@ -116,17 +116,17 @@ def given(approval: PlanApproval, settings: HospitalSettings, ledger: Ledger | N
     )
 
 
-def apart(plan: Plan, limits: Limits) -> bool:
-    """Return whether the service counts only data sets that share a record with this run's data set."""
+def counts_separately(plan: Plan, limits: Limits) -> bool:
+    """Return whether the service counts only data sets that share a record with the data set of this plan's run."""
     return limits.separate_data_sets and plan.unit == "sample"
 
 
-def counting(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
+def charges_that_count(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
     """Return the charges of other runs that certainly count against a plan; empty if data sets count separately."""
-    return () if apart(plan, limits) else tuple(charged)
+    return () if counts_separately(plan, limits) else tuple(charged)
 
 
-def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:
+def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> LifetimeBudget:
     """Return the budget before and after a plan's run.
 
     Args:
@@ -135,22 +135,22 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
         charged: Charges of all other runs.
         problem: Why the service does not start with this ledger; empty if it does.
     """
-    counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
+    counted_by = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
     together = (*charged, *plan.releases(limits.unknown_shares(plan)))
-    after = counting.spent(together)
-    return Budget(
+    after = counted_by.spent(together)
+    return LifetimeBudget(
         limit=limits.lifetime_epsilon,
-        delta=counting.lifetime_delta,
-        before=counting.spent(charged),
+        delta=counted_by.lifetime_delta,
+        before=counted_by.spent(charged),
         after=after,
-        left=counting.left(after),
-        guesses=counting.guesses(together),
-        apart=apart(plan, limits),
+        left=counted_by.left(after),
+        guesses=counted_by.guesses(together),
+        apart=counts_separately(plan, limits),
         problem=problem,
     )
 
 
-def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
+def count_own_records(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
     """Return counts of the hospital's records by the plan's labels; without labels, all records are one population.
 
     Args:

@@ -9,8 +9,8 @@ The coordinator chooses a run's name and appends random letters and digits, whic
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from client.approvals import PlanApproval
-from client.deploy.asked import asked
+from client.approval.entries import PlanApproval
+from client.approval.questions import question_in_words
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -43,26 +43,26 @@ NAMES = {
 one by one."""
 
 
-def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
+def approved_before(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
     """Return the last approved run of the same plan or else of the same name; None if it is missing or unreadable."""
     others = [other for other in known if other.decision == "approved" and other.run != approval.run]
     same = [other for other in others if other.plan_digest == approval.plan_digest]
-    named = [other for other in others if _name(other.run) == _name(approval.run)]
+    named = [other for other in others if _name_of_run(other.run) == _name_of_run(approval.run)]
     last = max(same or named, key=lambda other: other.decided or other.first_seen, default=None)
     return last if last and last.read_plan() else None
 
 
-def changes(before: Plan, after: Plan) -> Iterator[str]:
+def plan_changes(before: Plan, after: Plan) -> Iterator[str]:
     """Yield each difference as a clause; none exactly if the plans have the same digest."""
     for field, name in NAMES.items():
         old, new = getattr(before, field), getattr(after, field)
         if old != new:
-            yield f"{name}: {_pair(old, new)}"
-    yield from _labels(before, after)
-    yield from _queries(before, after)
+            yield f"{name}: {_before_and_now(old, new)}"
+    yield from _label_changes(before, after)
+    yield from _query_changes(before, after)
 
 
-def _labels(before: Plan, after: Plan) -> Iterator[str]:
+def _label_changes(before: Plan, after: Plan) -> Iterator[str]:
     if before.labels == after.labels:
         return
     if is_one_population(after.labels):
@@ -81,35 +81,35 @@ def _labels(before: Plan, after: Plan) -> Iterator[str]:
         yield "labels: in another order"
 
 
-def _queries(before: Plan, after: Plan) -> Iterator[str]:
+def _query_changes(before: Plan, after: Plan) -> Iterator[str]:
     old = {query.name: query for query in before.queries}
     new = {query.name: query for query in after.queries}
     for name in sorted(old.keys() - new.keys()):
         yield f"query {name} is no longer asked"
     for name, query in new.items():
         if name not in old:
-            yield f"query {name} is new: it asks {asked(query.spec)}"
+            yield f"query {name} is new: it asks {question_in_words(query.spec)}"
         elif query != old[name]:
-            yield f"query {name}: {_query(old[name], query)}"
+            yield f"query {name}: {_fields_changed(old[name], query)}"
     if [name for name in old if name in new] != [name for name in new if name in old]:
         yield "queries: in another order"
 
 
-def _query(before: PlannedQuery, after: PlannedQuery) -> str:
+def _fields_changed(before: PlannedQuery, after: PlannedQuery) -> str:
     """Return the differences between two queries of the same name, each with the name of the plan's field."""
     if before.spec.kind != after.spec.kind:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))
     return ", ".join(
-        f"{name.replace('_', ' ')} {_pair(old[name], new[name])}" for name in new if old[name] != new[name]
+        f"{name.replace('_', ' ')} {_before_and_now(old[name], new[name])}" for name in new if old[name] != new[name]
     )
 
 
-def _name(run: str) -> str:
+def _name_of_run(run: str) -> str:
     return run.rpartition("-")[0] or run
 
 
-def _pair(old: object, new: object) -> str:
+def _before_and_now(old: object, new: object) -> str:
     if isinstance(old, float) and isinstance(new, float) and f"{old:.4g}" != f"{new:.4g}":
         return f"{old:.4g} before, {new:.4g} now"
     return f"{_shown(old)} before, {_shown(new)} now"

@@ -1,0 +1,337 @@
+"""The sheet from which a person decides on a plan: its facts in sentences, for both the terminal and the page.
+
+Privacy losses are rounded up; noise and remaining budget are rounded down. The plan's labels, the coordinator's
+statements and the names of queries are texts from the coordinator. Their unprintable and blank characters are escaped,
+so that these texts can neither overwrite facts nor, after a gap, look like a further fact.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from client.approval.amounts import LifetimeBudget, OwnRecords
+from client.approval.entries import PlanApproval
+from client.approval.facts import PlanFacts, round_down, round_up
+from client.approval.questions import question_in_words
+from client.deploy.settings import HospitalSettings
+from client.deploy.shown_labels import shown_labels
+from common.domain import NOT_STATED, is_one_population
+from common.errors import CaucusError, ConfigError, PlanError
+from common.page.words import ENGLISH, catalogue, spelt
+from common.phrases import in_fours, quoted
+from common.plan.guesses import Guesses, scale
+from common.plan.not_covered import not_covered
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.plan.words import differences, subsampled
+from common.system.log_lines import escaped_line, utc
+
+
+@dataclass(frozen=True, slots=True)
+class SheetFact:
+    """One fact of the sheet, or a further sentence about the previous fact.
+
+    Attributes:
+        name: The fact's name; empty for a further sentence.
+        sentence: The sentence.
+        english: Whether the sentence is English in every language, as errors are.
+    """
+
+    name: str
+    sentence: str
+    english: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SheetSection:
+    """A section of the sheet, which has a title (empty for the first one), facts, and the code of its language."""
+
+    title: str
+    facts: tuple[SheetFact, ...]
+    language: str = ENGLISH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSheet:
+    """One plan as a person sees it, in the terminal and on the page.
+
+    Attributes:
+        approval: The plan's entry among the hospital's decisions.
+        facts: The facts about the plan; None if it cannot be read or shown, as a plan of another version.
+        sections: The facts in sentences.
+        problem: Why the plan cannot be shown; empty if it can.
+    """
+
+    approval: PlanApproval
+    facts: PlanFacts | None = None
+    sections: tuple[SheetSection, ...] = ()
+    problem: str = ""
+
+
+def plan_sheets(
+    settings: HospitalSettings,
+    shown: Sequence[PlanApproval],
+    known: Sequence[PlanApproval],
+    language: str = ENGLISH,
+) -> list[PlanSheet]:
+    """Return the sheets of these plans, in their order.
+
+    A plan that cannot be read or shown takes no other plan down: it can be refused, for which only its run and its
+    digest are needed.
+
+    Args:
+        settings: The hospital's settings.
+        shown: The plans.
+        known: All plans that the hospital was asked about.
+        language: Code of the reader's language.
+
+    Raises:
+        CaucusError: The roster, the records or the ledger cannot be read.
+    """
+    problems = [_problem(entry) for entry in shown]
+    alone = problems.count("") == 1
+    private = settings.read_records(may_be_empty=True) if "" in problems else []
+    sheets: list[PlanSheet] = []
+    for entry, problem in zip(shown, problems, strict=True):
+        if problem:
+            sheets.append(PlanSheet(approval=entry, problem=problem))
+            continue
+        try:
+            facts = PlanFacts.gather(entry, settings, private, known=known, alone=alone)
+            sheets.append(PlanSheet(approval=entry, facts=facts, sections=sheet_sections(facts, language)))
+        except (CaucusError, OSError):
+            raise  # of the hospital's own files, without which no plan can be shown
+        except Exception as error:  # noqa: BLE001 whatever is wrong with one plan, a person must be able to refuse it
+            sheets.append(PlanSheet(approval=entry, problem=type(error).__name__))
+    return sheets
+
+
+def _problem(entry: PlanApproval) -> str:
+    """Return why a plan cannot be read; empty if it can."""
+    try:
+        entry.check_plan()
+    except (PlanError, ConfigError) as error:
+        return escaped_line(str(error))
+    return ""
+
+
+def sheet_sections(facts: PlanFacts, language: str = ENGLISH) -> tuple[SheetSection, ...]:
+    """Return the facts about a plan in sentences, in the reader's language."""
+    say = catalogue(__package__, language)
+    items = not_covered(facts.guarantee, lambda epsilon: spelt(round_up(epsilon), language), language)
+    sections = {
+        "": _plan(facts, say),
+        say.titles.purpose: _purpose(facts, say),
+        say.titles.hospitals: [SheetFact(say.names.hospitals, _hospitals(facts, say))],
+        say.titles.sight: _sight(facts, say, language),
+        say.titles.cost.format(spelt(repr(facts.plan.delta), language)): _cost(facts, say, language),
+        say.titles.not_covered: _named(say.names.not_covered, (f"- {item}" for item in items)),
+        say.here.title: _here(facts, say, language),
+    }
+    return tuple(SheetSection(title, tuple(listed), language) for title, listed in sections.items())
+
+
+def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
+    """Return what the coordinator can see of the answers, and whether the hospital must trust it not to look."""
+    promised, say = facts.guarantee, catalogue(__package__, language).trust
+    if not promised.masked:
+        return str(say.none)
+    shown = (promised.assumed_survivors, promised.lifting, promised.parties - 1)
+    sums = (say.sums_unless if promised.lifting else say.sums).format(*shown)
+    return str((say.malicious if promised.malicious else say.protocol).format(sums))
+
+
+def _plan(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
+    approval, before = facts.approval, facts.before
+    yield SheetFact(say.names.plan, say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen)))
+    yield SheetFact(say.names.digest, in_fours(approval.plan_digest))
+    yield SheetFact("", say.plan.compare)
+    if over := approval.reason_run_is_over():
+        yield SheetFact(say.names.over, over, english=True)
+    if before is None:
+        yield SheetFact(say.names.changes, say.plan.first)
+        return
+    since = say.plan.since.format(escaped_line(before.run), utc(before.decided)) if before.decided else ""
+    yield SheetFact(say.names.changes, since or say.plan.since_earlier.format(escaped_line(before.run)))
+    for change in facts.changes:
+        yield SheetFact("", f"- {escaped_line(change)}", english=True)
+    if before.plan_digest == approval.plan_digest:
+        yield SheetFact("", say.plan.same)
+
+
+def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
+    for name, statement in facts.stated.items():
+        known = escaped_line(statement) if statement != NOT_STATED else say.purpose.unknown
+        yield SheetFact(getattr(say.names, name), known)
+    yield SheetFact("", say.purpose.word_alone)
+    yield SheetFact(say.names.method, escaped_line(facts.plan.method))
+    yield SheetFact(say.names.not_stated, say.purpose.ask.format(", ".join(say.purpose.not_stated)))
+
+
+def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
+    this_one = say.hospitals.this
+    names = [this_one.format(quoted(name)) if name == facts.hospital else quoted(name) for name in facts.hospitals]
+    if facts.unknown:
+        names.append(say.hospitals.unknown.format(facts.unknown))
+    return str(say.hospitals.all.format(facts.plan.parties, ", ".join(names), facts.plan.survivors))
+
+
+def _sight(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    plan, sight = facts.plan, say.sight
+    lifting = sight.lifting.format(plan.threshold, plan.degree + 1)
+    yield SheetFact(say.names.coordinator, coordinator_sight(facts, language))
+    yield SheetFact(say.names.threshold, lifting if plan.secure else sight.no_masks)
+    if plan.secure:
+        yield SheetFact(say.names.differences, differences(plan.max_dropouts, language))
+    few = sight.one_helper if facts.colluders == 1 else sight.helpers.format(facts.colluders)
+    yield SheetFact(say.names.colluders, few if facts.colluders else sight.no_helper)
+    yield SheetFact(say.names.own_texts, sight.texts.format(facts.own_texts) if facts.own_texts else sight.no_texts)
+
+
+def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    plan, cost, promised = facts.plan, say.cost, facts.guarantee
+    whom = cost.coordinator
+    if facts.colluders:
+        whom = cost.one_colluder if facts.colluders == 1 else cost.colluders.format(facts.colluders)
+    few = facts.guarantee.readers_condition(language)
+    often = cost.once if plan.max_attempts == 1 else cost.attempts.format(plan.max_attempts)
+
+    def epsilon(value: float, guesses: Guesses, sentence: str, *shown: object) -> str:
+        right = spelt(f"{guesses.right:g}", language)
+        return str(cost.guessed.format(spelt(round_up(value), language), sentence.format(*shown), right))
+
+    yield SheetFact(say.names.protects, _unit(plan, say))
+    yield SheetFact(say.names.answers, often)
+    yield SheetFact(say.names.epsilon, epsilon(plan.epsilon, facts.planned, cost.of_all))
+    yield SheetFact("", epsilon(promised.released_epsilon, promised.readers_guesses, cost.of_texts, few))
+    yield SheetFact("", epsilon(promised.party_epsilon, promised.insiders_guesses, cost.of_answers, whom))
+    yield SheetFact("", epsilon(facts.epsilon_alone, facts.alone, cost.of_alone))
+    everybody = promised.if_all_add_noise_epsilon
+    if everybody is not None and round_up(everybody) != round_up(promised.released_epsilon):
+        yield SheetFact("", cost.if_all.format(spelt(round_up(everybody), language)))
+    if user := facts.of_user:
+        texts, answers = cost.user_texts, cost.user_answers
+        yield SheetFact(say.names.of_user, epsilon(user.epsilon_released, user.released, texts, user.records))
+        yield SheetFact("", epsilon(user.epsilon_against, user.against, answers, whom, user.records))
+    yield from _guesses(facts, say, language)
+    if is_one_population(plan.labels):
+        yield SheetFact(say.names.labels, cost.no_labels)
+    if plan.labels_per_record > 1:
+        yield SheetFact(say.names.labels, cost.several.format(plan.labels_per_record))
+    if plan.by_section:
+        yield SheetFact(say.names.sections, cost.sections)
+    for query in plan.queries:
+        yield from _query(query, plan, say, language)
+
+
+def _guesses(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    cost, released = say.cost, facts.guarantee.readers_guesses
+    whose = cost.record if facts.plan.unit == "sample" else cost.user
+    yield SheetFact(say.names.guess, cost.guess.format(whose))
+    for belief in released.beliefs:
+        yield SheetFact("", cost.belief.format(belief.words(whose, language)))
+    if released.right < released.worst:
+        figures = (
+            spelt(figure, language) for figure in (round_up(facts.guarantee.released_epsilon), f"{released.worst:g}")
+        )
+        yield SheetFact("", cost.worst.format(*figures))
+    strength = cost.strength.format(getattr(cost.words, released.strength), scale(language).rstrip("."))
+    yield SheetFact(say.names.protection, strength)
+
+
+def _unit(plan: Plan, say: SimpleNamespace) -> str:
+    if plan.unit == "sample":
+        return str(say.cost.each_record)
+    records = sorted({query.spec.max_records for query in plan.queries})
+    return str(say.cost.each_user.format(f" {say.cost.or_word} ".join(map(str, records)) or say.cost.no_word))
+
+
+def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    said = say.query
+    noise = spelt(round_down(query.scale / query.spec.noise_grid), language) if query.scale else ""
+    parts = [said.noise.format(query.mechanism, noise) if query.scale else said.no_noise]
+    parts += [said.no_masks] if plan.secure and not query.summed else []
+    parts += [said.no_proof] if query.unproven else []
+    kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
+    often = said.once if query.times == 1 else said.often.format(query.times)
+    yield SheetFact(say.names.query, said.asked.format(f"{escaped_line(query.name)}{kind}", often, ", ".join(parts)))
+    yield SheetFact("", said.asks.format(question_in_words(query.spec, language)))
+    if query.rate < 1:
+        by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
+        # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
+        yield SheetFact(
+            "", subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language)
+        )
+
+
+def _here(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
+    here, approved = say.here, facts.approval.decision == "approved"
+    if given := facts.answered:
+        sentence = here.given_lost if given.uncharged else here.given
+        yield SheetFact(here.answered, sentence.format(given.answered, given.charged, given.uncharged))
+    yield from _named(here.budget, _lifetime(facts.budget, here, language))
+    if facts.budget.problem:
+        yield SheetFact("", here.unsure.format(facts.budget.problem))
+    yield from _named(here.records, _records(facts.records, facts.plan, here))
+    if beyond := facts.fit.beyond:
+        yield SheetFact(here.limits, (here.beyond_approved if approved else here.beyond).format(escaped_line(beyond)))
+        if facts.fit.epsilon:
+            yield SheetFact("", here.fits.format(spelt(round_down(facts.fit.epsilon), language)))
+        elif not facts.fit.advised:
+            yield SheetFact("", here.fits_unknown if facts.fit.epsilon is None else here.fits_none)
+    else:
+        yield SheetFact(here.limits, here.within)
+    yield SheetFact(here.decision, here.learns)
+
+
+def _named(name: str, sentences: Iterable[str]) -> Iterator[SheetFact]:
+    for number, sentence in enumerate(sentences):
+        yield SheetFact("" if number else name, sentence)
+
+
+def _lifetime(budget: LifetimeBudget, here: SimpleNamespace, language: str) -> Iterator[str]:
+    def shown(*figures: str) -> Iterator[str]:
+        return (spelt(figure, language) for figure in figures)
+
+    # The limit has a delta of its own, so that shares of it are shown first: two deltas on one sheet would be compared.
+    if budget.limit is None:
+        yield here.no_limit.format(*shown(round_up(budget.before), round_up(budget.after)))
+    else:
+        yield here.used.format(
+            *shown(*(round_up(100 * spent / budget.limit, 1) for spent in (budget.before, budget.after)))
+        )
+        left = here.left.format(*shown(round_down(100 * (1 - budget.after / budget.limit), 1)))
+        yield here.not_enough if budget.after > budget.limit else left
+        amounts = round_down(max(0.0, budget.limit - budget.before)), round_up(budget.after - budget.before)
+        yield here.amounts.format(*shown(f"{budget.limit:g}", *amounts))
+    yield here.guessed.format(*shown(f"{budget.guesses.right:g}"))
+    if budget.apart:
+        yield here.apart
+
+
+def _records(records: OwnRecords, plan: Plan, here: SimpleNamespace) -> Iterator[str]:
+    if is_one_population(plan.labels):
+        yield here.one_population.format(records.total)
+        yield from _limited(records, here)
+        return
+    each = here.each_section if plan.by_section else here.each_label
+    counted = each if plan.labels_per_record > 1 else here.labels
+    yield counted.format(records.eligible, records.total)
+    yield from _limited(records, here)
+    if plan.by_section and not records.eligible:
+        yield here.no_heading
+    for label, count in records.of_label.items():
+        yield f"{escaped_line(label)}: {count}"
+    if records.without:
+        yield here.without.format(", ".join(map(escaped_line, records.without)))
+    if records.unasked:
+        unasked = (f"{label} ({count})" for label, count in shown_labels(records.unasked).items())
+        yield here.unasked.format(", ".join(unasked))
+
+
+def _limited(records: OwnRecords, here: SimpleNamespace) -> Iterator[str]:
+    if records.most is not None:
+        sentence = here.limited_unnamed if records.users is None else here.limited
+        yield sentence.format(records.taking_part, records.most, records.users)
+    elif records.users is not None:
+        yield here.users.format(records.users, records.most_of_user)

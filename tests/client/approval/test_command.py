@@ -1,0 +1,331 @@
+"""What `caucus-party approve` tells the person who decides, and what comes of the decision."""
+
+import json
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from client.approval import fit
+from client.approval.entries import LIMITS, approvals
+from client.approval.questions import question_in_words
+from client.command import main
+from common.plan.plan import STATED
+from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.texts import FineTunedSpec
+from common.queries.votes import VotesSpec
+from common.system.log_lines import utc
+from tests.support.federations import plan
+from tests.support.hospital import change, opened
+
+RUN = "pilot-1a2b3c4d"
+JSON_NAMES = [
+    "run",
+    "plan_digest",
+    "decision",
+    "by",
+    "decided",
+    "reason",
+    "first_seen",
+    "run_before",
+    "changes",
+    "purpose",
+    "recipient",
+    "contact",
+    "retention",
+    "models",
+    "forecast",
+    "method",
+    "hospitals",
+    "hospitals_not_on_the_roster",
+    "masks",
+    "coordinator",
+    "colluders_against_masks",
+    "threshold",
+    "survivors",
+    "colluders",
+    "attempts",
+    "unit",
+    "max_records",
+    "delta",
+    "epsilon",
+    "epsilon_released",
+    "epsilon_if_all_add_noise",
+    "epsilon_against",
+    "epsilon_alone",
+    "of_user",
+    "corrupt",
+    "strength",
+    "right_guesses_percent",
+    "worst_guesses_percent",
+    "beliefs_percent",
+    "own_texts",
+    "not_stated_by_the_plan",
+    "not_covered",
+    "queries",
+    "lifetime",
+    "answered",
+    "charged",
+    "charges_lost",
+    "records",
+    "beyond_limits",
+    "largest_epsilon_within_limits",
+    "may_be_over",
+]
+"""What other programs read from `approve --json`, in this order."""
+TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
+
+
+@pytest.fixture
+def made(made):
+    """A hospital that trusts the coordinator to follow the protocol."""
+    change(made, limits=TRUSTING)
+    return made
+
+
+def approve(capsys, folder, *arguments, code=0):
+    assert main(["approve", str(folder), *arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
+
+
+def status(capsys, folder):
+    assert main(["status", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def facts(capsys, folder):
+    """Lines by the fact's name; those without a name belong to the one before."""
+    values, name = {}, ""
+    for line in approve(capsys, folder, "--list").splitlines():
+        if line.startswith("    "):
+            name = line[4:21].strip() or name
+            values.setdefault(name, []).append(line[21:])
+    return values
+
+
+def test_a_plan_beyond_the_limits_is_approved_once_the_limit_is_changed_and_not_before(made, capsys, monkeypatch):
+    monkeypatch.setattr(fit, "SECONDS", math.inf)  # a busy machine takes longer
+    opened(made, plan(2, epsilon=9.0))
+    error = approve(capsys, made, "--yes", code=1)
+    beyond = (
+        f"not approved: run {RUN} is beyond this hospital's limits: plan's epsilon; expected at most 8.0; got 9.0. "
+    )
+    assert error.startswith(f"caucus-party: {beyond}Change the limit first, or tell the coordinator that epsilon 7.9")
+    assert error.endswith(" would fit\n")
+    opened(made, plan(2), "within")
+    assert beyond in approve(capsys, made, "--yes", code=1)  # the other one is approved all the same
+    assert {entry.run: entry.decision for entry in approvals(made / "private")} == {
+        RUN: "awaiting",
+        "within": "approved",
+    }
+    approve(capsys, made, "--run", RUN, "--no")
+    approve(capsys, made, "--refused", "--yes", code=1)
+    change(made, limits=TRUSTING | {"max_epsilon": 9.0})
+    assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
+
+
+def test_so_it_is_where_the_limits_decide_and_where_there_is_no_writer(made, capsys):
+    change(made, approval="auto", limits=TRUSTING | {"max_epsilon": 99.0})
+    opened(made, plan(2, epsilon=9.0), beyond=True)
+    opened(made, plan(2, queries=(TRAINED,)), "no writer", beyond=True)
+    assert {(entry.decision, entry.by) for entry in approvals(made / "private")} == {("refused", LIMITS)}
+    error = approve(capsys, made, "--run", "no writer", "--yes", code=1)
+    assert "texts; expected fine_tuning in this party's client.yaml; got none" in error
+    change(made, limits=TRUSTING)
+    approve(capsys, made, "--refused", "--yes", code=1)
+    assert {entry.decision for entry in approvals(made / "private")} == {"refused"}
+
+
+def test_a_gap_in_the_coordinators_words_makes_no_further_fact(made, capsys):
+    fact = "epsilon          0.010 of all that the run releases"
+    opened(made, plan(2, purpose="triage" + " " * 120 + fact, recipient="us" + "\u2800" * 10 + fact))
+    output = facts(capsys, made)
+    assert output["purpose"] == ["triage epsilon 0.010 of all that the run releases"]
+    assert output["recipient"][0].startswith(r"'us\u2800\u2800")
+    lines = approve(capsys, made, "--list").splitlines()
+    assert sum(line.startswith("    epsilon ") for line in lines) == 1
+    assert "0.010" not in " ".join(output["epsilon"])
+
+
+def test_as_json_for_other_programs(made, capsys):
+    opened(made, plan(2, purpose="triage"))
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    expected = {
+        "run": RUN,
+        "decision": "awaiting",
+        "by": "",
+        "purpose": "triage",
+        **dict.fromkeys(STATED[1:], "not stated"),
+        "hospitals": ["St. Luke", "St. Mary #1"],
+        "masks": "semi-honest",
+        "threshold": 2,
+        "colluders": 0,
+        "colluders_against_masks": 1,
+        "attempts": 1,
+        "unit": "sample",
+        "max_records": 1,
+        "epsilon": 4.0,
+        "beyond_limits": "",
+    }
+    assert expected.items() <= entry.items()
+    assert list(entry) == JSON_NAMES
+    assert entry["epsilon_alone"] > 4 > entry["epsilon_against"] > 3.99
+    assert entry["lifetime"]["left"] == 10.0 - entry["lifetime"]["after"]
+    assert entry["records"] == {
+        "total": 2,
+        "taking_part": 2,
+        "users": None,
+        "most_records_of_user": None,
+        "of_label": {"a": 1, "b": 1},
+        "labels_without_records": [],
+        "not_asked_for": {},
+    }
+    (kept,) = approvals(made / "private")
+    assert kept.decision == "awaiting"
+    assert json.loads(approve(capsys, made, "--json", "--refused")) == []
+
+
+def test_a_person_is_told_what_each_query_asks(made, capsys):
+    spec = ClassSumsSpec(labels=2, directions=9, count=512)
+    queries = (
+        PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5),
+        PlannedQuery(name="census", spec=spec, share=0.5),
+    )
+    opened(made, plan(2, queries=queries))
+    votes, voted, census, *others = facts(capsys, made)["query"]
+    assert votes.startswith("votes, asked once: gaussian noise, scale ")
+    assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
+    assert census.startswith("census (class sums), asked once: gaussian noise, scale ")
+    assert " ".join(others) == (
+        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
+        "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
+        "any others"
+    )
+    (output,) = json.loads(approve(capsys, made, "--json"))
+    assert [query["asks"] for query in output["queries"]] == [question_in_words(query.spec) for query in queries]
+
+
+RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
+TRAINED = PlannedQuery(name="texts", spec=FineTunedSpec(texts=3, steps=5), mechanism="dp-sgd", **RARE, redraw=True)
+
+
+@pytest.mark.parametrize(
+    ("replies", "decision"),
+    [
+        ("y", "approved"),
+        ("YES", "approved"),
+        ("n", "refused"),
+        ("no", "refused"),
+        ("", "awaiting"),
+        ("maybe ok y", "approved"),
+        ("yep n", "refused"),
+        (None, "awaiting"),
+    ],
+)
+def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys, monkeypatch):
+    opened(made, plan(2))
+    left = [""] if replies == "" else (replies or "").split()
+
+    def reply(prompt):
+        if prompt.startswith("why?"):
+            raise EOFError
+        assert prompt == "take part? [y/n, Enter: decide later] "
+        if not left:
+            raise EOFError
+        return left.pop(0)
+
+    monkeypatch.setattr("builtins.input", reply)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert approve(capsys, made).endswith(f"\n{decision}: run {RUN}\n")
+    assert not left
+    (kept,) = approvals(made / "private")
+    assert kept.decision == decision
+
+
+def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
+    opened(made, plan(2))
+    opened(made, plan(2), run="other")
+    assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
+    assert f'plan_digest": "{plan(2).digest().hex()}' in approve(capsys, made, "--refused", "--json")
+    assert f"run {RUN}: refused by " in approve(capsys, made, "--refused", "--list")
+    assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
+    assert approve(capsys, made, "--refused") == "no plan was refused\n"
+    assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
+    assert "run; expected one that the coordinator has opened here; got none" in approve(
+        capsys, made, "--run", "none", "--yes", code=2
+    )
+    assert [request.decision for request in approvals(made / "private") if request.run == "other"] == ["awaiting"]
+    assert approve(capsys, made, "--run", "other", "--no").endswith("refused: run other\n")
+    none, *refused, how = approve(capsys, made).splitlines()
+    assert none == "no plan awaits approval"
+    assert {line.partition(" by ")[0] for line in refused} == {f"run {RUN}: refused", "run other: refused"}
+    assert how == "refused plans are shown in full, and can be approved, with --refused"
+
+
+def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
+    opened(made, plan(2))
+    approve(capsys, made, "--no", "--reason", "no purpose")
+    (kept,) = approvals(made / "private")
+    line = f"run {RUN}: refused by anna, {utc(kept.decided)} UTC: no purpose\n"
+    assert line in approve(capsys, made)
+    assert approve(capsys, made, "--refused", "--list").startswith(line)
+    (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
+    assert (entry["by"], entry["decided"], entry["reason"]) == ("anna", kept.decided, "no purpose")
+    approve(capsys, made, "--run", RUN, "--yes")
+    lines = map(json.loads, (made / "private" / "audit.jsonl").read_text().splitlines())
+    assert [(entry["by"], entry["from"], entry["to"], entry["reason"]) for entry in lines] == [
+        ("anna", "awaiting", "refused", "no purpose"),
+        ("anna", "refused", "approved", ""),
+    ]
+
+
+def test_who_refuses_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
+    opened(made, plan(2))
+    replies = iter(["n", " no  purpose\x1b "])
+    monkeypatch.setattr("builtins.input", lambda _: next(replies))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    approve(capsys, made)
+    (kept,) = approvals(made / "private")
+    assert kept.reason == r"'no  purpose\x1b'"
+
+
+"""How many of three hospitals may leave their noise out under the condition of each figure of a sheet."""
+
+
+def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):
+    opened(made, plan(2))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    assert "decision; expected a terminal, --yes or --no" in approve(capsys, made, code=2)
+
+
+def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, capsys):
+    opened(made, plan(2), run="older")
+    (older,) = (made / "private" / "runs").iterdir()
+    entry = json.loads(older.read_text())
+    before = json.loads(entry["plan"])
+    del before["purpose"]
+    older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
+    opened(made, plan(2))
+    output = approve(capsys, made, "--list")
+    assert output.count("; you can refuse it\n") == 1
+    assert "run older: awaiting; this plan cannot be read here (a plan that cannot be read; expected the" in output
+    assert f"run {RUN}: awaiting\n" in output
+    older, other = json.loads(approve(capsys, made, "--json"))
+    assert (older["run"], other["run"]) == ("older", RUN)
+    assert "cannot_be_read" in older.keys() - other.keys()
+    assert "plans that cannot be read here: 1 of these" in status(capsys, made)
+    approve(capsys, made, "--run", "older", "--no")
+    assert {request.run: request.decision for request in approvals(made / "private")} == {
+        "older": "refused",
+        RUN: "awaiting",
+    }
+
+
+@pytest.mark.parametrize(("code", "name"), [("en", "what it is for"), ("de", "wofür er ist"), ("fr", "à quoi il sert")])
+def test_the_terminal_has_the_sheet_in_the_language_that_was_asked_for(made, capsys, code, name):
+    opened(made, plan(2))
+    assert name in approve(capsys, made, "--list", "--language", code)

@@ -1,0 +1,401 @@
+"""The facts from which a person decides, and that the sheet has a sentence for each of them."""
+
+import math
+import re
+
+import pytest
+
+from client.approval import fit
+from client.approval.facts import round_down, round_up
+from client.deploy.settings import HospitalSettings
+from client.noted_head import NotedHead
+from client.records import embed
+from common.domain import UNLABELLED
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from common.page.words import CODES, catalogue
+from common.plan.facts import plan_guarantee
+from common.plan.guarantee import epsilon_against, epsilon_alone
+from common.plan.not_covered import not_covered
+from common.plan.plan import STATED
+from common.plan.planned import PlannedQuery
+from common.plan.words import differences
+from common.privacy.accountant import Release, epsilon, trade_off
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.section_order import SectionOrderSpec
+from common.queries.seed_choice import SeedChoiceSpec
+from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
+from common.queries.votes import VotesSpec
+from common.secagg.identity import Roster
+from common.system.enrolment import RosterFile
+from tests.support.federations import plan
+from tests.support.hospital import change, opened
+from tests.support.sheets import SAY, says, sentence_of, sentences_of, sheet_of
+
+TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
+RARE = {"rate": 9e-5, "scale": 3000.0, "times": 2}
+SUMS = ClassSumsSpec(labels=2, directions=9, count=512)
+TRAINED = PlannedQuery(name="texts", spec=FineTunedSpec(texts=3, steps=5), mechanism="dp-sgd", **RARE, redraw=True)
+
+
+@pytest.fixture
+def made(made):
+    """A hospital that trusts the coordinator to follow the protocol."""
+    change(made, limits=TRUSTING)
+    return made
+
+
+def facts_of(made, agreed=None, run=None):
+    """Open a plan, if there is one, and return the facts about it."""
+    if agreed is not None:
+        opened(made, agreed, run or "pilot-1a2b3c4d")
+    return sheet_of(made, run).facts
+
+
+def write_records(made, text):
+    HospitalSettings.load(made).records.write_text(text)
+
+
+def test_purpose_of_a_plan_is_shown_as_the_coordinators_word_alone(made):
+    said = {name: f"a {name} that the coordinator states" for name in STATED}
+    assert facts_of(made, plan(2, **said)).stated == said
+    shown = sentences_of(sheet_of(made))
+    assert {name: shown[name][0] for name in STATED} == said
+    assert shown["forecast"][1] == SAY.purpose.word_alone
+    assert shown["not stated"] == [SAY.purpose.ask.format(*SAY.purpose.not_stated)]
+
+
+def test_figures_of_a_plan_are_those_of_its_guarantee(made):
+    agreed = plan(2, max_attempts=2)
+    facts = facts_of(made, agreed)
+    assert facts.hospitals == ("St. Luke", "St. Mary #1")
+    assert (facts.hospital, facts.unknown, facts.colluders, facts.own_texts) == ("St. Mary #1", 0, 0, 0)
+    promised = facts.guarantee
+    assert promised == plan_guarantee(agreed)
+    assert promised.epsilon == 4
+    assert promised.released_epsilon == pytest.approx(4)
+    assert facts.epsilon_alone == epsilon_alone(agreed) > 4
+    assert (facts.planned.right, facts.planned.worst, facts.planned.strength) == (67.82, 98.21, "moderate")
+    shown = sentences_of(sheet_of(made))
+    figures = (promised.epsilon, promised.released_epsilon, promised.party_epsilon, facts.epsilon_alone)
+    assert [sentence.split()[0] for sentence in shown["epsilon"]] == [round_up(figure) for figure in figures]
+    assert shown["answers"] == [SAY.cost.attempts.format(2)]
+    assert shown["own texts"] == [SAY.sight.no_texts]
+    assert shown["threshold"] == [SAY.sight.lifting.format(2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "trust", "lifting"),
+    [
+        ({}, SAY.trust.protocol, None),
+        ({"roster": "own"}, SAY.trust.malicious, 1),
+        ({"secure": False, "threshold": 1}, SAY.trust.none, None),
+    ],
+    ids=["semi-honest", "malicious", "no masks"],
+)
+def test_sheet_says_whether_the_coordinator_must_be_trusted(changes, trust, lifting, made):
+    if "roster" in changes:
+        roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+        changes = changes | {"roster": roster.digest.hex(), "max_records_per_party": roster.max_records}
+    promised = facts_of(made, plan(2, **changes)).guarantee
+    assert (promised.masked, promised.malicious) == (trust != SAY.trust.none, trust == SAY.trust.malicious)
+    assert promised.lifting == lifting
+    (sentence,) = sentences_of(sheet_of(made))["coordinator"]
+    assert says(sentence, trust)
+    assert ("unless" in sentence) == bool(lifting)
+
+
+def test_hospitals_own_assumption_of_colluders_is_in_the_figure(made):
+    agreed = plan(2)
+    assert facts_of(made, agreed).guarantee.party_epsilon == pytest.approx(4)
+    change(made, limits=TRUSTING | {"corrupt": 0.3})
+    facts = facts_of(made)
+    assert facts.colluders == 1
+    assert facts.guarantee.party_epsilon == epsilon_against(agreed, 1) > 4
+    shown = sentences_of(sheet_of(made))
+    assert shown["colluders"] == [SAY.sight.one_helper]
+    assert SAY.cost.one_colluder in shown["epsilon"][2]
+
+
+@pytest.mark.parametrize(("parties", "dropouts"), [(2, 0), (3, 1)])
+def test_sheet_says_which_sums_can_be_subtracted(parties, dropouts, made):
+    opened(made, plan(parties, max_dropouts=dropouts))
+    assert sentences_of(sheet_of(made))["differences"] == [differences(dropouts)]
+
+
+@pytest.mark.parametrize(
+    ("agreed", "beyond", "largest"),
+    [
+        (plan(3), "parties; expected 2, all of this party's roster; got 3", 0),
+        (plan(2, roster="ab" * 32), "roster; expected this party's own, ", 0),
+        (plan(2, epsilon=9.0), "plan's epsilon; expected at most 8.0; got 9.0", 7.95),
+    ],
+    ids=["parties", "roster", "epsilon"],
+)
+def test_plan_beyond_the_limits_says_why_and_what_would_fit(agreed, beyond, largest, made, monkeypatch):
+    monkeypatch.setattr(fit, "SECONDS", math.inf)  # a busy machine takes longer
+    facts = facts_of(made, agreed)
+    assert facts.fit.beyond.startswith(beyond)
+    assert largest <= facts.fit.epsilon <= (8 if largest else 0)
+    why, fits = sentences_of(sheet_of(made))["limits"]
+    assert why.startswith(SAY.here.beyond.format(beyond))
+    assert says(fits, SAY.here.fits if largest else SAY.here.fits_none)
+    assert facts.unknown == max(0, agreed.parties - 2)
+    (hospitals,) = sentences_of(sheet_of(made))["hospitals"]
+    assert (SAY.hospitals.unknown.format(1) in hospitals) == (agreed.parties == 3)
+
+
+def test_delta_is_limited_by_the_declared_records_whatever_the_limit_says(made):
+    change(made, limits=TRUSTING | {"max_delta": 0.01})
+    found = facts_of(made, plan(2, delta=1e-3)).fit
+    assert "below 1/1000" in found.beyond
+    assert (found.advised, found.epsilon) == (True, 0)
+    assert len(sentences_of(sheet_of(made))["limits"]) == 1  # what to ask for is said already
+
+
+def test_plan_for_single_records_is_told_the_settings_that_a_hospital_of_users_needs(made):
+    change(made, limits=TRUSTING | {"unit": "user"})
+    assert "privacy.unit=user privacy.max_records=N" in facts_of(made, plan(2)).fit.beyond
+
+
+def charge(folder, agreed, run):
+    noted = NotedHead(folder / "private" / "ledger.head")
+    ledger = noted.opened(folder / "private" / "ledger.db")
+    release = agreed.answer_release(0)
+    ledger.reserve(run=run, index=0, plan_digest=agreed.digest(), query_digest=bytes(32), release=release)
+    noted.write(ledger)
+
+
+def test_lifetime_budget_is_that_of_all_other_runs_and_this_one(made):
+    agreed = plan(2)
+    budget = facts_of(made, agreed).budget
+    assert (budget.limit, budget.before, budget.guesses.right, budget.problem) == (10, 0, 67.82, "")
+    assert budget.after == pytest.approx(3.49, abs=0.01)  # at the limit's own delta
+    assert budget.left == 10 - budget.after
+    charge(made, agreed, "pilot-1a2b3c4d")  # this run's own charge is in its plan
+    assert facts_of(made).budget == budget
+    for other in range(30):
+        charge(made, agreed, f"other {other}")
+    facts = facts_of(made)
+    assert facts.budget.after > facts.budget.before > 10
+    assert facts.budget.left == 0
+    assert facts.budget.guesses.right > 90
+    assert "epsilon of all runs; expected at most 10.0" in facts.fit.beyond
+    assert SAY.here.not_enough in sentences_of(sheet_of(made))["lifetime budget"]
+
+
+def test_data_sets_that_count_separately_are_named_with_the_budget(made):
+    change(made, limits=TRUSTING | {"separate_data_sets": True})
+    opened(made, plan(2))
+    for other in range(30):
+        charge(made, plan(2), f"other {other}")
+    facts = facts_of(made)
+    assert (facts.budget.apart, facts.fit.beyond) == (True, "")
+    assert sentences_of(sheet_of(made))["lifetime budget"][-1] == SAY.here.apart
+
+
+def test_budget_without_a_limit_is_told_at_the_delta_of_the_plan(made):
+    change(made, limits=TRUSTING | {"lifetime_epsilon": None})
+    agreed = plan(2)
+    budget = facts_of(made, agreed).budget
+    assert (budget.limit, budget.left, budget.delta) == (None, None, agreed.delta)  # the only one on the sheet
+    assert sentence_of(made, "lifetime budget", SAY.here.no_limit)
+
+
+def test_budget_by_a_ledger_that_was_replaced_is_not_certain(made):
+    opened(made, plan(2))
+    charge(made, plan(2), "other")
+    (made / "private" / "ledger.db").unlink()
+    budget = facts_of(made).budget
+    assert budget.before == 0  # what the file says, which is gone
+    assert budget.problem.startswith("the ledger is missing")
+    assert sentence_of(made, "lifetime budget", SAY.here.unsure)
+
+
+def test_own_records_are_counted_by_the_plans_labels(made):
+    write_records(made, "text,label\none,a\ntwo,b\nthree,b\nfour,c\n")
+    records = facts_of(made, plan(2, labels=("a", "b", "flu"))).records
+    assert (records.total, records.eligible, records.taking_part) == (4, 3, 3)
+    assert (records.of_label, records.without, records.unasked) == ({"a": 1, "b": 2}, ("flu",), {"c": 1})
+    shown = sentences_of(sheet_of(made))["records"]
+    assert [says(*pair) for pair in zip(shown, (SAY.here.labels, "a: 1", "b: 2", SAY.here.without), strict=False)]
+    assert says(shown[-1], SAY.here.unasked)
+
+
+def test_figures_for_all_records_of_a_user_stand_beside_those_of_a_record(made):
+    write_records(made, "text,label,user\n" + "x,a,ann\n" * 3 + "x,other,ann\n" + "y,b,bob\nz,c,eve\n")
+    facts = facts_of(made, plan(2))
+    assert (facts.records.users, facts.records.most_of_user, facts.of_user.records) == (2, 3, 3)
+    assert 3 * facts.guarantee.released_epsilon <= facts.of_user.epsilon_released <= facts.of_user.epsilon_against
+    assert facts.guarantee.readers_guesses.right < facts.of_user.released.right <= facts.of_user.against.right
+    shown = sentences_of(sheet_of(made))["of a user"]
+    figures = (facts.of_user.epsilon_released, facts.of_user.epsilon_against)
+    assert [sentence.split()[0] for sentence in shown] == [round_up(figure) for figure in figures]
+
+
+@pytest.mark.parametrize(
+    ("records", "agreed"),
+    [
+        ("text,label,user\nx,a,ann\n", plan(2)),
+        ("text,label\nx,a\n", plan(2)),
+        ("text,label,user\n" + "x,a,ann\n" * 3, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3))),
+    ],
+    ids=["one record each", "no users", "users are protected"],
+)
+def test_no_figures_for_a_user_where_a_record_is_all_or_the_plan_protects_users(records, agreed, made):
+    write_records(made, records)
+    assert facts_of(made, agreed).of_user is None
+    assert "of a user" not in sentences_of(sheet_of(made))
+
+
+def test_a_users_records_take_part_up_to_the_plans_number(made):
+    write_records(made, "text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
+    facts = facts_of(made, plan(2, unit="user", spec=VotesSpec(top=4, max_records=3)))
+    assert facts.guarantee.by_user
+    assert (facts.records.eligible, facts.records.taking_part, facts.records.users) == (6, 4, 2)
+    assert sentences_of(sheet_of(made))["protects"] == [SAY.cost.each_user.format(3)]
+    assert sentence_of(made, "records", SAY.here.limited)
+    write_records(made, "text,label\n" + "x,a\n" * 40)
+    records = facts_of(made).records
+    assert (records.taking_part, records.users) == (3, None)  # nobody is named: all records are of one user
+    assert sentence_of(made, "records", SAY.here.limited_unnamed)
+    private = embed(HospitalSettings.load(made).read_records(), Encoder.hashed_ngrams(dimensions=32, bits=10))
+    assert len(private.for_plan(("a", "b"), unit="user").limited(3).texts) == 3
+
+
+def test_queries_without_masks_noise_or_proof_are_named(made):
+    queries = (
+        PlannedQuery(name="choices", spec=SeedChoiceSpec(choices=4), mechanism="permute and flip", scale=1.0),
+        PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=4), mechanism="gaussian max", scale=2.0**20),
+        PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=2.0),
+        PlannedQuery(name="bare", spec=LabelHistogramSpec(labels=2)),
+    )
+    facts = facts_of(made, plan(2, queries=queries, epsilon=math.inf))
+    assert facts.guarantee.epsilon == facts.epsilon_alone == math.inf
+    assert (facts.guarantee.unproven, facts.own_texts, facts.without_noise) == (("seeds",), 4, True)
+    shown = sentences_of(sheet_of(made))
+    warnings = (SAY.query.no_masks, SAY.query.no_proof, SAY.query.no_noise)
+    named = [tuple(warning in sentence for warning in warnings) for sentence in shown["query"][::2]]
+    assert named == [(True, False, False), (True, True, False), (False, False, False), (False, False, True)]
+    assert shown["own texts"] == [SAY.sight.texts.format(4)]
+
+
+@pytest.mark.parametrize(
+    ("query", "unit", "drawn"),
+    [
+        (PlannedQuery(name="census", spec=SUMS, **RARE), "sample", ("record", "once")),
+        (PlannedQuery(name="census", spec=SUMS, **RARE, redraw=True), "user", ("user", "answer")),
+        (TRAINED, "sample", ("record", "step")),
+        (PlannedQuery(name="census", spec=SUMS), "sample", None),
+    ],
+)
+def test_probability_of_taking_part_is_on_the_sheet(query, unit, drawn, made):
+    opened(made, plan(2, queries=(query,), unit=unit))
+    say = catalogue("common.plan").subsampled
+    expected = [getattr(say, drawn[0]).format("9e-05", getattr(say, drawn[1]))] if drawn else []
+    assert sentences_of(sheet_of(made))["query"][2:] == expected
+
+
+def test_what_the_guarantee_does_not_cover_is_on_the_sheet(made):
+    agreed = plan(2)
+    opened(made, agreed)
+    shown = sentences_of(sheet_of(made))
+    assert shown["not covered"] == [f"- {item}" for item in not_covered(plan_guarantee(agreed), round_up)]
+    assert shown["decision"] == [SAY.here.learns]
+
+
+def test_no_figure_relies_on_noise_that_may_be_missing_under_its_condition(made):
+    roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+    parties = {"colluders": 1, "corrupt": 1, "threshold": 3}
+    agreed = plan(3, roster=roster.digest.hex(), max_records_per_party=roster.max_records, **parties)
+    facts = facts_of(made, agreed)
+    promised, (query,) = facts.guarantee, agreed.queries
+    # Each figure with the number of the three hospitals that may leave their noise out under its condition.
+    for figure, guesses, corrupt in (
+        (promised.epsilon, facts.planned, 1),
+        (promised.released_epsilon, promised.readers_guesses, 1),
+        (promised.party_epsilon, promised.insiders_guesses, 1),
+        (facts.epsilon_alone, facts.alone, 2),
+    ):
+        scale = math.sqrt((3 - corrupt) * agreed.share_sigma(query) ** 2)
+        faced = [Release(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
+        assert epsilon(faced, agreed.delta) <= figure * (1 + 1e-9)
+        bound = trade_off(faced, agreed.delta)
+        assert 100 * bound.even_guess <= guesses.right <= guesses.worst
+        assert [belief.one_in for belief in guesses.beliefs] == [100, 1000]
+        for belief in guesses.beliefs:
+            prior = 1 / belief.one_in
+            assert 100 * bound.average_belief(prior) <= belief.average
+            assert 100 * bound.highest_belief(prior, 1e-3) <= belief.highest
+
+
+def test_one_delta_is_on_the_sheet(made):
+    agreed = plan(2)
+    opened(made, agreed)
+    sections = sheet_of(made).sections
+    text = "\n".join(
+        line for section in sections for line in (section.title, *(fact.sentence for fact in section.facts))
+    )
+    assert re.findall(r"delta (\S+)", text) == [repr(agreed.delta)]
+    assert "0.0001" not in text
+
+
+def test_loss_is_rounded_up_and_what_is_left_down():
+    raised = " ".join(round_up(value) for value in (4.0, 1.1, 1.0001, 1.9999, 0.0, math.inf))
+    assert raised == "4.000 1.100 1.001 2.000 0.000 inf"
+    lowered = " ".join(round_down(value) for value in (4.0, 1.1, 1.0009, 1.9999, 0.0004))
+    assert lowered == "4.000 1.100 1.000 1.999 0.000"
+
+
+def test_plan_without_labels_counts_all_records_as_one_population(made):
+    write_records(made, "text,label\nwet cough,flu\nrash,measles\n")
+    sums = PlannedQuery(name="class sums", spec=ClassSumsSpec(labels=1, directions=2, count=256), scale=5000.0)
+    records = facts_of(made, plan(2, labels=(UNLABELLED,), queries=[sums])).records
+    assert (records.total, records.of_label, records.unasked) == (2, {UNLABELLED: 2}, {})
+    shown = sentences_of(sheet_of(made))
+    assert shown["records"] == [SAY.here.one_population.format(2)]
+    assert shown["labels"] == [SAY.cost.no_labels]
+
+
+def test_plan_for_several_labels_says_under_how_many_a_record_counts(made):
+    write_records(made, "text,labels\nwet cough,flu;asthma;flu\nrash,measles\n")
+    spec = VotesSpec(top=2, fine=64, labels_per_record=2)
+    agreed = plan(2, labels=("flu", "asthma"), queries=[PlannedQuery(name="votes", spec=spec, scale=5000.0)])
+    records = facts_of(made, agreed).records
+    assert (records.eligible, records.total, records.of_label) == (1, 2, {"flu": 1, "asthma": 1})
+    shown = sentences_of(sheet_of(made))
+    assert shown["labels"] == [SAY.cost.several.format(2)]
+    assert shown["records"][0] == SAY.here.each_label.format(1, 2)
+
+
+def test_records_without_labels_have_no_part_in_a_plan_with_labels(made):
+    change(made, labelled=False)
+    write_records(made, "text\nwet cough\nrash\n")
+    facts = facts_of(made, plan(2))
+    assert (facts.records.eligible, facts.records.unasked, facts.few_records) == (0, {UNLABELLED: 2}, True)
+    assert "labels" not in sentences_of(sheet_of(made))
+
+
+def test_plan_by_sections_counts_the_records_with_its_headings(made):
+    write_records(made, 'text,label\n"History: a cough\nplan: rest",x\nrash,measles\n')
+    spec = SectionOrderSpec(labels=2, labels_per_record=2)
+    queries = [PlannedQuery(name="order", spec=spec, scale=5000.0)]
+    assert facts_of(made, plan(2, labels=("History", "Plan"), queries=queries)).records.eligible == 0
+    shown = sentences_of(sheet_of(made))
+    assert shown["sections"] == [SAY.cost.sections]
+    assert shown["records"][:2] == [SAY.here.each_section.format(0, 2), SAY.here.no_heading]
+    file = made / "client.yaml"
+    file.write_text(file.read_text().replace("headings: []", "headings: [HISTORY, Plan, Allergies]"))
+    assert facts_of(made).records.of_label == {"History": 1, "Plan": 1}
+    file.write_text(file.read_text().replace("Allergies]", "plan]"))
+    with pytest.raises(ConfigError):
+        HospitalSettings.load(made)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_sheet_is_in_the_readers_language(made, code):
+    opened(made, plan(2))
+    sheet = sheet_of(made, language=code)
+    assert {section.language for section in sheet.sections} == {code}
+    assert sheet.sections[1].title == catalogue("client.approval", code).titles.purpose

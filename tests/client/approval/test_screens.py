@@ -1,0 +1,73 @@
+"""Whole sheets as the terminal prints them, compared with stored ones in `screens/`.
+
+`ACCEPT=yes pytest tests/client/approval/test_screens.py` stores them as they are now; read the difference before you
+commit it. Digests and times differ from run to run, and are left out.
+"""
+
+import math
+import os
+import re
+from pathlib import Path
+
+from client.approval import fit
+from client.command import main
+from client.deploy.settings import HospitalSettings
+from common.plan.plan import STATED
+from common.plan.planned import PlannedQuery
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.votes import VotesSpec
+from common.secagg.identity import Roster
+from common.system.enrolment import RosterFile
+from tests.support.federations import plan
+from tests.support.hospital import change, opened
+
+SCREENS = Path(__file__).parent / "screens"
+VARIABLE = {
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d": "TIME",
+    r"(?:[0-9a-f]{4} ){15}[0-9a-f]{4}": "DIGEST IN FOURS",
+    r"\b[0-9a-f]{16,64}\b": "DIGEST",
+}
+
+
+def check_screen(name, folder, capsys):
+    """Compare the sheets of all plans that wait at a hospital with the stored screen of this name."""
+    assert main(["approve", str(folder), "--list"]) == 0
+    shown = capsys.readouterr().out
+    for pattern, word in VARIABLE.items():
+        shown = re.sub(pattern, word, shown)
+    path = SCREENS / f"{name}.txt"
+    if os.environ.get("ACCEPT") == "yes":
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+def test_screen_of_a_plain_plan(made, capsys):
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(made, plan(2, **{name: f"the coordinator's {name}" for name in STATED}))
+    check_screen("plain", made, capsys)
+
+
+def test_screen_of_a_plan_that_protects_users(made, capsys):
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    records = HospitalSettings.load(made).records
+    records.write_text("text,label,user\n" + "x,a,ann\n" * 5 + "y,b,bob\nz,c,eve\n")
+    queries = (
+        PlannedQuery(name="votes", spec=VotesSpec(top=4, max_records=3), share=0.5),
+        PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2, max_records=3), mechanism="laplace", share=0.5),
+    )
+    opened(made, plan(2, unit="user", queries=queries, max_attempts=2))
+    check_screen("users", made, capsys)
+
+
+def test_screen_of_a_malicious_plan_with_corrupt_hospitals(made, capsys):
+    roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+    parties = {"colluders": 1, "corrupt": 1, "threshold": 3, "max_dropouts": 0}
+    opened(made, plan(3, roster=roster.digest.hex(), max_records_per_party=roster.max_records, **parties))
+    check_screen("malicious", made, capsys)
+
+
+def test_screen_of_a_plan_beyond_the_limits(made, capsys, monkeypatch):
+    monkeypatch.setattr(fit, "SECONDS", math.inf)  # a busy machine takes longer
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(made, plan(2, epsilon=9.0))
+    check_screen("beyond", made, capsys)
