@@ -28,16 +28,8 @@ class AskedQuery(Protocol):
     """What the facts need of a query: `PlannedQuery` has it, and so has the query of a `privacy.json`."""
 
     @property
-    def name(self) -> str:
-        """The query's name in the plan."""
-
-    @property
     def mechanism(self) -> str:
         """The mechanism that adds noise to the answers."""
-
-    @property
-    def summed(self) -> bool:
-        """Whether the answers are summed over the parties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

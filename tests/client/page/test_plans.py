@@ -26,6 +26,7 @@ from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
 from tests.support.ledgers import RELEASE, reservation
+from tests.support.sheets import SAY
 
 RUN = "pilot-1a2b3c4d"
 
@@ -125,10 +126,10 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
     text = browser.get(page).text
     assert forms(text) == []
-    assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC;" in text
-    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
-    assert "In figures" not in text
-    assert "The coordinator ended this run on" in browser.get().text
+    assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(text)
+    assert PAGES.say.plans.given.format(1, 2) in text
+    assert PAGES.say.plans.budget_amounts.partition("{}")[0] not in text
+    assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(browser.get().text)
 
 
 def test_what_is_asked_is_said_first_and_few_records_are_a_warning(browser):
@@ -188,7 +189,7 @@ def test_a_plan_that_protects_persons_is_said_to_in_all_its_figures(browser):
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):
     text = browser.get().text
-    assert "No plan waits for a decision." in text
+    assert PAGES.say.plans.none in text
     assert forms(text) == []
 
 
@@ -219,8 +220,9 @@ def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
 
 def test_a_plan_without_noise_is_not_said_to_protect(browser):
     opened(browser.folder, plan(2, epsilon=float("inf")), RUN)
-    assert "No protection." in (text := browser.get().text)
-    assert "Weak protection." not in text
+    text = browser.get().text
+    assert PAGES.say.plans.strength.none in text
+    assert PAGES.say.plans.strength.weak not in text
 
 
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
@@ -246,7 +248,7 @@ def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
     assert "In figures: ε 10.000 is left of 10, and this run adds at most 8.0" in text
     opened(browser.folder, plan(2, epsilon=9.0), "another")
     text = html.unescape(browser.get().text)
-    assert text.count("is not calculated here") == 2  # of several plans it would take too long
+    assert text.count(PAGES.say.plans.fits_unknown) == 2  # of several plans it would take too long
 
 
 def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):
@@ -269,15 +271,15 @@ def test_approve_refuse_reconsider_withdraw(browser):
     response = send(browser, decision="refuse", reason=" no  purpose\n")
     assert response.status_code == 303
     text = followed(browser, response)
-    assert "The plan is refused." in text
+    assert PAGES.say.plans.done.refused in text
     assert f"run {RUN}: refused by anna, {utc(only(browser.folder).decided)} UTC: no purpose" in text
     entry = only(browser.folder)
     again = f"plan?run={entry.run}&digest={entry.plan_digest}"
     assert html.escape(again) in text or again in html.unescape(text)
-    assert "Reconsider" in browser.get(again).text
+    assert 'value="approve"' in browser.get(again).text
     approved = followed(browser, send(browser, path=again, decision="approve"))
-    assert "The plan is approved, and the coordinator can go on with the run." in approved
-    assert "Withdraw" in browser.get(again).text
+    assert PAGES.say.plans.done.approved in approved
+    assert 'value="refuse"' in browser.get(again).text
     send(browser, path=again, decision="refuse", reason="a new officer")
     lines = map(json.loads, (browser.folder / "private" / "audit.jsonl").read_text().splitlines())
     assert [(entry["by"], entry["from"], entry["to"], entry["reason"]) for entry in lines] == [
@@ -323,10 +325,10 @@ def test_a_plan_of_another_version_can_be_refused(browser):
     del before["purpose"]
     stored.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     text = browser.get().text
-    assert "This plan cannot be read here" in text
+    assert PAGES.say.plans.unreadable in text
     assert 'value="approve"' not in text
     unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
-    assert (unread.status_code, "This plan cannot be read here" in unread.text) == (200, True)
+    assert (unread.status_code, PAGES.say.plans.unreadable in unread.text) == (200, True)
     assert send(browser, decision="approve").status_code == 400
     send(browser, decision="refuse")
     assert only(browser.folder).decision == "refused"
@@ -397,8 +399,8 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
     opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
     text = html.unescape(browser.get().text)
-    assert "all 2 may take part, as one population: the plan has no labels (known here alone)" in text
-    assert "none: what is asked for each label is asked once, for all records together" in text
+    assert SAY.here.one_population.format(2) in text
+    assert SAY.cost.no_labels in text
     assert CANARY not in text
 
 
@@ -438,7 +440,7 @@ def test_of_a_run_whose_charge_is_lost_the_page_says_what_was_answered(browser, 
     (spent,) = budget(HospitalSettings.load(browser.folder)).runs
     assert (spent.answers, spent.first, spent.last) == (2, line["when"], line["when"])  # not those of `accept`
     text = html.unescape(browser.get(page).text)
-    assert "by the audit log: 1. Answers that were charged, by the ledger: 2." in text
+    assert PAGES.say.plans.given.format(1, 2) in text
     assert PAGES.say.plans.given_none not in text
     assert forms(text) == []
     (entry,) = (entry for entry in approvals(private) if entry.run == RUN)
