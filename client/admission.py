@@ -116,7 +116,7 @@ class Admission:
     def ended(self, run: str) -> None:
         """Record that the coordinator has ended a run."""
         if self._approvals:
-            self._approvals.ended(run)
+            self._approvals.note_end(run)
 
     def data_set(self, plan: Plan) -> str:
         """Return the ledger's name for the data set; empty at user level, as users may span several data sets."""

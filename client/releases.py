@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from client.approval.entries import find, path_of, read_entry
+from client.approval.entries import find_entry, path_of, read_entry
 from client.session import RefusalError
 from common.errors import ConfigError, DataError
 from common.labelled_files import read_texts
@@ -95,7 +95,7 @@ class Releases:
 
     def _check_answered(self, run: str, plan_digest: bytes) -> None:
         """Raise a RefusalError if this hospital has not answered the run and plan, or no longer approves them."""
-        approval = find(self._folder, run, plan_digest.hex())
+        approval = find_entry(self._folder, run, plan_digest.hex())
         answered = any(entry.plan_digest == plan_digest for entry in self._ledger.entries(run))
         if approval is None or not answered:
             raise RefusalError(Reason.UNPLANNED, "release", expected="that of a run and plan that was answered here")

@@ -209,7 +209,7 @@ class Approvals:
             CaucusError: The error of `check`.
         """
         with alone(self._folder / "runs"):
-            obstacle = _error_of(check) if automatic else None
+            obstacle = _raised_error(check) if automatic else None
             approval = self._store_request(run, plan, automatic=automatic, obstacle=obstacle)
             if approval.decision == "refused" and approval.by != LIMITS:
                 raise RefusalError(Reason.DECLINED, "plan", expected="an approved one", got=f"refused by {approval.by}")
@@ -225,7 +225,7 @@ class Approvals:
             elif approval.data != self.data:
                 raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
-    def ended(self, run: str) -> None:
+    def note_end(self, run: str) -> None:
         """Record that the coordinator has ended a run, which it may still open again."""
         with alone(self._folder / "runs"):
             for entry in approvals(self._folder):
@@ -234,8 +234,8 @@ class Approvals:
 
     def _store_request(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
         """Store that the coordinator has asked for a run and plan, and what the limits decide; return the entry."""
-        known = find(self._folder, run, plan.digest().hex())
-        approval = known or self._first_seen(run, plan, automatic=automatic, obstacle=obstacle)
+        known = find_entry(self._folder, run, plan.digest().hex())
+        approval = known or self._make_room(run, plan, automatic=automatic, obstacle=obstacle)
         before = known.decision if known else "awaiting"
         if approval.by in {"", LIMITS}:  # no person's decision: that of the files as they are now
             if not automatic:
@@ -244,7 +244,7 @@ class Approvals:
                 approval = replace(approval, decision="approved", by=LIMITS)
             elif approval.decision == "awaiting":  # a run that the limits let in before stays approved
                 approval = replace(approval, decision="refused", by=LIMITS)
-        approval = _asked_for(approval)
+        approval = _note_request(approval)
         if approval.decision != before:  # the limits decided, or no longer do
             return _store_decision(self._folder, approval, before=before, by=LIMITS)
         if approval != known:
@@ -264,7 +264,7 @@ class Approvals:
                 expected="as it was when this service started; restart it for a new run",
             )
 
-    def _first_seen(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
+    def _make_room(self, run: str, plan: Plan, *, automatic: bool, obstacle: CaucusError | None) -> PlanApproval:
         """Return a new entry for a run and plan that the hospital has not been asked about before.
 
         Raises:
@@ -279,7 +279,7 @@ class Approvals:
             beyond = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
             if obstacle and beyond >= MOST_BEYOND:
                 raise obstacle
-            return _entry(run, plan)
+            return _new_entry(run, plan)
         undecided = [entry for entry in entries if entry.decision == "awaiting"]
         if len(undecided) >= MOST_AWAITING:
             over = min((entry for entry in undecided if entry.over), key=lambda entry: entry.over, default=None)
@@ -287,7 +287,7 @@ class Approvals:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
                 raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
             path_of(self._folder, over.run, over.plan_digest).unlink()
-        return _entry(run, plan)
+        return _new_entry(run, plan)
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
@@ -300,7 +300,7 @@ def approvals(folder: Path) -> list[PlanApproval]:
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
 
-def awaiting(folder: Path) -> list[PlanApproval]:
+def awaiting_entries(folder: Path) -> list[PlanApproval]:
     """Return the entries that wait for a person's decision, except those of runs that have ended."""
     return [entry for entry in approvals(folder) if entry.state == "awaiting" and not entry.over]
 
@@ -332,7 +332,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
         printable(reason=reason)
     with alone(folder / "runs"):
         # Read again: the service may have bound the run to its records since.
-        current = find(folder, approval.run, approval.plan_digest) or approval
+        current = find_entry(folder, approval.run, approval.plan_digest) or approval
         shown = (current.decision, current.decided) == (approval.decision, approval.decided)
         if not shown and current.by not in {"", LIMITS}:  # what the limits decided, a person may change unseen
             got = f"{current.decision} by {current.by}"
@@ -364,7 +364,7 @@ def _store_decision(folder: Path, approval: PlanApproval, *, before: str, by: st
     return decided
 
 
-def _error_of(check: Callable[[], None]) -> CaucusError | None:
+def _raised_error(check: Callable[[], None]) -> CaucusError | None:
     try:
         check()
     except CaucusError as error:
@@ -372,13 +372,13 @@ def _error_of(check: Callable[[], None]) -> CaucusError | None:
     return None
 
 
-def _entry(run: str, plan: Plan) -> PlanApproval:
+def _new_entry(run: str, plan: Plan) -> PlanApproval:
     """Return a new entry for a plan, without a decision."""
     digest, seen = plan.digest().hex(), now()
     return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
 
 
-def _asked_for(approval: PlanApproval) -> PlanApproval:
+def _note_request(approval: PlanApproval) -> PlanApproval:
     """Return the entry, updated after a request.
 
     The time is not stored for an approved plan, since each of its questions is a request.
@@ -386,7 +386,7 @@ def _asked_for(approval: PlanApproval) -> PlanApproval:
     return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
 
 
-def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
+def find_entry(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
     """Return the entry of a run and plan; None if this hospital was not asked about them.
 
     Raises:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from client.approval.entries import find
+from client.approval.entries import find_entry
 from client.deploy.settings import HospitalSettings
 from client.deploy.shown_labels import MOST_LABELS, shown_label
 from common.domain import Record
@@ -73,7 +73,7 @@ def on_charges(settings: HospitalSettings) -> list[str]:
         return []
     ledger, _ = settings.noted_head.inspected(settings.ledger)
     charged = {(entry.run, entry.plan_digest.hex()) for entry in ledger.entries()} if ledger else set()
-    approvals = [find(settings.private, run, digest) for run, digest in charged]
+    approvals = [find_entry(settings.private, run, digest) for run, digest in charged]
     plans = [approval.read_plan() if approval else None for approval in approvals]
     less, unknown = sum(plan is not None and not limits.protects(plan) for plan in plans), plans.count(None)
     advice = []

@@ -13,7 +13,7 @@ files do not know: a run without its plan, or a plan that was approved after the
 import math
 from dataclasses import dataclass
 
-from client.approval.entries import approvals, find
+from client.approval.entries import approvals, find_entry
 from client.deploy.audit_reading import answered_questions, uncharged_questions
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
@@ -99,7 +99,7 @@ def _charges(run: str, digests: set[str], settings: HospitalSettings, ledger: Le
         epsilon = _epsilon_in(run)
         return None if epsilon is None else [] if has else [charge_of(epsilon, run=run)]
     digests = digests | {entry.plan_digest.hex() for entry in has}
-    approval = find(settings.private, run, min(digests)) if len(digests) == 1 else None
+    approval = find_entry(settings.private, run, min(digests)) if len(digests) == 1 else None
     plan = approval.read_plan() if approval else None
     if plan is None:
         return None

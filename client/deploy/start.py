@@ -25,7 +25,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 
-from client.approval.entries import awaiting
+from client.approval.entries import awaiting_entries
 from client.channel import READY, SOCKET, SOCKET_NAME
 from client.deploy import known_records
 from client.deploy.node_state import reason_in
@@ -115,7 +115,9 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
                 do="Read the log; caucus-party check finds most causes",
             )
         if failed is not None:
-            plans = f"; plans that await approval: {len(awaiting(settings.private))}" if "service" in halves else ""
+            plans = (
+                f"; plans that await approval: {len(awaiting_entries(settings.private))}" if "service" in halves else ""
+            )
             yield f"{settings.name}: ended, as no message of the coordinator came for {chosen.until_idle}{plans}"
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from client.approval.entries import awaiting
+from client.approval.entries import awaiting_entries
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import known_records
 from client.deploy.audit_reading import AuditTotals, answered_questions, audit_totals, uncharged_questions
@@ -106,7 +106,7 @@ def hospital_status(settings: HospitalSettings) -> HospitalStatus:
         OSError: A file cannot be read.
     """
     children = processes.children(settings.folder, SIDES["both"])
-    waiting = awaiting(settings.private)
+    waiting = awaiting_entries(settings.private)
     return HospitalStatus(
         processes=children,
         node=node_state(settings, children),

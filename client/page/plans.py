@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from client.approval.amounts import AnsweredSoFar, answered_so_far
-from client.approval.entries import LIMITS, PlanApproval, approvals, decide, find
+from client.approval.entries import LIMITS, PlanApproval, approvals, decide, find_entry
 from client.approval.fit import fit_plan
 from client.approval.sheet import PlanSheet, plan_sheets
 from client.deploy.account import account
@@ -103,7 +103,7 @@ def plan_sheet(settings: HospitalSettings, run: str, digest: str, language: str)
 
 def recent_decision(settings: HospitalSettings, run: str, digest: str) -> DecidedPlan | None:
     """Return the plan that a person has just decided on, and what happens next; None if there is no such plan."""
-    entry = find(settings.private, run, digest)
+    entry = find_entry(settings.private, run, digest)
     return _decided_plans(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
 
 

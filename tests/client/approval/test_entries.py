@@ -11,7 +11,16 @@ import pytest
 
 from client import audit_log
 from client.approval import entries as module
-from client.approval.entries import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, end_all, path_of
+from client.approval.entries import (
+    LIMITS,
+    MOST_AWAITING,
+    Approvals,
+    approvals,
+    awaiting_entries,
+    decide,
+    end_all,
+    path_of,
+)
 from client.deploy.account import account
 from client.session import RefusalError
 from common import messages as m
@@ -151,7 +160,7 @@ def test_the_limits_may_decide_for_as_long_as_they_are_told_to(tmp_path, records
     (approval,) = approvals(tmp_path / "private")
     assert (approval.decision, approval.by) == ("approved", "limits")
     refused(m.Reason.AWAITING, wanted)
-    (approval,) = awaiting(tmp_path / "private")
+    (approval,) = awaiting_entries(tmp_path / "private")
     assert approval.by == ""
     wanted.admit("r", PLAN, automatic=True)
     decide(tmp_path / "private", approval, approve=True, by="anna")
@@ -211,12 +220,12 @@ def test_nor_by_ending_each_run_and_only_an_ended_one_that_nobody_decided_about_
     decide(folder, *approvals(folder), approve=False, by="anna")
     for number in range(MOST_AWAITING + 5):
         refused(m.Reason.AWAITING, wanted, run=str(number))
-        wanted.ended(str(number))
+        wanted.note_end(str(number))
     kept = {entry.run for entry in approvals(folder)}
     assert kept == {"declined", *map(str, range(5, MOST_AWAITING + 5))}
     for number in range(5, MOST_AWAITING + 5):
         refused(m.Reason.AWAITING, wanted, run=str(number))  # opened again, none of them is over
-    assert len(awaiting(folder)) == MOST_AWAITING
+    assert len(awaiting_entries(folder)) == MOST_AWAITING
     refused(m.Reason.FULL, wanted, run="one more")
 
 
@@ -297,7 +306,7 @@ def never():
 def test_a_plan_beyond_the_limits_waits_as_any_other_and_is_refused_by_them_once_it_is_approved(tmp_path, records):
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted, check=never)
-    (entry,) = awaiting(folder)
+    (entry,) = awaiting_entries(folder)
     decide(folder, entry, approve=True, by="anna")
     refused(m.Reason.OVER_LIMIT, wanted, check=beyond)
     wanted.admit("r", PLAN, automatic=False)
@@ -312,10 +321,10 @@ def test_where_the_limits_decide_a_plan_beyond_them_is_kept_as_one_that_they_ref
     for run in ("r", "r2", "r"):  # the audit log alone names the second
         refused(m.Reason.OVER_LIMIT, wanted, run=run, **limited)
     (kept,) = approvals(folder)
-    assert (kept.run, kept.decision, kept.by, awaiting(folder)) == ("r", "refused", LIMITS, [])
+    assert (kept.run, kept.decision, kept.by, awaiting_entries(folder)) == ("r", "refused", LIMITS, [])
     assert decisions(folder) == [(LIMITS, "awaiting", "refused", "")]
     refused(m.Reason.AWAITING, wanted)  # once a person decides
-    assert awaiting(folder)
+    assert awaiting_entries(folder)
     wanted.admit("r", PLAN, automatic=True)
     refused(m.Reason.OVER_LIMIT, wanted, **limited)
     assert [entry.decision for entry in approvals(folder)] == ["approved"]  # it began within them
@@ -333,14 +342,14 @@ def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
     assert approvals(folder)[0].reason_run_is_over() == ""
-    wanted.ended("r")
+    wanted.note_end("r")
     (over,) = approvals(folder)
     assert over.reason_run_is_over().startswith(
         f"the coordinator ended this run, {utc(over.ended)} UTC. Approving it does no harm"
     )
-    assert awaiting(folder) == []
+    assert awaiting_entries(folder) == []
     refused(m.Reason.AWAITING, wanted)
-    (again,) = awaiting(folder)
+    (again,) = awaiting_entries(folder)
     late = replace(again, asked="", first_seen="2026-01-01T00:00:00+00:00")
     assert late.reason_run_is_over().startswith(
         "not asked for since 2026-01-01 00:00:00 UTC. Only the coordinator knows"
@@ -355,7 +364,7 @@ def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
         hours_ago = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
         path_of(folder, entry.run, entry.plan_digest).write_text(json.dumps(asdict(replace(entry, asked=hours_ago))))
     refused(m.Reason.AWAITING, wanted, run="another")
-    assert [entry.reason_run_is_over() for entry in awaiting(folder)] == ["", ""]
+    assert [entry.reason_run_is_over() for entry in awaiting_entries(folder)] == ["", ""]
 
 
 def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):
@@ -376,7 +385,7 @@ def test_a_run_that_the_hospital_has_ended_is_over_for_good(tmp_path, records, m
     over = approvals(folder)
     end_all(folder)
     assert approvals(folder) == over  # the time stays
-    assert awaiting(folder) == []
+    assert awaiting_entries(folder) == []
     for entry in over:
         assert entry.reason_run_is_over().startswith(f"this hospital ended this run for good, {utc(entry.closed)} UTC")
         for approve in (True, False):

@@ -11,7 +11,7 @@ from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from client.records import embed
 from common.domain import UNLABELLED
-from common.errors import ConfigError
+from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
 from common.page.words import CODES, catalogue
 from common.plan.facts import plan_guarantee
@@ -211,6 +211,13 @@ def test_budget_by_a_ledger_that_was_replaced_is_not_certain(made):
     assert budget.before == 0  # what the file says, which is gone
     assert budget.problem.startswith("the ledger is missing")
     assert sentence_of(made, "lifetime budget", SAY.here.unsure)
+
+
+def test_no_plan_is_shown_by_a_damaged_ledger(made):
+    opened(made, plan(2))
+    (made / "private" / "ledger.db").write_bytes(b"damaged")
+    with pytest.raises(LedgerError):
+        sheet_of(made)
 
 
 def test_own_records_are_counted_by_the_plans_labels(made):

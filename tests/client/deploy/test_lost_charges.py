@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from client.approval.entries import approvals, decide, find
+from client.approval.entries import approvals, decide, find_entry
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.account import account
@@ -25,9 +25,9 @@ FIRST, SECOND = plan(2, epsilon=4.0), plan(2, epsilon=6.0, times=3)
 
 def answered(folder, run, agreed, *indices):
     """Approve a plan, and answer these of its questions, as a person and the service do."""
-    if not find(folder / "private", run, agreed.digest().hex()):
+    if not find_entry(folder / "private", run, agreed.digest().hex()):
         opened(folder, agreed, run)
-    decide(folder / "private", find(folder / "private", run, agreed.digest().hex()), approve=True, by="anna")
+    decide(folder / "private", find_entry(folder / "private", run, agreed.digest().hex()), approve=True, by="anna")
     settings = HospitalSettings.load(folder)
     noted, limits = settings.noted_head, settings.party.limits
     ledger = noted.opened(settings.ledger)

@@ -123,7 +123,7 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     _, page = approved(browser, plan(2))
     answered(browser)
     folder = browser.folder / "private"
-    Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
+    Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").note_end(RUN)
     text = browser.get(page).text
     assert forms(text) == []
     assert PAGES.say.plans.ended.format(utc(only(browser.folder).ended)) in html.unescape(text)
@@ -233,7 +233,7 @@ def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
 def test_a_run_that_may_be_over_is_apart_from_those_that_wait(browser):
     opened(browser.folder, plan(2), "over-1")
     (entry,) = approvals(browser.folder / "private")
-    Approvals(browser.folder / "private", records=browser.folder.parent / "notes.csv", key=b"k").ended("over-1")
+    Approvals(browser.folder / "private", records=browser.folder.parent / "notes.csv", key=b"k").note_end("over-1")
     opened(browser.folder, plan(2), "waits-1")
     before, _, after = html.unescape(browser.get().text).partition(PAGES.say.plans.quiet)
     assert ("waits-1" in before, "over-1" in before) == (True, False)
@@ -458,7 +458,7 @@ def test_a_run_that_ended_for_good_is_ended_wherever_it_is_told(before, browser,
     (entry,) = approvals(private)
     if before in {"approved", "refused"}:
         decide(private, entry, approve=before == "approved", by="anna")
-    Approvals(private, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
+    Approvals(private, records=browser.folder.parent / "notes.csv", key=b"k").note_end(RUN)
     end_all(private)
     (entry,) = approvals(private)
     assert (entry.state, bool(entry.ended)) == ("ended", True)
