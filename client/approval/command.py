@@ -169,7 +169,7 @@ def terminal_lines(sheet: PlanSheet) -> Iterator[str]:
             yield f"  {section.title}"
         for fact in section.facts:
             sentence = " ".join(fact.sentence.split())  # no gap in a word of the coordinator's ends a terminal's line
-            for number, line in enumerate(textwrap.wrap(sentence, LONGEST_LINE)):
+            for number, line in enumerate(textwrap.wrap(sentence, LONGEST_LINE, break_on_hyphens=False)):
                 yield f"    {'' if number else fact.name:<{WIDTH}}{line}"
 
 

@@ -4,6 +4,7 @@
 commit it. Digests and times differ from run to run, and are left out.
 """
 
+import json
 import math
 import os
 import re
@@ -32,7 +33,11 @@ VARIABLE = {
 def check_screen(name, folder, capsys):
     """Compare the sheets of all plans that wait at a hospital with the stored screen of this name."""
     assert main(["approve", str(folder), "--list"]) == 0
-    shown = capsys.readouterr().out
+    check_stored(name, capsys.readouterr().out)
+
+
+def check_stored(name, shown):
+    """Compare a text with the stored one of this name, apart from digests and times."""
     for pattern, word in VARIABLE.items():
         shown = re.sub(pattern, word, shown)
     path = SCREENS / f"{name}.txt"
@@ -71,3 +76,10 @@ def test_screen_of_a_plan_beyond_the_limits(made, capsys, monkeypatch):
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
     opened(made, plan(2, epsilon=9.0))
     check_screen("beyond", made, capsys)
+
+
+def test_names_in_json_stay_as_other_programs_read_them(made, capsys):
+    opened(made, plan(2))
+    assert main(["approve", str(made), "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    check_stored("json names", "\n".join(entry) + "\n")
