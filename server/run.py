@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record
+from common.errors import CaucusError
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
@@ -192,8 +193,16 @@ def _report(folder: RunFolder) -> None:
 
 
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
-    fid = small_model.fid_or_none(vectors, test_vectors) if len(test_vectors) else None
-    return {"fid": fid, "fid_error": None if fid is None else fidelity.fid_error(vectors, test_vectors)}
+    """Return the FID and its error, None for what cannot be computed, with the reason in the log."""
+    try:
+        if len(test_vectors):
+            return {
+                "fid": fidelity.fid(vectors, test_vectors),
+                "fid_error": fidelity.fid_error(vectors, test_vectors),
+            }
+    except CaucusError as error:
+        log.info("no FID: %s", error)
+    return {"fid": None, "fid_error": None}
 
 
 def _knowledge(

@@ -10,11 +10,12 @@ from common.system.commands import Commands, add_command
 from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
 from server.documents.classifier import TrainedClassifier
-from server.documents.metrics import Classifier, Metrics
+from server.documents.metrics import Metrics
 from server.evaluation import text_classifier
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import labels_of, linear_classifier
 from server.metrics.accuracy import SoftLabels, sizes
+from server.report.quality import read_quality
 from server.run_folder import TRANSFER, read_candidates
 from server.settings.build import build
 from server.settings.compose import load
@@ -119,7 +120,7 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     text_classifier.document(
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
-    accuracy = _accuracy((Metrics.load_if_there(run) or Metrics()).released_classifier)
+    accuracy = _accuracy(Metrics.load_if_there(run) or Metrics())
     card = _TEXT.format(
         labels=", ".join(released.labels),
         released=TrainedClassifier.FILE,
@@ -136,6 +137,6 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     yield from (folder / name for name in (TrainedClassifier.FILE, STUDENT, CARD))
 
 
-def _accuracy(classifier: Classifier | None) -> str:
-    value = classifier and classifier.accuracy.value
+def _accuracy(metrics: Metrics) -> str:
+    value = read_quality(metrics).released
     return NOT_MEASURED if value is None else f"{100 * value:.1f} %"

@@ -153,7 +153,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         small.pop("real_private", None)
     else:
         name = test.name
-        made = {title: group | {"test": name} for title, group in made.items()}
+        made = {title: group | {"test": name} if isinstance(group, dict) else group for title, group in made.items()}
         # As `real_private`, these were measured on other texts.
         small |= dict.fromkeys(("utility_real", "language_real", label_sets.REAL))
     before = Metrics.load_if_there(run) or Metrics()

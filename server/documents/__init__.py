@@ -3,7 +3,7 @@
     run.py       run.json: ID, progress and parts of a run; traffic.json
     privacy.py   privacy.json: the guarantee
     rounds.py    rounds.jsonl: a line for each round
-    metrics.py   metrics.json: the figures, which figure_groups.py groups
+    metrics.py   metrics.json: the figures, in groups
     maps.py      map.json, map_private.json: coordinates
     census.py    census.json: released numbers
     weaknesses.py  a weakness; input_weaknesses.json: those of a simulation's files

@@ -1,70 +1,77 @@
-"""`metrics.json`: figures in groups, some of which have typed fields while all others are free (`figure_groups.py`).
+"""`metrics.json`: figures in groups, as the evaluation writes them and the report reads them.
 
-Users may add groups (`evaluation.own`), so the content of the file is kept unchanged, and only the parts that this
-program reads have types.
+A figure is a `Figure` or a plain number. A mapping of figures is a group, with a "definition" and a "note"; the name of
+a figure in a nested mapping begins with the name of that mapping. "simulation_only" marks all figures in a mapping as
+computed from private records. Users may add groups (`evaluation.own`), so the content of the file is kept unchanged.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeGuard, final
 
-from server.documents.codec import ABSENT, OTHERS, from_json
-from server.documents.figure_groups import Figure, FigureGroup, Interval, finite, groups_of, simulation_only
+from server.documents.codec import ABSENT, OTHERS, from_json, is_number
 from server.documents.files import Document
 
-CLASSIFIERS = (
-    *("synthetic", "zero_shot", "majority_class", "real_private"),
-    *("utility", "utility_hard_labels", "utility_with_transfer", "utility_real", "utility_encoder"),
-    *("released_classifier", "federated"),
-)
-"""Groups that contain the accuracy of a classifier."""
+GENERAL = "in general"
+"""Title for the group of figures that belong to no other group."""
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "confusion"}
 
-
-@dataclass(frozen=True, slots=True)
-class Estimate(Document):
-    """A value from 0 to 1 with its 95 % interval; both are None if it was not measured."""
-
-    value: float | None = None
-    interval: Interval | None = None
+Interval = tuple[float, float]
+Group = dict[str, Any]
+"""Figures, nested groups, and what describes them, keyed by name."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classifier(Document):
-    """Quality of a classifier that was trained on one set of texts and tested on another.
+class Figure(Document):
+    """One figure.
 
     Attributes:
-        accuracy: The classifier's accuracy.
-        macro_f1: The classifier's macro-F1.
-        records: Number of texts in its training set.
-        trained_on: The number of texts in the training set, in groups that do not use `records`, such as `utility`.
-        confusion: Number of test texts for each true label and each predicted label, without zeros; empty in earlier
-            versions.
-        rows: Number of texts or records on which the accuracy was measured.
-        test: Name of the file of test texts, if the classifier was evaluated later.
-        definition: The classifier's definition.
-        note: A remark on the classifier's training.
-        reason: Why there is no accuracy.
-        simulation_only: Whether it was trained on private records.
+        name: The figure's name within its group; "" in the group itself, where its key is its name.
+        value: The figure's value; None if it could not be computed.
+        interval: The figure's 95 % interval.
+        rows: Number of texts or records from which it was computed.
+        noise: Standard deviation of the noise in the value, for a noised answer.
+        definition: Definition of this figure, in addition to its group's.
+        reason: Why there is no value.
+        simulation_only: Whether it was computed from private records.
     """
 
-    accuracy: Estimate = field(default_factory=Estimate)
-    macro_f1: Estimate = field(default_factory=Estimate)
-    records: int | None = None
-    trained_on: int | None = None
-    confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    name: str = field(default="", metadata={"absent": ""})
+    value: float | None = None
+    interval: Interval | None = None
     rows: int | None = None
-    test: str | None = None
-    definition: str | None = None
-    note: str | None = None
-    reason: str | None = None
-    simulation_only: bool = False
+    noise: float | None = field(default=None, metadata=ABSENT)
+    definition: str | None = field(default=None, metadata=ABSENT)
+    reason: str | None = field(default=None, metadata=ABSENT)
+    simulation_only: bool = field(default=False, metadata={"absent": False})
 
     @property
-    def recalled(self) -> dict[str, tuple[int, int]]:
-        """For each label of the test texts, the number that were predicted with that label, and the number of all."""
-        return {label: (row.get(label, 0), sum(row.values())) for label, row in self.confusion.items()}
+    def finite(self) -> float | None:
+        """The value, if it is a finite number."""
+        return finite(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureGroup(Document):
+    """Figures with a common title, definition and note.
+
+    Attributes:
+        title: Title of the group.
+        definition: Definition of its figures.
+        test: Name of the file of test texts, if the figures were computed in a later evaluation.
+        note: Remarks, and other texts of the group.
+        simulation_only: Whether all of its figures were computed from private records.
+        figures: The figures in the file's order.
+    """
+
+    title: str
+    definition: str | None
+    test: str | None = None
+    note: str | None
+    simulation_only: bool
+    figures: tuple[Figure, ...]
 
 
 @final
@@ -82,6 +89,13 @@ class Gain(Document):
     interval: Interval
     texts: int
 
+    @classmethod
+    def of_difference(cls, figure: Figure, texts: int | None) -> Self | None:
+        """Return a difference with the number of texts on each side; None if any of it is missing."""
+        if figure.value is None or figure.interval is None or texts is None:
+            return None
+        return cls(value=figure.value, interval=figure.interval, texts=texts)
+
     @property
     def clear(self) -> bool:
         """Whether the whole interval is above 0."""
@@ -91,68 +105,6 @@ class Gain(Document):
     def loss(self) -> bool:
         """Whether the whole interval is below 0."""
         return self.interval[1] < 0
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nearness(Document):
-    """Distances (FID) of equally large sets of texts from held-out texts, as the quality measure without labels.
-
-    Attributes:
-        synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
-        without: Distance of the texts that the same models wrote without the hospitals.
-        real: Distance of other held-out texts, with which the sets are not compared.
-        gain: `without` minus `synthetic`; None if there is no interval.
-        texts: Number of texts in each set.
-    """
-
-    synthetic: Estimate
-    without: Estimate
-    real: Estimate
-    gain: Gain | None
-    texts: int | None
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelSets(Document):
-    """Micro F1 on held-out texts: the quality measure for a task in which a text may have several labels.
-
-    Attributes:
-        synthetic: Micro F1 of classifiers trained on the synthetic texts.
-        trained_on: Number of synthetic texts.
-        without: Micro F1 of classifiers trained on texts that the same models wrote without the hospitals.
-        real: Micro F1 of classifiers trained on all private records; only in a simulation.
-        constant_answer: Micro F1 of the best constant answer, the same for all texts.
-        gain: `synthetic` minus `without` for equal numbers of texts; None if there is no interval.
-        equally_many: Micro F1 of classifiers trained on the same number of synthetic texts as `without`.
-        pairs_apart: Distance between the label pairs of the synthetic texts and those of the held-out texts.
-        independent_apart: The value of `pairs_apart` if labels were independent.
-    """
-
-    synthetic: Estimate
-    trained_on: int | None
-    without: Estimate
-    real: Estimate
-    constant_answer: Estimate
-    gain: Gain | None
-    equally_many: Estimate
-    pairs_apart: float | None
-    independent_apart: float | None
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelShares(Document):
-    """Labels of the private records, in a simulation.
-
-    Attributes:
-        count: Number of records, each counted once per label; None in earlier versions.
-        records: Proportions of the labels, keyed by label.
-    """
-
-    count: int | None = field(default=None, metadata=ABSENT)
-    records: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +123,7 @@ class Metrics(Document):
     def from_json(cls, value: object) -> Self:
         """Read the document back, as `Document.from_json` does."""
         metrics = from_json(cls, value)
-        _ = metrics.groups, metrics.label_shares, metrics.nearest_texts  # are in this format
+        _ = metrics.groups, metrics.nearest_texts  # are in this format
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
@@ -180,8 +132,11 @@ class Metrics(Document):
 
     @property
     def groups(self) -> tuple[FigureGroup, ...]:
-        """All groups that have figures."""
-        return groups_of(self.content)
+        """All groups that have figures: first the figures outside any group, then the others in the file's order."""
+        single = {name: value for name, value in self.content.items() if not _is_group(value)}
+        grouped = {name: value for name, value in self.content.items() if _is_group(value)}
+        made = [_figure_group(GENERAL, single), *(_figure_group(name, value) for name, value in grouped.items())]
+        return tuple(group for group in made if group.figures)
 
     @property
     def named(self) -> dict[str, Figure]:
@@ -191,23 +146,42 @@ class Metrics(Document):
     @property
     def finite(self) -> dict[str, float]:
         """The finite values among `named`."""
-        values = {name: figure.value for name, figure in self.named.items()}
-        return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+        return {name: value for name, figure in self.named.items() if (value := figure.finite) is not None}
 
-    @property
-    def definition(self) -> str | None:
-        """Definition of the small model, the classifier with which the texts are evaluated."""
-        return _text(self.content.get("definition"))
+    def group(self, *path: str) -> Mapping[str, Any]:
+        """Return a group by its name, after the names of the groups around it; empty if it is none."""
+        inner: Any = self.content
+        for name in path:
+            inner = inner.get(name) if isinstance(inner, Mapping) else None
+        return inner if isinstance(inner, Mapping) else {}
 
-    @property
-    def test_records(self) -> int | None:
-        """Number of held-out texts."""
-        return _whole(self.content.get("test_records"))
+    def figure(self, *path: str) -> Figure:
+        """Return a figure by the names of its groups and its own; without a value if it is none, or not finite."""
+        entry = self._entry(path)
+        figure = _as_figure(path[-1], entry) if _is_figure(entry) else Figure()
+        if figure.value is not None and figure.finite is None:
+            return Figure()
+        marked = any(self.group(*path[:depth]).get("simulation_only") for depth in range(1, len(path)))
+        return replace(figure, simulation_only=True) if marked else figure
+
+    def count(self, *path: str) -> int | None:
+        """Return a whole number by the names of its groups and its own; None if it is none, or negative."""
+        entry = self._entry(path)
+        return entry if _is_count(entry) else None
+
+    def text(self, *path: str) -> str | None:
+        """Return a text, such as a definition, by the names of its groups and its own; None if it is none."""
+        entry = self._entry(path)
+        return entry if isinstance(entry, str) else None
+
+    def _entry(self, path: Sequence[str]) -> object:
+        *groups, name = path
+        return self.group(*groups).get(name)
 
     @property
     def test(self) -> str | None:
         """Name of the file of test texts; None if the run's own test texts were used."""
-        return _text(self.content.get("test"))
+        return self.text("test")
 
     @property
     def nearest_texts(self) -> tuple[tuple[int, int], ...]:
@@ -217,198 +191,91 @@ class Metrics(Document):
         return tuple((line, votes) for line, votes in whole if _is_count(line) and _is_count(votes))
 
     @property
-    def synthetic(self) -> Classifier | None:
-        """Metrics for the small model, trained once on the synthetic texts."""
-        return self._classifier("synthetic")
+    def confusion(self) -> dict[str, dict[str, int]]:
+        """Number of test texts for each true label and each label that the small model predicts, without zeros.
 
-    @property
-    def zero_shot(self) -> Classifier | None:
-        """Metrics for the small model, trained on texts that the same language models wrote without the hospitals."""
-        return self._classifier("zero_shot")
-
-    @property
-    def as_many_as_zero_shot(self) -> Classifier | None:
-        """Metrics for the small model, trained on the same number of synthetic texts as `zero_shot`."""
-        return _classifier(self._group("zero_shot").get("as_many"))
-
-    @property
-    def gain(self) -> Gain | None:
-        """The difference between `as_many_as_zero_shot` and `zero_shot`; None if it was not measured."""
-        group = self._group("zero_shot")
-        return _gain(group.get("difference"), _whole(group.get("trained_on")))
-
-    @property
-    def nearness(self) -> Nearness | None:
-        """Distances from held-out texts, in a task without labels."""
-        if not (group := self._group("nearness")):
-            return None
-        texts = _whole(group.get("texts"))
-        return Nearness(
-            synthetic=_estimate(group.get("fid")),
-            without=_estimate(group.get("zero_shot")),
-            real=_estimate(group.get("real")),
-            gain=_gain(group.get("difference"), texts),
-            texts=texts,
-        )
-
-    @property
-    def label_sets(self) -> LabelSets | None:
-        """Micro F1, in place of accuracies, in a task in which texts may have several labels."""
-        if not (group := self._group("label_sets")):
-            return None
-        without, constant, as_many = (_mapping(group.get(name)) for name in ("zero_shot", "constant", "as_many"))
-        return LabelSets(
-            synthetic=_estimate(group.get("micro_f1")),
-            trained_on=_whole(group.get("trained_on")),
-            without=_estimate(without.get("micro_f1")),
-            real=_estimate(self._group("label_sets_real").get("micro_f1")),
-            constant_answer=_estimate(constant.get("micro_f1")),
-            gain=_gain(group.get("difference"), _whole(without.get("trained_on"))),
-            equally_many=_estimate(as_many.get("micro_f1")),
-            pairs_apart=_estimate(group.get("pair_distance")).value,
-            independent_apart=_estimate(group.get("independent")).value,
-        )
-
-    @property
-    def utility(self) -> Classifier | None:
-        """Metrics for the small model, trained on the synthetic texts: means over several trainings, with intervals."""
-        return self._on_these_texts("utility")
-
-    @property
-    def utility_hard_labels(self) -> Classifier | None:
-        """The same as `utility`, but trained on the most probable labels; None if the texts have no probabilities."""
-        return self._on_these_texts("utility_hard_labels")
-
-    @property
-    def utility_with_transfer(self) -> Classifier | None:
-        """Metrics for the small model, trained on the synthetic texts and the public texts of `transfer.jsonl`."""
-        return self._on_these_texts("utility_with_transfer")
-
-    @property
-    def generation_gap(self) -> Gain | None:
-        """Accuracy of `released_classifier` minus that of a linear classifier trained on the synthetic texts."""
-        group = self._group("released_classifier")
-        if self.released_classifier is None:
-            return None
-        return _gain(group.get("gap"), _whole(group.get("learned_from")))
-
-    @property
-    def released_classifier(self) -> Classifier | None:
-        """Metrics for the classifier defined by the released numbers alone, without any text."""
-        return self._on_these_texts("released_classifier")
-
-    @property
-    def utility_real(self) -> Classifier | None:
-        """Metrics for the small model trained on no more private records than synthetic texts; only in a simulation."""
-        return self._classifier("utility_real")
-
-    @property
-    def utility_encoder(self) -> Classifier | None:
-        """Metrics for a second classifier, trained on the encoder's vectors of the synthetic texts."""
-        return self._on_these_texts("utility_encoder")
-
-    @property
-    def real_private(self) -> Classifier | None:
-        """Metrics for the small model, trained once on all private records; only in a simulation."""
-        return self._classifier("real_private")
-
-    @property
-    def majority_class(self) -> Classifier | None:
-        """Metrics for a model that always predicts the most frequent label in the test texts."""
-        return self._classifier("majority_class")
-
-    @property
-    def federated(self) -> Classifier | None:
-        """Metrics for a classifier trained on the synthetic texts and tested on parties' records by noised counts."""
-        return self._classifier("federated")
+        Empty in earlier versions, and if anything in it is not a positive count.
+        """
+        rows = self.group("synthetic", "confusion")
+        counts = [count for row in rows.values() for count in (row.values() if isinstance(row, Mapping) else [None])]
+        whole = all(_is_count(count) and count for count in counts)
+        return {label: dict(row) for label, row in rows.items() if row} if whole else {}
 
     @property
     def disclosed(self) -> str | None:
         """Names of features through which the texts disclose records; empty if there are none, None if not tested."""
-        group = self._group("disclosures")
-        if not isinstance(disclosing := group.get("found"), Mapping):
+        features = self.figure("disclosures", "found").value
+        if features is None:
             return None
-        return _text(group.get("features")) or "a feature" if disclosing.get("value") else ""
-
-    @property
-    def label_shares(self) -> LabelShares | None:
-        """Proportions of the labels among the private records; only in a simulation."""
-        shares = self._group("label_shares")
-        return from_json(LabelShares, shares) if shares else None
-
-    def _on_these_texts(self, name: str) -> Classifier | None:
-        """Return the classifier of a group; None if it was not tested on the texts used in the last evaluation."""
-        classifier = self._classifier(name)
-        return classifier if classifier and classifier.test == self.test else None
-
-    def _classifier(self, name: str) -> Classifier | None:
-        return _classifier(self.content.get(name))
-
-    def _group(self, name: str) -> Mapping[str, Any]:
-        """Return the group of this name; empty if there is none."""
-        return _mapping(self.content.get(name))
+        return (self.text("disclosures", "features") or "a feature") if features else ""
 
 
-def _gain(figure: object, texts: int | None) -> Gain | None:
-    difference = _estimate(figure)
-    if difference.value is None or difference.interval is None or texts is None:
-        return None
-    return Gain(value=difference.value, interval=difference.interval, texts=texts)
+def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """Yield all finite numbers of a document with their names, joined by slashes.
+
+    Figures that only a simulation can compute are left out, and so are confusion matrices, which have a number for each
+    pair of labels.
+    """
+    if figures.get("simulation_only"):
+        return
+    for name, value in figures.items():
+        if isinstance(value, Mapping) and name != "confusion":
+            yield from shareable(value, f"{above}{name}/")
+        elif (number := finite(value)) is not None:
+            yield f"{above}{name}", number
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    """Return the value if it is a mapping; otherwise an empty mapping."""
-    return value if isinstance(value, Mapping) else {}
+def finite(value: object) -> float | None:
+    """Return the value as a finite float; None for anything else."""
+    return float(value) if is_number(value) and math.isfinite(value) else None
 
 
-def _classifier(value: object) -> Classifier | None:
-    if not (group := _mapping(value)):
-        return None
-    accuracy = group.get("accuracy")
-    detailed = _mapping(accuracy)
-    return Classifier(
-        accuracy=_estimate(accuracy),
-        macro_f1=_estimate(group.get("macro_f1")),
-        records=_whole(group.get("records")),
-        trained_on=_whole(group.get("trained_on")),
-        confusion=_matrix(group.get("confusion")),
-        rows=_whole(detailed.get("rows")),
-        test=_text(group.get("test")),
-        definition=_text(group.get("definition")),
-        note=_text(group.get("note")),
-        reason=_text((detailed or group).get("reason")),
-        simulation_only=simulation_only(group),
+def _figure_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
+    marked = bool(content.get("simulation_only"))
+    notes = (
+        value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
+        for key, value in content.items()
+        if isinstance(value, str) and key != "definition" and not _is_figure(value)
+    )
+    return FigureGroup(
+        title=title.replace("_", " "),
+        definition=content.get("definition"),
+        test=test if isinstance(test := content.get("test"), str) else None,
+        note="; ".join(notes) or None,
+        simulation_only=marked,
+        figures=tuple(_figures(content, "", marked=marked)),
     )
 
 
-def _estimate(figure: object) -> Estimate:
-    """Return a figure as an estimate, with or without an interval; an empty estimate if its value is not a number."""
-    detailed = figure if isinstance(figure, Mapping) else {"value": figure}
-    if (value := finite(detailed.get("value"))) is None:
-        return Estimate()
-    ends = detailed.get("interval")
-    low, high = map(finite, ends) if isinstance(ends, list | tuple) else (None, None)
-    return Estimate(value, None if low is None or high is None else (low, high))
+def _figures(content: Mapping[str, Any], above: str, *, marked: bool) -> Iterator[Figure]:
+    """Yield the figures of a group, with those of nested groups."""
+    for key, value in content.items():
+        if key in _ABOUT:
+            continue
+        name = above + str(key).replace("_", " ")
+        if _is_figure(value):
+            figure = _as_figure(name, value)
+            yield replace(figure, simulation_only=marked or figure.simulation_only)
+        elif isinstance(value, Mapping):
+            yield from _figures(value, f"{name}: ", marked=marked or bool(value.get("simulation_only")))
 
 
-def _matrix(rows: object) -> dict[str, dict[str, int]]:
-    """Return a matrix of counts without its empty rows.
-
-    Return an empty matrix if any row contains anything other than positive counts.
-    """
-    whole = rows if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()) else {}
-    if not all(_is_count(count) and count > 0 for row in whole.values() for count in row.values()):
-        return {}
-    return {label: dict(row) for label, row in whole.items() if row}
+def _as_figure(name: str, value: object) -> Figure:
+    """Return a figure of this name from a `Figure`, from its JSON, or from a plain number or infinity."""
+    if isinstance(value, Figure):
+        return replace(value, name=name)
+    return Figure.from_json({**(value if isinstance(value, Mapping) else {"value": value}), "name": name})
 
 
-def _whole(value: object) -> int | None:
-    return value if _is_count(value) else None
+def _is_figure(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return "value" in value or "reason" in value
+    return isinstance(value, Figure) or value in ("inf", "-inf") or is_number(value)
+
+
+def _is_group(value: object) -> bool:
+    return isinstance(value, Mapping) and not _is_figure(value)
 
 
 def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

@@ -9,7 +9,6 @@ its fraction of epsilon is taken from the method's queries; a run with public te
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate
 from server.evaluation.small_model import linear_classifier
 from server.federation.attempt import Answered
@@ -72,7 +72,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
 
 
-def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
+def measured(plan: Plan, answered: Answered) -> Group:
     """Return the group for `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy."""
     (query,) = (query for query in plan.queries if query.name == NAME)
     sigma = query.noise_deviation * plan.surplus(query, answered.survivors)
@@ -80,16 +80,15 @@ def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
     return {
         "definition": DEFINITION,
         "accuracy": _accuracy(right, records, sigma),
-        "right": {"value": right, "noise": sigma, "interval": intervals.of_laplace(right, sigma)},
-        "records": {"value": records, "noise": sigma, "interval": intervals.of_laplace(records, sigma)},
+        "right": Figure(value=right, noise=sigma, interval=intervals.of_laplace(right, sigma)),
+        "records": Figure(value=records, noise=sigma, interval=intervals.of_laplace(records, sigma)),
     }
 
 
-def _accuracy(right: float, records: float, sigma: float) -> dict[str, Any]:
+def _accuracy(right: float, records: float, sigma: float) -> Figure:
     if records <= 2 * sigma or records <= 0:
-        reason = f"the noised number of records, {records:.0f}, is not above twice its noise, {sigma:.1f}"
-        return {"value": None, "reason": reason}
+        return Figure(reason=f"the noised number of records, {records:.0f}, is not above twice its noise, {sigma:.1f}")
     share = min(1.0, max(0.0, right / records))
     noise = sigma * math.sqrt(1 + share**2) / records
     low, high = intervals.of_laplace(share, noise)
-    return {"value": share, "noise": noise, "interval": (max(0.0, low), min(1.0, high)), "rows": round(records)}
+    return Figure(value=share, noise=noise, interval=(max(0.0, low), min(1.0, high)), rows=round(records))

@@ -6,9 +6,9 @@ the real records.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from common.structure import Structure
+from server.documents.metrics import Figure, Group
 
 SYNTHETIC, RECORDS = "fields", "fields_records"
 """Names of the groups; only a simulation has the second."""
@@ -23,7 +23,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 """For each round, the numbers of repaired and dropped texts, keyed by model and by the cleaner's rule."""
 
 
-def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
+def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, Group]:
     """Return the figures for a run's texts, with a note on repaired and dropped texts; empty for unstructured texts."""
     if structure is None:
         return {}
@@ -31,12 +31,12 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
     return {SYNTHETIC: shares(texts, structure) | ({"note": note} if note else {})}
 
 
-def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
+def shares(texts: Sequence[str], structure: Structure) -> Group:
     """Return the figures for these texts. Texts without the structure are counted, but excluded from the fractions."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
-    group: dict[str, Any] = {
+    group: Group = {
         "definition": DEFINITION.format(text_field=structure.text_field),
-        "not of the structure": {"value": len(texts) - len(read), "rows": len(texts)},
+        "not of the structure": Figure(value=len(texts) - len(read), rows=len(texts)),
     }
     for name, field in structure.properties.items():
         values = [fields[name] for fields in read if name in fields]
@@ -70,7 +70,5 @@ def counted(cleaned: Cleaned, what: str, prefix: str) -> str:
     return f"{what}: {listed}" if listed else ""
 
 
-def _share(count: int, rows: int) -> dict[str, Any]:
-    if not rows:
-        return {"value": None, "reason": "there are no such texts", "rows": 0}
-    return {"value": count / rows, "rows": rows}
+def _share(count: int, rows: int) -> Figure:
+    return Figure(value=count / rows, rows=rows) if rows else Figure(reason="there are no such texts", rows=0)

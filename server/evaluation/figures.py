@@ -14,6 +14,7 @@ from common import rng
 from common.domain import Record, is_one_population
 from common.errors import CaucusError, DataError
 from common.models.encoder import Encoder
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate, has_label_sets
 from server.evaluation import subgroups
 from server.evaluation.small_model import Evaluation, predictions
@@ -22,9 +23,6 @@ from server.metrics.fidelity import fid
 from server.metrics.language_model import DEFINITION, LanguageModel
 
 log = logging.getLogger("caucus.measures")
-
-Figure = dict[str, Any]
-Group = dict[str, Any]
 
 SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
@@ -116,8 +114,8 @@ def figure(
     except (CaucusError, ValueError, ArithmeticError) as error:
         return missing(["figure"], error, rows=rows)["figure"]
     if math.isnan(number):
-        return {"value": None, "reason": "it is not a number: nothing divided by nothing", "rows": rows}
-    return {"value": number, "interval": interval() if interval else None, "rows": rows}
+        return Figure(reason="it is not a number: nothing divided by nothing", rows=rows)
+    return Figure(value=number, interval=interval() if interval else None, rows=rows)
 
 
 def over_texts(
@@ -137,7 +135,7 @@ def over_texts(
 
 def share(hits: int, rows: int) -> Figure:
     """Return the fraction of hits among the rows, with its exact interval."""
-    return {"value": hits / rows, "interval": intervals.of_share(hits, rows), "rows": rows}
+    return Figure(value=hits / rows, interval=intervals.of_share(hits, rows), rows=rows)
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
@@ -153,13 +151,13 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
     """Return the reason in place of each figure: only the type of a library's error, whose message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
-    return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
+    return {name: Figure(reason=reason, rows=rows) for name in names}
 
 
-def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
+def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group | Figure:
     """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
     if not measured.labelled or measured.several:
-        return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
+        return Figure(reason=SEVERAL_LABELS if measured.several else WITHOUT_LABELS)
     seeds = 1 if evaluation.deterministic else evaluation.seeds
     right = [record.label for record in measured.test]
     note = None
@@ -204,7 +202,7 @@ def difference(
     The interval is over the rows and has the variances in `others` added.
     """
     interval = intervals.of_paired_shares(before, after, others)
-    return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
+    return Figure(value=float(after.mean() - before.mean()), interval=interval, rows=len(after))
 
 
 def scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> dict[str, Figure]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from server.documents.metrics import Group
 from server.domain import Candidate
 from server.evaluation import label_sets, nearness, of_texts, released_classifier, zero_shot
-from server.evaluation.figures import Group, Measured
+from server.evaluation.figures import Measured
 from server.metrics.linear import LinearClassifier
 
 
@@ -14,7 +15,7 @@ def of_run(
     without: Sequence[Candidate],
     classifier: LinearClassifier | None,
     transfer: Sequence[Candidate],
-) -> dict[str, Group]:
+) -> Group:
     """Return the groups of the synthetic texts, of their gain over the models alone, and of the released classifier.
 
     Args:

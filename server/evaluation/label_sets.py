@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from common import rng
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate, label_set
 from server.evaluation import training_choice
-from server.evaluation.figures import Figure, Group, Measured, figure, missing, over_texts
+from server.evaluation.figures import Measured, figure, missing, over_texts
 from server.metrics import multilabel
 from server.metrics.intervals import Variance
 from server.metrics.multilabel import Marks

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import CaucusError
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate
-from server.evaluation.figures import Figure, Group, Measured, missing
+from server.evaluation.figures import Measured, missing
 from server.metrics import intervals
 from server.metrics.fidelity import FREEDOM, fid, fid_error
 
@@ -72,4 +73,4 @@ def _distance(
 def _figure(value: float, *errors: float, rows: int) -> Figure:
     """Return a figure with its interval from the standard errors of its parts; without one if an error is NaN."""
     half = intervals.half_width([(error**2, FREEDOM) for error in errors])
-    return {"value": value, "interval": None if math.isnan(half) else (value - half, value + half), "rows": rows}
+    return Figure(value=value, interval=None if math.isnan(half) else (value - half, value + half), rows=rows)

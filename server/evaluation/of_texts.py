@@ -1,19 +1,20 @@
 """Groups of figures on the synthetic texts for `metrics.json`, each with its definition; no private records are needed.
 
-A group is a mapping with a "definition" and figures. A figure is a mapping with "value", "interval" (95 %, or None) and
-"rows", the number of texts from which it was computed. A figure that cannot be computed has the value None and a
-"reason"; the other figures are still computed. Groups that use private records outside a query are computed only in a
-simulation, by `simulations/private_evaluation/of_records.py`, and are marked "simulation_only".
+A figure that cannot be computed has a reason in place of a value; the other figures are still computed. Groups that use
+private records outside a query are computed only in a simulation, by `simulations/private_evaluation/of_records.py`,
+and are marked "simulation_only".
 """
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from common.errors import CaucusError
+from common.errors import CaucusError, DataError
+from common.redaction import entities
+from server.documents.metrics import Figure, Group
 from server.evaluation.figures import (
-    Group,
     Measured,
     classification,
     fidelity,
@@ -21,18 +22,22 @@ from server.evaluation.figures import (
     language_modelling,
     missing,
     real_against_real,
-    together,
 )
 from server.evaluation.small_model import Metric, by_encoder
-from server.metrics import diversity, intervals, personal_information
+from server.metrics import diversity, intervals
 
 log = logging.getLogger("caucus.measures")
 
-_PERSONAL = 300
+_PERSONAL = (
+    "Texts of 1,000 with at least one piece that looks like personal information, by patterns (presidio-analyzer's and "
+    "our own); of at most 300 texts drawn with the experiment seed."
+)
+_SEARCHED = 300
+"""Maximum number of texts that are searched for personal information."""
 _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
-def of_texts(measured: Measured) -> dict[str, Group]:
+def of_texts(measured: Measured) -> Group:
     """Return the chosen groups of figures that need no private records, each followed by any reference group."""
     groups = {
         "utility": _utility,
@@ -46,21 +51,21 @@ def of_texts(measured: Measured) -> dict[str, Group]:
     names = [name for name in groups if name in measured.evaluation.metrics and (measured.test or name in alone)]
     if not measured.candidates:
         return {}
-    made: dict[str, Group] = {}
+    made: Group = {}
     for name in names:
         made |= groups[name](measured)
     return made | ({"own": _custom(measured)} if measured.evaluation.own else {})
 
 
-def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
+def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Figure]:
     """Return a reason in place of each chosen group that needs private records and was not computed by a simulation."""
     reason = "it looks at private records, which only a simulation has at hand"
     private = ("fidelity_private", "membership", "canaries", "sites", "disclosures", "subgroups")
     names = [name for name in private if name in chosen and name not in known]
-    return {name: {"value": None, "reason": reason} for name in names}
+    return {name: Figure(reason=reason) for name in names}
 
 
-def _utility(measured: Measured) -> dict[str, Group]:
+def _utility(measured: Measured) -> Group:
     """Measure the configured small model, and measure it with the most probable labels if texts have probabilities."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
@@ -69,7 +74,7 @@ def _utility(measured: Measured) -> dict[str, Group]:
     return made
 
 
-def _utility_encoder(measured: Measured) -> dict[str, Group]:
+def _utility_encoder(measured: Measured) -> Group:
     """Measure a small model on the encoder's vectors, in addition to the configured one."""
     return {"utility_encoder": classification(measured, measured.candidates, by_encoder(measured.evaluation))}
 
@@ -92,10 +97,6 @@ def _fidelity(measured: Measured) -> dict[str, Group]:
 def _diversity(measured: Measured) -> dict[str, Group]:
     texts, vectors, rows = measured.texts, measured.vectors, len(measured.texts)
 
-    def repeated() -> Mapping[str, float]:
-        shares = diversity.duplicates(texts, vectors)
-        return {"exact_duplicates": shares.exact, "near_duplicates": shares.near}
-
     figures = {
         "definition": diversity.DEFINITION,
         "self_bleu": figure(lambda: diversity.self_bleu(texts, seed=measured.experiment_seed), rows=rows),
@@ -104,40 +105,42 @@ def _diversity(measured: Measured) -> dict[str, Group]:
             for n in (1, 2, 3)
         },
         "self_similarity": figure(lambda: diversity.self_similarity(vectors), rows=rows),
-        **together(repeated, ("exact_duplicates", "near_duplicates"), rows=rows),
     }
     return {"diversity": figures}
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
     """Measure the rates of personal information in the synthetic texts and, for comparison, in public texts."""
-    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL), measured.language)}
+    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _SEARCHED), measured.language)}
     try:
         public = measured.public()
     except CaucusError as error:  # the file of public texts may be another machine's
         return groups | {"privacy_public": missing(["personal_information"], error, rows=0)}
     if public:
-        rates = _rates(measured.drawn(public, "personal", _PERSONAL), measured.language)
+        rates = _rates(measured.drawn(public, "personal", _SEARCHED), measured.language)
         groups["privacy_public"] = rates | {"definition": "The same in the public texts."}
         _with_all_kinds(list(groups.values()))
     return groups
 
 
 def _rates(texts: Sequence[str], language: str) -> Group:
-    try:
-        flags, kinds = personal_information.personal_information(texts, language)
-    except CaucusError as error:
-        return {"definition": personal_information.PERSONAL} | missing(["personal_information"], error, rows=0)
-    low, high = intervals.of_share(int(flags.sum()), len(flags))
-    rates = {kind.lower(): {"value": 1000 * count / len(flags), "rows": len(flags)} for kind, count in kinds.items()}
-    return {
-        "definition": personal_information.PERSONAL,
-        "personal_information": {
-            "value": 1000 * float(flags.mean()),
-            "interval": (1000 * low, 1000 * high),
-            "rows": len(flags),
+    """Return the rates of texts with personal information, in all and by kind, as patterns find it.
+
+    A match does not prove a leak, and the absence of matches does not prove that there is no leak (RPSG, appendix F).
+    """
+    about: Group = {"definition": _PERSONAL}
+    if not texts:
+        error = DataError("texts to search", expected="at least one", got="none")
+        return about | missing(["personal_information"], error, rows=0)
+    kinds, rows = [set(entities(text, language)) for text in texts], len(texts)
+    counts = Counter(kind for of_text in kinds for kind in of_text)
+    hits = sum(map(bool, kinds))
+    low, high = intervals.of_share(hits, rows)
+    return about | {
+        "personal_information": Figure(value=1000 * hits / rows, interval=(1000 * low, 1000 * high), rows=rows),
+        "of_a_kind": {
+            kind.lower(): Figure(value=1000 * count / rows, rows=rows) for kind, count in sorted(counts.items())
         },
-        "of_a_kind": rates,
     }
 
 
@@ -147,8 +150,8 @@ def _with_all_kinds(groups: Sequence[Group]) -> None:
         return
     kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})
     for group in groups:
-        rows = group["personal_information"]["rows"]
-        group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, {"value": 0.0, "rows": rows}) for kind in kinds}
+        none = Figure(value=0.0, rows=group["personal_information"].rows)
+        group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, none) for kind in kinds}
 
 
 def _custom(measured: Measured) -> Group:
@@ -158,11 +161,11 @@ def _custom(measured: Measured) -> Group:
     return {"definition": _CUSTOM} | figures
 
 
-def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
+def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Figure:
     """Compute a user's metric. Epsilon has been spent by then, so no error in the metric may end the run."""
     try:
         number = float(metric(list(texts), list(labels)))
     except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text
         log.warning("evaluation.own.%s failed (%s): the run goes on without it", name, type(error).__name__)
-        return {"value": None, "reason": f"it failed ({type(error).__name__})", "rows": len(texts)}
+        return Figure(reason=f"it failed ({type(error).__name__})", rows=len(texts))
     return figure(lambda: number, rows=len(texts))

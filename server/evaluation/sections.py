@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from common.domain import Record
 from common.sections import sections
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Task
-from server.evaluation.figures import Group, figure, over_texts
+from server.evaluation.figures import figure, over_texts
 from server.metrics import orders, surface
 
 NAME = "sections"
@@ -31,7 +32,7 @@ _DEFINITION = (
 Floats = NDArray[np.float64]
 
 
-def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> dict[str, Group]:
+def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> Group:
     """Return the group for `metrics.json`; empty unless the task has sections and there are real texts.
 
     Args:
@@ -42,7 +43,7 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> di
     if not (task.sectioned and real):
         return {}
     if not any(text.sections for text in texts):
-        return {NAME: {"value": None, "reason": "no synthetic text has a section"}}
+        return {NAME: Figure(reason="no synthetic text has a section")}
     headings, rows = list(task.labels), len(real)
     ours = orders.steps(([part.heading for part in text.sections or ()] for text in texts), headings).sum(axis=0)
     theirs = orders.steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
@@ -60,7 +61,7 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> di
         group[name] = over_texts(partial(distance, steps), rows)
     group["length_distance"] = figure(lambda: surface.length_distance(whole, held_out), rows=rows)
     for ending, members, steps in (("", whole, ours), ("_real", held_out, theirs.sum(axis=0))):
-        group[f"per_text{ending}"] = {"value": float(steps[:, :-1].sum() / len(members)), "rows": len(members)}
+        group[f"per_text{ending}"] = Figure(value=float(steps[:, :-1].sum() / len(members)), rows=len(members))
         words = float(np.mean([len(text.split()) for text in members]))
-        group[f"words{ending}"] = {"value": words, "rows": len(members)}
+        group[f"words{ending}"] = Figure(value=words, rows=len(members))
     return {NAME: group}

@@ -1,6 +1,5 @@
 """Accuracy on held-out texts of a small model trained on the synthetic texts, and the settings of the evaluation."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.domain import Record, is_one_population
-from common.errors import CaucusError, ConfigError, DataError, InternalError
+from common.errors import ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_texts
 from common.models import checkpoints
 from common.models.devices import device_here
@@ -21,14 +20,11 @@ from server.domain import Candidate, has_label_sets
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
 from server.metrics.accuracy import SoftLabels
-from server.metrics.fidelity import fid
 from server.metrics.linear import LinearClassifier
 from server.settings.evaluation import EvaluationSettings
 
 if TYPE_CHECKING:
     from server.metrics.finetuned import Training
-
-log = logging.getLogger("caucus.evaluate")
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
@@ -183,30 +179,33 @@ def predictions(
     if settings.on_vectors and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
     texts, weights, given = [text.text for text in train], weights_of(train), labels_of(train)
-    if not settings.deterministic:
-        names, labels = _targets(given)
-        text_weights = None if weights is None else np.array(weights)
-        if settings.model == "network" and used_encoder is not None:
-            at = _by_network(
-                texts,
-                labels,
-                test,
-                settings,
-                used_encoder,
-                target=target,
-                weights=text_weights,
-                experiment_seed=experiment_seed,
-            )
-        else:
-            at = _by_finetuning(texts, labels, test, settings, weights=text_weights, experiment_seed=experiment_seed)
-        return [names[label] for label in at], None
-    return accuracy.predict(
-        texts,
-        given,
-        [record.text for record in test],
-        train_weights=weights,
-        encoder=used_encoder if settings.model == "encoder" else None,
-    )
+    test_texts = [record.text for record in test]
+    if settings.deterministic:
+        read_by = used_encoder if settings.model == "encoder" else None
+        return accuracy.predict(texts, given, test_texts, train_weights=weights, encoder=read_by)
+    names, labels = _targets(given)
+    text_weights = None if weights is None else np.array(weights)
+    if settings.model == "network" and used_encoder is not None:
+        from server.metrics import adaptation
+
+        at = adaptation.train_and_predict(
+            used_encoder.encode(texts),
+            labels,
+            used_encoder.encode(test_texts),
+            target=used_encoder.encode([record.text for record in target]) if target else None,
+            weight=settings.weight,
+            weights=text_weights,
+            epochs=settings.epochs or 50,
+            experiment_seed=experiment_seed,
+        )
+    else:
+        from server.metrics import finetuned
+
+        training = settings._training()  # noqa: SLF001 — its own page
+        at = finetuned.train_and_predict(
+            texts, labels, test_texts, training, weights=text_weights, experiment_seed=experiment_seed
+        )
+    return [names[label] for label in at], None
 
 
 def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
@@ -240,15 +239,6 @@ def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.i
     return names, np.array([names.index(label) for label in given])
 
 
-def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
-    """Return the FID of two sets of vectors; None if it cannot be computed, with the reason in the log."""
-    try:
-        return fid(synthetic, real)
-    except CaucusError as error:
-        log.info("no FID: %s", error)
-        return None
-
-
 def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
     """Return the unlabelled texts for domain adaptation; empty if that is off."""
     if settings.domain_adaptation == "none":
@@ -264,47 +254,6 @@ def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
             do="Use texts for adaptation that are not in the test set",
         )
     return [Record(text, "") for text in texts]
-
-
-def _by_network(
-    texts: Sequence[str],
-    labels: NDArray[np.int64] | NDArray[np.float64],
-    test: Sequence[Record],
-    settings: Evaluation,
-    encoder: Encoder | RemoteEncoder,
-    *,
-    target: Sequence[Record],
-    weights: NDArray[np.float64] | None,
-    experiment_seed: int,
-) -> NDArray[np.int64]:
-    from server.metrics.adaptation import train_and_predict
-
-    return train_and_predict(
-        encoder.encode(texts),
-        labels,
-        encoder.encode([record.text for record in test]),
-        target=encoder.encode([record.text for record in target]) if target else None,
-        weight=settings.weight,
-        weights=weights,
-        epochs=settings.epochs or 50,
-        experiment_seed=experiment_seed,
-    )
-
-
-def _by_finetuning(
-    texts: Sequence[str],
-    labels: NDArray[np.int64] | NDArray[np.float64],
-    test: Sequence[Record],
-    settings: Evaluation,
-    *,
-    weights: NDArray[np.float64] | None,
-    experiment_seed: int,
-) -> NDArray[np.int64]:
-    from server.metrics.finetuned import train_and_predict
-
-    test_texts = [record.text for record in test]
-    training = settings._training()  # noqa: SLF001 — its own page
-    return train_and_predict(texts, labels, test_texts, training, weights=weights, experiment_seed=experiment_seed)
 
 
 def _definition(model: str) -> str:

@@ -7,16 +7,16 @@ uses all synthetic texts.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
 from common.errors import CaucusError
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Example, Task
 from server.evaluation.fields import Cleaned, counted
-from server.evaluation.figures import Figure, Group, missing, over_texts
+from server.evaluation.figures import missing, over_texts
 from server.metrics import tagger
 from server.spans import REASONS, Marked
 
@@ -74,7 +74,7 @@ def learned(
     if not task.spans:
         return {}
     if len(held_out) < 2:
-        return {LEARNED: {"definition": tagger.DEFINITION, "f1": {"value": None, "reason": _NO_TEST, "rows": 0}}}
+        return {LEARNED: {"definition": tagger.DEFINITION, "f1": Figure(reason=_NO_TEST, rows=0)}}
 
     def drawn(texts: Sequence[Marked], most: int, number: int = 0) -> list[Marked]:
         order = rng.experiment(experiment_seed, "spans", number).permutation(len(texts))
@@ -130,16 +130,16 @@ def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
     return over_texts(gain, len(before), within=(-1.0, 1.0))
 
 
-def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> dict[str, Any]:
+def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> Group:
     texts, rows = _marked(candidates), len(candidates)
     kinds = [span.type for text in texts for span in text.spans]
     by_type: Mapping[str, Figure] = {
-        f"{name} in a text": {"value": kinds.count(name) / max(1, rows), "rows": rows} for name in task.spans
+        f"{name} in a text": Figure(value=kinds.count(name) / max(1, rows), rows=rows) for name in task.spans
     }
     dropped = counted(cleaned, "dropped", "no spans: ")
     return {
         "definition": _MARKS,
-        "texts without spans": {"value": rows - sum(bool(text.spans) for text in texts), "rows": rows},
+        "texts without spans": Figure(value=rows - sum(bool(text.spans) for text in texts), rows=rows),
         **by_type,
         "note": f"Of what the models wrote, {dropped or 'no text was dropped for its marks'}. "
         f"Reasons to drop a text: {', '.join(REASONS)}.",

@@ -7,11 +7,11 @@ interval therefore holds for all groups at once (Clopper and Pearson, with Bonfe
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from server.documents.metrics import Figure
 from server.metrics import intervals
 
 FEWEST = 10
@@ -31,7 +31,7 @@ def lengths(texts: Sequence[str]) -> list[str]:
 
 def worst(
     shares: NDArray[np.floating], groups: Mapping[str, Sequence[str]], *, highest: bool = False
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Figure]:
     """Return the figure of the worst group for each way of grouping, such as "worst_label".
 
     Args:
@@ -51,11 +51,11 @@ def worst(
         means = {name: float(shares[of_row == name].mean()) for name in sorted(sizes)}
         name = (max if highest else min)(means, key=means.__getitem__)
         rows, level = sizes[name], intervals.level_of_each(len(sizes))
-        figures[f"worst_{kind}"] = {
-            "value": means[name],
-            "interval": intervals.of_share(round(means[name] * rows), rows, level=level),
-            "rows": rows,
-            "definition": f"{name}: the worst of {len(sizes)} with {FEWEST} rows or more each; the interval holds for "
+        figures[f"worst_{kind}"] = Figure(
+            value=means[name],
+            interval=intervals.of_share(round(means[name] * rows), rows, level=level),
+            rows=rows,
+            definition=f"{name}: the worst of {len(sizes)} with {FEWEST} rows or more each; the interval holds for "
             "all of them at once.",
-        }
+        )
     return figures

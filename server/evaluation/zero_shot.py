@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.errors import CaucusError
+from server.documents.metrics import Figure, Group
 from server.domain import Candidate
 from server.evaluation import training_choice
-from server.evaluation.figures import Group, Measured, difference, figure, missing, predicted_by
+from server.evaluation.figures import Measured, difference, figure, missing, predicted_by
 from server.metrics import accuracy, intervals
 from server.vector_cache import RememberingEncoder
 
@@ -144,7 +145,7 @@ def _scores(answers: Sequence[NDArray[np.str_]], labels: NDArray[np.str_]) -> Gr
     # A mean over trainings varies less than the share of one training, so that its interval may be rounded.
     interval = intervals.of_share(round(right), len(labels))
     return {
-        "accuracy": {"value": right / len(labels), "interval": interval, "rows": len(labels)},
+        "accuracy": Figure(value=right / len(labels), interval=interval, rows=len(labels)),
         "macro_f1": figure(
             lambda: float(np.mean([accuracy.macro_f1(given, labels) for given in answers])), rows=len(labels)
         ),

@@ -4,7 +4,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from common.errors import DataError
 from common.validate import integers
-from server.metrics.fidelity import blocks, comparable
+from server.metrics.fidelity import comparable
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -20,30 +19,11 @@ if TYPE_CHECKING:
 DEFINITION = (
     "Self-BLEU: mean sentence BLEU-4 (sacrebleu, 0 to 1) of 100 texts drawn with the experiment seed, each against the "
     "other 99 (Zhu et al. 2018). Distinct-n: different n-grams over all, of lower-cased words, in the whole set. "
-    "Self-similarity: mean cosine of all pairs of different texts' vectors. Exact duplicates: share of texts that "
-    "stand earlier in the set, white space and case apart; near duplicates: share with a cosine of at least 0.95 to "
-    "an earlier text."
+    "Self-similarity: mean cosine of all pairs of different texts' vectors."
 )
 """Text that defines the figures in reports."""
 
 SAMPLE = 100
-NEAR = 0.95
-_ROWS = 1024
-_COSINES = _ROWS * 10_240
-"""Number of cosines computed at once, which take 40 MB."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duplicates:
-    """Fractions of texts that repeat an earlier one, 0 to 1.
-
-    Attributes:
-        exact: Fraction of texts equal to an earlier text.
-        near: Fraction of texts with a cosine of at least `NEAR` to an earlier text, including exact duplicates.
-    """
-
-    exact: float
-    near: float
 
 
 def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
@@ -52,7 +32,8 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
     Raises:
         DataError: There are fewer than two texts.
     """
-    _check_two(texts)
+    if len(texts) < 2:
+        raise DataError("texts to compare with each other", expected="at least two", got=len(texts))
     from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER
     from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
@@ -125,42 +106,10 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
         DataError: There are fewer than two rows, or a value is not finite.
     """
     comparable("self-similarity", vectors)
-    sums, squares = zip(*((rows.sum(axis=0), (rows**2).sum()) for rows in blocks(vectors)), strict=True)
-    total = (np.sum(sums, axis=0) ** 2).sum() - sum(squares)
+    squares = np.einsum("nd,nd->", vectors, vectors, dtype=np.float64)
+    total = (vectors.sum(axis=0, dtype=np.float64) ** 2).sum() - squares
     return float(total / (len(vectors) * (len(vectors) - 1)))
-
-
-def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
-    """Return the fractions of texts that repeat an earlier text.
-
-    Args:
-        texts: At least two texts.
-        vectors: (texts, d), unit norm.
-
-    Raises:
-        DataError: There are fewer than two texts, or a value is not finite.
-    """
-    _check_two(texts)
-    comparable("near duplicates", vectors)
-    exact, earlier = np.zeros(len(texts), dtype=bool), set[str]()
-    for place, text in enumerate(texts):
-        normalised = " ".join(text.lower().split())
-        exact[place] = normalised in earlier
-        earlier.add(normalised)
-    near = exact.copy()
-    step = min(_ROWS, max(1, _COSINES // len(vectors)))
-    for first in range(0, len(vectors), step):
-        last = min(first + step, len(vectors))
-        cosines = vectors[first:last] @ vectors[:last].T
-        cosines[:, first:] = np.tril(cosines[:, first:], k=-1)  # a text is compared with earlier ones alone
-        near[first:last] |= cosines.max(axis=1) >= NEAR
-    return Duplicates(exact=float(exact.mean()), near=float(near.mean()))
 
 
 def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
-
-
-def _check_two(texts: Sequence[str]) -> None:
-    if len(texts) < 2:
-        raise DataError("texts to compare with each other", expected="at least two", got=len(texts))

@@ -1,7 +1,5 @@
 """Fréchet distance of two sets of embeddings, with checks and sampling for all metrics that compare two sets."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,20 +95,9 @@ def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray
     return vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), most, replace=False))]
 
 
-def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """Yield the rows of (n, d) vectors as float64 in blocks, since converting all would take twice the memory."""
-    for first in range(0, len(vectors), _BLOCK):
-        yield vectors[first : first + _BLOCK].astype(np.float64)
-
-
-def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the (d,) mean of (n, d) vectors, computed in float64."""
-    sums = [rows.sum(axis=0) for rows in blocks(vectors)]
-    return np.asarray(np.sum(sums, axis=0) / len(vectors))
-
-
 def _gaussian(vectors: NDArray[np.floating]) -> _Gaussian:
-    mean, scale = mean_of(vectors), np.sqrt(len(vectors) - 1)
-    factors = [np.linalg.qr((rows - mean) / scale, mode="r") for rows in blocks(vectors)]
+    mean, scale = vectors.mean(axis=0, dtype=np.float64), np.sqrt(len(vectors) - 1)
+    blocks = (vectors[first : first + _BLOCK] for first in range(0, len(vectors), _BLOCK))
+    factors = [np.linalg.qr((rows - mean) / scale, mode="r") for rows in blocks]
     # The factor of the stacked factors of the blocks is the factor of all rows.
     return mean, np.asarray(factors[0] if len(factors) == 1 else np.linalg.qr(np.concatenate(factors), mode="r"))

@@ -174,7 +174,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> RunView:
         rounds=setting(chosen, "method.rounds"),
         costs=_costs(chosen, account, rounds, privacy),
         log=last_lines(folder / "run.log", MOST_LINES, at=run_state.log_start(folder)),
-        plots=tuple(map(drawn, run_plots.of_rounds(rounds))),
+        plots=tuple(map(drawn, run_plots.plot_rounds(rounds))),
         problems=tuple(problems),
         steered=made_by_steer,
         rejected=rejected,

@@ -2,19 +2,20 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from common.phrases import series
 from common.system.files import text_of
 from server.documents.files import read_lines, split
-from server.documents.metrics import Metrics, Nearness
+from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
-from server.report.utility import ACCURACY, RELEASED, WITHOUT, Accuracies, accuracies, counted, unmeasured
-from server.report.verdict import points
-from server.report.vote_distributions import distributions
+from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, unmeasured
+from server.report.verdict import compare_gain, describe_difference
+from server.report.votes import read_votes
 from server.report.weaknesses import votes_above_forecast, votes_were_noise
 from server.run_folder import TEXTS
 
@@ -35,10 +36,9 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         yield f"refused:  {reason} (refuse_disclosures); they may not be passed on"
     privacy = Privacy.read(run, [])
     yield f"privacy:  {cost(privacy)}"
-    near, measured, count = metrics.nearness, accuracies(metrics), len(split(text_of(run / TEXTS)))
-    figures = _distance(near) if near else _accuracy(measured, counted(metrics).value)
+    quality, count = read_quality(metrics), len(split(text_of(run / TEXTS)))
     missing = unmeasured(metrics, complete=summary is None or summary.complete, texts=count)
-    yield f"{'distance' if near else measured.measure}: {figures or f'not measured: {missing}'}"
+    yield f"{quality.measure}: {_figures(quality) or f'not measured: {missing}'}"
     if summary and privacy and (said := _votes(run, summary, privacy)):
         yield f"votes:    {said}"
     if spans := _spans(metrics):
@@ -52,39 +52,31 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     yield f"next:     {following or shlex.join(evaluation)}"
 
 
-def _accuracy(measured: Accuracies, share: float | None) -> str:
-    """Return the accuracies of models trained on the texts and on references; empty if none was measured.
-
-    Args:
-        measured: The accuracies.
-        share: Fraction of the hospitals' records that a classifier labels correctly, by a noised count.
-    """
-    constant = "the most frequent label" if measured.measure == ACCURACY else "the best constant answer"
-    shown = [
+def _figures(quality: Quality) -> str:
+    """Return the accuracies of models trained on the texts and on references; empty if none was measured."""
+    if quality.measure == DISTANCE:
+        shown = ((quality.synthetic, "synthetic"), (quality.zero_shot, WITHOUT), (quality.real, "other real texts"))
+        fids = ", ".join(f"{words} {fid:.3g}" for fid, words in shown if fid is not None)
+        return f"{fids} (FID from real texts)" if fids else ""
+    constant = "the most frequent label" if quality.measure == ACCURACY else "the best constant answer"
+    accuracies = [
         f"{words} {100 * share:.1f} %{more}"
         for words, share, more in (
-            ("synthetic", measured.synthetic, ""),
-            ("synthetic", share, " of the hospitals' records (a noised count)"),
-            (WITHOUT, measured.zero_shot, _gain(measured)),
-            (RELEASED, measured.released, ""),
-            ("real records", measured.real, ""),
-            (constant, measured.majority, ""),
+            ("synthetic", quality.synthetic, ""),
+            ("synthetic", quality.counted, " of the hospitals' records (a noised count)"),
+            (WITHOUT, quality.zero_shot, _gain(quality)),
+            (RELEASED, quality.released, ""),
+            ("real records", quality.real, ""),
+            (constant, quality.majority, ""),
         )
         if share is not None
     ]
-    return ", ".join(shown)
-
-
-def _distance(near: Nearness) -> str:
-    """Return the distances from real texts, for a run without labels; empty if none was measured."""
-    shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
-    fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
-    return f"{fids} (FID from real texts)" if fids else ""
+    return ", ".join(accuracies)
 
 
 def _votes(run: Path, summary: RunSummary, privacy: Privacy) -> str:
     """Return whether the votes were noise, measured as for the report's verdict; empty if that is no surprise."""
-    votes = tuple(distributions(run, privacy, read_lines(run / RoundReport.FILE, RoundReport.from_json, [])))
+    votes = tuple(read_votes(run, privacy, read_lines(run / RoundReport.FILE, RoundReport.from_json, [])))
     if votes_were_noise(votes):
         return "all were noise, so that a gain may be the models' own"
     names = series(votes_above_forecast(summary, votes), "and")
@@ -110,14 +102,13 @@ def _sections(metrics: Metrics) -> str:
     return f"{', '.join(apart)} (distance of their order from real texts); {words}"
 
 
-def _gain(measured: Accuracies) -> str:
+def _gain(quality: Quality) -> str:
     """Return both accuracies from equally many texts or sections, and whether they differ; empty without a gain."""
-    gain, without = measured.gain, measured.zero_shot
+    gain, without = quality.gain, quality.zero_shot
     if gain is None or without is None:
         return ""
-    as_many, (low, high) = without + gain.value, map(points, gain.interval)
-    said = "a clear gain" if gain.clear else "a clear loss" if gain.loss else "no clear gain"
     return (
-        f" (with {gain.texts:,} {measured.unit} each {100 * as_many:.1f} % against {100 * without:.1f} %, {said}: "
-        f"{points(gain.value)} points, {low} to {high})"
+        f" (with {gain.texts:,} {quality.unit} each {100 * (without + gain.value):.1f} % against "
+        f"{100 * without:.1f} %, {compare_gain(gain).lower()}: "
+        f"{describe_difference(replace(quality, trained_on=gain.texts), gain)})"
     )

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,14 @@ from server.guarantee.rounding import counted, hospitals
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated, warning
 from server.operators.census_file import check_questionnaire
-from server.report.bars import bars
-from server.report.confusion import Confusion, confusion
-from server.report.labels import LabelTable, by_label
+from server.report.bars import draw_bars
+from server.report.labels import LabelTable, list_confusions, list_labels
 from server.report.likeness import likeness
-from server.report.utility import unmeasured, utility
-from server.report.verdict import verdict
-from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
-from server.report.weaknesses import votes_were_noise, weaknesses
+from server.report.plots import Histogram, count_bins
+from server.report.quality import read_quality, read_utility, unmeasured
+from server.report.verdict import reach_verdict
+from server.report.votes import Votes, read_votes
+from server.report.weaknesses import find_weaknesses, votes_were_noise
 from server.run_folder import TEXTS, from_round_1
 
 _UNKNOWN: dict[str, Any] = {
@@ -141,14 +141,13 @@ class Facts:
         """Weaknesses of the run's files and of its results."""
         if self.run is None:
             return tuple(self.inputs)
-        return *self.inputs, *weaknesses(
+        return *self.inputs, *find_weaknesses(
             self.run,
             privacy=self.privacy,
             rounds=self.rounds,
             metrics=self.metrics,
             texts=self.texts,
             votes=self.votes,
-            share_noise=self.share_noise,
         )
 
     @property
@@ -161,22 +160,12 @@ class Facts:
         """The labels, with their texts, records and recall; no rows without labels."""
         if not self.labelled:
             return LabelTable(records=None, simulation_only=False, rows=())
-        return by_label(self.run, self.privacy, self.rounds, self.metrics, self.texts)
-
-    @property
-    def _confusion(self) -> Confusion:
-        matrix = self.metrics.synthetic.confusion if self.metrics.synthetic else {}
-        return confusion(matrix, [row.label for row in self.labels.rows])
-
-    @property
-    def share_noise(self) -> float:
-        """Standard deviation of the noise in a label's released proportion; 0 if there is no census."""
-        return self.census.count_noise / max(1.0, math.fsum(self.census.counts)) if self.census else 0.0
+        return list_labels(self.run, self.privacy, self.rounds, self.metrics, self.texts)
 
     @cached_property
     def words(self) -> Histogram | None:
         """Histogram of the number of words in each text; None if there are no texts."""
-        return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
+        return count_bins([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
         """Return `report.json`, which is also the input of the page's templates."""
@@ -198,7 +187,7 @@ class Facts:
                 "round": Counter(text.round for text in texts),
                 "words": self.words,
             },
-            "metrics": self.metrics.groups,
+            "metrics": [asdict(group) for group in self.metrics.groups],
             "rounds": [_round(report) for report in self.rounds],
             "cost": _cost(run, self.rounds),
             "votes": self.votes,
@@ -209,18 +198,18 @@ class Facts:
             "config": self.config,
             "weaknesses": self.weaknesses,
             "labels": self.labels,
-            "confusion": self._confusion,
+            "confusion": list_confusions(self.metrics.confusion, [row.label for row in self.labels.rows]),
             "likeness": likeness(self.census, [text.text for text in texts]),
-            "utility": utility(self.metrics),
-            "verdict": verdict(
+            "utility": read_utility(self.metrics),
+            "verdict": reach_verdict(
                 self.guarantee,
-                self.metrics,
+                read_quality(self.metrics),
                 texts=len(texts),
                 weaknesses=len(self.weaknesses),
                 missing=missing,
                 noise=votes_were_noise(self.votes),
             ),
-            "bars": bars(self.metrics, missing),
+            "bars": draw_bars(self.metrics, missing),
         }
         plain: dict[str, Any] = strict(facts)
         return plain
@@ -245,7 +234,7 @@ def gather(run: Path) -> Facts:
         metrics=metrics or Metrics(),
         rounds=rounds,
         texts=texts,
-        votes=list(distributions(run, privacy, rounds)) if privacy else [],
+        votes=list(read_votes(run, privacy, rounds)) if privacy else [],
         inputs=inputs.weaknesses if inputs else (),
         census=_census(run, problems),
         config=config,

@@ -10,10 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from common.phrases import capital
-from server.documents.figure_groups import GENERAL, FigureGroup
-from server.documents.metrics import CLASSIFIERS
+from server.documents.metrics import GENERAL, FigureGroup
 
-_OF_UTILITY = {name.replace("_", " ") for name in CLASSIFIERS}
+_OF_UTILITY = {
+    *("synthetic", "zero shot", "majority class", "real private", "released classifier", "federated"),
+    *("utility", "utility hard labels", "utility with transfer", "utility real", "utility encoder"),
+}
+"""Groups that contain the accuracy of a classifier."""
 _IN_UTILITY = ("accuracy", "macro f1", "trained on", "records", "as many: accuracy", "as many: macro f1")
 """Figures of these groups that the table of utility shows."""
 
@@ -50,7 +53,7 @@ _LOWER = {
         "perplexity",
         "self bleu",
     ),
-    *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
+    *("self similarity", "personal information", "gain"),
     *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "above all", "tpr"),
     *(f"disclosures: {name}" for name in ("any", "worst label", "worst length", "worst hospital")),
 }

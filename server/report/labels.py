@@ -1,6 +1,10 @@
-"""Labels of a run's texts and of its records, counted in a simulation or estimated from the method's noised answers."""
+"""Labels of a run's texts, of its records, and those that a classifier of the texts confuses.
+
+Records are counted in a simulation, or estimated from the method's noised answers.
+"""
 
 import statistics
+import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +15,10 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
+
+MOST_CONFUSED = 10
+"""Maximum number of labels for which the page shows a matrix, and number of confusions that it lists in place of a
+larger matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +66,42 @@ class LabelTable(Document):
     rows: tuple[LabelRow, ...]
 
 
-def by_label(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confused(Document):
+    """Test texts of one label for which the classifier predicts another label.
+
+    Attributes:
+        label: The true label.
+        predicted: The label that the classifier predicts.
+        texts: Number of these test texts.
+        tested: Number of all test texts with the true label.
+    """
+
+    label: str
+    predicted: str
+    texts: int
+    tested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confusion(Document):
+    """True and predicted labels of the test texts.
+
+    Attributes:
+        labels: The labels of rows and columns; empty if there are more than `MOST_CONFUSED` labels, or if nothing was
+            measured.
+        letters: A letter for each label, for the head of its column.
+        counts: (labels, labels) number of test texts for each true label and each predicted label.
+        most: The most frequent confusions, at most `MOST_CONFUSED`, the most frequent first.
+    """
+
+    labels: tuple[str, ...]
+    letters: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    most: tuple[Confused, ...]
+
+
+def list_labels(
     run: RunSummary | None,
     privacy: Privacy | None,
     rounds: Sequence[RoundReport],
@@ -67,11 +110,13 @@ def by_label(
 ) -> LabelTable:
     """Return the table of labels of a run folder; any of its documents may be missing."""
     shares, exact = record_shares(privacy, rounds, metrics)
-    number = _number(metrics) if exact else None
+    number = metrics.count("label_shares", "count") if exact else None
+    if exact and number is None:  # an earlier version's
+        number = metrics.count("real_private", "records")
     weights, words = weights_of(texts), _words(texts)
     total = sum(weights.values())
     named = (run and run.labels) or {}
-    recalled = metrics.synthetic.recalled if metrics.synthetic else {}
+    confused = metrics.confusion
     rows = tuple(
         LabelRow(
             label=label,
@@ -80,7 +125,7 @@ def by_label(
             words=statistics.median(words[label]) if label in words else None,
             records=None if number is None else round(number * shares.get(label, 0.0)),
             record_share=shares.get(label, 0.0) if shares else None,
-            recall=recalled[label][0] / recalled[label][1] if label in recalled else None,
+            recall=confused[label].get(label, 0) / sum(confused[label].values()) if label in confused else None,
         )
         for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
     )
@@ -91,6 +136,30 @@ def by_label(
         weighted=len({text.weight for text in texts}) > 1,
         several=any(len(text.labels) > 1 for text in texts),
         rows=rows,
+    )
+
+
+def list_confusions(matrix: Mapping[str, Mapping[str, int]], order: Sequence[str] = ()) -> Confusion:
+    """Return a matrix of `metrics.json` as the page shows it.
+
+    Args:
+        matrix: Number of test texts for each true label and each predicted label, without zeros.
+        order: Labels in the order of the page; labels that are missing here follow.
+    """
+    measured = {*matrix, *(predicted for row in matrix.values() for predicted in row)}
+    labels = tuple(label for label in dict.fromkeys([*order, *sorted(measured)]) if label in measured)
+    errors = [
+        Confused(label=label, predicted=predicted, texts=texts, tested=sum(row.values()))
+        for label, row in matrix.items()
+        for predicted, texts in row.items()
+        if predicted != label
+    ]
+    shown = labels if len(labels) <= MOST_CONFUSED else ()
+    return Confusion(
+        labels=shown,
+        letters=tuple(string.ascii_uppercase[: len(shown)]),
+        counts=tuple(tuple(matrix.get(label, {}).get(predicted, 0) for predicted in shown) for label in shown),
+        most=tuple(sorted(errors, key=lambda error: -error.texts)[:MOST_CONFUSED]),
     )
 
 
@@ -113,17 +182,12 @@ def record_shares(
     """
     if privacy is None:
         return {}, False
-    if privacy.simulation and (exact := metrics.label_shares) and exact.records:
-        return exact.records, True
+    exact = metrics.group("label_shares", "records")
+    if privacy.simulation and exact:
+        return exact, True
     if not privacy.noisy:
         return {}, False
     return next((report.label_shares for report in reversed(rounds) if report.label_shares), {}), False
-
-
-def _number(metrics: Metrics) -> int | None:
-    """Return the number of all private records, taken from `real_private` in older folders; None if unknown."""
-    counted = metrics.label_shares and metrics.label_shares.count
-    return counted if counted is not None else metrics.real_private and metrics.real_private.records
 
 
 def _words(texts: Sequence[Candidate]) -> dict[str, list[int]]:

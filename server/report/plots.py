@@ -1,6 +1,7 @@
-"""Layout of lines and bars: coordinates are user units of a view box, with y pointing downward.
+"""Layout of lines, histograms and maps: coordinates are user units of a view box, with y pointing downward.
 
-Each plot has a summary in words and keeps its values for a table. Lines and marks differ in shape and in colour.
+Each plot has a summary in words and keeps its values for a table. Lines and labels differ in shape and in colour, the
+sources of a map in whether the shapes are filled.
 """
 
 import itertools
@@ -8,13 +9,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from server.documents.figure_groups import finite
+import numpy as np
+
+from server.documents.files import Document
+from server.documents.metrics import finite
 
 WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
 _X_LABELS = 10
 _APART = 7
 """Largest distance in units between the intervals of two lines at one place."""
+_BINS = 24
+"""Number of bins of a histogram, about."""
+_SHAPES = (
+    # A dot, a square, a triangle, a diamond.
+    ("h0", "m-2.2-2.2h4.4v4.4h-4.4z", "m0-3l2.8 5h-5.6z", "m0-3.2l3.2 3.2l-3.2 3.2l-3.2-3.2z"),
+    # Two crosses, two angles.
+    ("m-2-2l4 4m0-4l-4 4", "m-2.7 0h5.4m-2.7-2.7v5.4", "m-2.5 2.2l2.5-4.4l2.5 4.4", "m-2.5-2.2l2.5 4.4l2.5-4.4"),
+)
+"""SVG path of a point on a map, relative to its place, by source and kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +92,53 @@ class Lines(Frame):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram(Document):
+    """Values in bins of equal width.
+
+    Attributes:
+        edges: (bins + 1,) ends of the bins, ascending.
+        counts: (bins,) values in each bin.
+        open_end: Whether the last bin contains all larger values.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    open_end: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bars(Frame):
-    """A histogram; `shade` is a marked interval of the x axis."""
+    """A histogram as a drawing; `shade` is a marked interval of the x axis."""
 
     rows: tuple[tuple[str, int], ...]
     bars: tuple[tuple[float, float, float, float], ...]
     shade: tuple[float, float] | None
     kind: str = "bars"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """Points of one source and label, as one path; `source` 0 is drawn with filled shapes, 1 with outlines.
+
+    `kind` is the index of the shape. Like the colour, the shape depends on the label.
+    """
+
+    source: int
+    label: int
+    kind: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dots(Frame):
+    """Points on a plane, both axes on the same scale."""
+
+    sources: tuple[str, ...]
+    labels: tuple[str, ...]
+    legend: tuple[tuple[Cloud, ...], ...]
+    clouds: tuple[Cloud, ...]
+    rows: tuple[tuple[str, str, int, float, float], ...]
+    kind: str = "dots"
 
 
 def lines(
@@ -174,41 +227,50 @@ def lines(
     )
 
 
+def count_bins(values: Sequence[float], *, whole: bool = False) -> Histogram:
+    """Count at least one value in a few bins of equal width.
+
+    Args:
+        values: The values to count.
+        whole: Whether the values are integers. If so, the edges of the bins are integers too and start at 0, and the
+            last bin is open if up to a hundredth of the values lies far beyond the rest.
+    """
+    sample = np.asarray(values, dtype=np.float64)
+    low, high = float(sample.min()), float(sample.max())
+    if whole:
+        low, high = 0.0, min(high, 2 * float(np.quantile(sample, 0.99)))
+    width = max(_round_step((high - low) / _BINS), 1.0 if whole else 0.0)
+    first, last = math.floor(low / width), math.floor(high / width) + 1
+    edges = [float(f"{at * width:.9g}") for at in range(first, last + 1)]
+    counts, _ = np.histogram(np.clip(sample, edges[0], edges[-1]), edges)
+    return Histogram(edges=tuple(edges), counts=tuple(counts.tolist()), open_end=bool(sample.max() > edges[-1]))
+
+
 def bars(
-    key: str,
-    title: str,
-    *,
-    note: str,
-    x_name: str,
-    edges: Sequence[float],
-    counts: Sequence[int],
-    open_end: bool = False,
-    shade: tuple[float, float] | None = None,
+    key: str, title: str, *, note: str, x_name: str, histogram: Histogram, shade: tuple[float, float] | None = None
 ) -> Bars:
-    """Return a histogram of at least one bin.
+    """Return the drawing of a histogram of at least one bin.
 
     Args:
         key: See `Frame`.
         title: See `Frame`.
         note: See `Frame`.
         x_name: See `Frame`.
-        edges: (bins + 1,) multiples of one width, ascending; at most 400.
-        counts: (bins,) values in each bin.
-        open_end: Whether the last bin contains all larger values.
+        histogram: The histogram, of at most 400 bins.
         shade: Marked interval of the axis, clipped to the axis.
     """
+    edges, counts = histogram.edges, histogram.counts
     low, high = edges[0], edges[-1]
     ticks = steps(0.0, float(max(counts)))
     x, y = _axis(edges, _LEFT, WIDTH - _RIGHT), _axis(ticks, _HEIGHT - _BOTTOM, _TOP)
     spans = list(itertools.pairwise(edges))
     names = [f"{start:g} to {end:g}" for start, end in spans]
-    if open_end:
+    if histogram.open_end:
         names[-1] = f"{spans[-1][0]:g} and more"
     rectangles = tuple(
         (x(start) + 0.5, y(count), max(0.5, round(x(end) - x(start) - 1, 1)), round(y(0.0) - y(count), 1))
         for (start, end), count in zip(spans, counts, strict=True)
     )
-    fullest = max(range(len(counts)), key=counts.__getitem__)
     width = edges[1] - edges[0]
     stride = next(step for step in (1, 2, 5, 10, 20, 50) if len(edges) / step <= 9)
     return Bars(
@@ -216,7 +278,7 @@ def bars(
         title=title,
         note=note,
         summary=f"Histogram of {title}: {sum(counts)} in all, from {low:g} to {high:g}"
-        f"{' and more' if open_end else ''}, most at {names[fullest]}.",
+        f"{' and more' if histogram.open_end else ''}, most at {names[counts.index(max(counts))]}.",
         x_name=x_name,
         rows=tuple(zip(names, counts, strict=True)),
         bars=rectangles,
@@ -226,15 +288,72 @@ def bars(
     )
 
 
+def dots(
+    key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
+) -> Dots | None:
+    """Return the points by source and label on a square; None if there are no points."""
+    all_points = [point for labels in sources.values() for points in labels.values() for point in points]
+    if not all_points:
+        return None
+    lows, highs = (tuple(end(point[axis] for point in all_points) for axis in (0, 1)) for end in (min, max))
+    span = max(*(high - low for low, high in zip(lows, highs, strict=True)), 1e-9)
+    middle = [(low + high) / 2 for low, high in zip(lows, highs, strict=True)]
+    size, edge = WIDTH, 10
+    scale = (size - 2 * edge) / span
+
+    def place(point: Sequence[float]) -> tuple[float, float]:
+        # Rounded to a tenth of a unit: finer differences are invisible, and it halves the size of the map on the page.
+        return round(size / 2 + (point[0] - middle[0]) * scale, 1), round(size / 2 - (point[1] - middle[1]) * scale, 1)
+
+    labels = tuple(dict.fromkeys(label for by_label in sources.values() for label in by_label))
+    clouds, rows = [], []
+    for number, (source, by_label) in enumerate(sources.items()):
+        for label, points in by_label.items():
+            clouds.append(_cloud(number, labels.index(label), [place(point) for point in points]))
+            centre = [sum(point[axis] for point in points) / max(1, len(points)) for axis in (0, 1)]
+            rows.append((label, source, len(points), centre[0], centre[1]))
+    counts = ", ".join(f"{sum(map(len, by.values()))} {source}" for source, by in sources.items())
+    return Dots(
+        key=key,
+        title=title,
+        note=note,
+        summary=f"Map of {counts}. The table below has the centre of each label.",
+        x_name="",
+        sources=tuple(sources),
+        labels=labels,
+        legend=tuple(
+            tuple(_cloud(source, label, [(6.0, 6.0)]) for source in range(len(sources))) for label in range(len(labels))
+        ),
+        clouds=tuple(clouds),
+        rows=tuple(sorted(rows, key=lambda row: labels.index(row[0]))),
+        x_ticks=(),
+        y_ticks=(),
+        height=size,
+    )
+
+
+def _cloud(source: int, label: int, spots: Sequence[tuple[float, float]]) -> Cloud:
+    # After eight colours the shapes move on by one, so that no two of 32 labels look alike.
+    kind = (label + label // 8) % 4
+    path = "".join(f"M{x:g} {y:g}{_SHAPES[source][kind]}" for x, y in spots)
+    return Cloud(source=source, label=label, kind=kind, path=path)
+
+
 def steps(low: float, high: float) -> list[float]:
     """Return a few round numbers, from the last one not above `low` to the first one not below `high`."""
-    span = high - low
-    if span <= 0:
+    if high <= low:
         return [0.0, 1.0]
-    unit = 10.0 ** math.floor(math.log10(span))
-    step = next(unit * part for part in (0.2, 0.5, 1.0, 2.0) if span / (unit * part) <= 6)
+    step = _round_step((high - low) / 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [float(f"{at * step:.6g}") for at in range(first, last + 1)]
+
+
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2 and 5 times a power of ten that is not below `least`; 1 for 0."""
+    if least <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(least))
+    return next(unit * part for part in (1, 2, 5, 10) if unit * part >= least * (1 - 1e-9))
 
 
 def _decades(values: Sequence[float]) -> list[float]:

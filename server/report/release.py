@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from server.documents.figure_groups import GENERAL
+from server.documents.metrics import GENERAL
 from server.report.facts import Facts
 
 FILE = "release.md"
@@ -29,7 +29,6 @@ TESTS = {
     "fidelity private": "how near the texts are to the hospitals' records, as a whole",
     "diversity": "how much the texts repeat themselves and each other",
     "privacy": "of 1,000 texts, those with personal information, by rules for names, numbers and addresses",
-    "nearest": "how near each record is to its nearest text, in the median, beside test texts",
     "membership": "whether an attacker can tell which records took part",
     "canaries": "whether an attacker can tell which planted records took part",
     "disclosures": "whether the texts disclose more of the records than of records that no run saw",

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from server.documents.figure_groups import FigureGroup, finite
+from server.documents.metrics import FigureGroup, finite
 from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
 from server.report import plots
-from server.report.dots import Dots, dots
 from server.report.facts import Facts, Places
-from server.report.vote_distributions import Votes
+from server.report.votes import Votes
 
 MOST_POINTS = 2000
 """Maximum number of points of one source on the map; more points would overlap."""
@@ -61,7 +60,7 @@ _BOOKKEEPING = {"population", "metadata"}
 """Figures from a method that are not plotted."""
 
 
-def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
+def plot_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
     """Return one plot for each figure of the rounds, known figures first, with a single line or a line for each model.
 
     Args:
@@ -101,7 +100,7 @@ def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]
     }
 
 
-def of_texts(facts: Facts) -> list[Dots | plots.Bars]:
+def plot_texts(facts: Facts) -> list[plots.Dots | plots.Bars]:
     """Return the map of the texts and the histogram of their lengths."""
     words = facts.words
     lengths = words and plots.bars(
@@ -109,14 +108,12 @@ def of_texts(facts: Facts) -> list[Dots | plots.Bars]:
         "Length of the texts",
         note="Texts by their number of words.",
         x_name="words",
-        edges=words.edges,
-        counts=words.counts,
-        open_end=words.open_end,
+        histogram=words,
     )
     return [plot for plot in (_map(facts), lengths) if plot]
 
 
-def _map(facts: Facts) -> Dots | None:
+def _map(facts: Facts) -> plots.Dots | None:
     sources = {"synthetic": facts.synthetic}
     note = (
         "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
@@ -128,7 +125,7 @@ def _map(facts: Facts) -> Dots | None:
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of each kind are drawn, at even distances in their order."
     thinned = {source: _thinned(places) for source, places in sources.items()}
-    return dots("map", "Map of the texts", note, thinned)
+    return plots.dots("map", "Map of the texts", note, thinned)
 
 
 def _count(places: Places) -> int:
@@ -140,7 +137,7 @@ def _thinned(places: Places) -> Places:
     return {label: evenly(points, max(1, round(share * len(points)))) for label, points in places.items()}
 
 
-def of_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
+def plot_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
     """Return histograms of the votes of the last query, one for each direction."""
     return [
         plots.bars(
@@ -149,8 +146,7 @@ def of_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
             note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
             "candidates without any vote fall.",
             x_name="noised votes",
-            edges=answer.edges,
-            counts=answer.counts,
+            histogram=answer,
             shade=(-2 * answer.scale, 2 * answer.scale),
         )
         for number, answer in enumerate(answer for answer in votes if answer.round == votes[-1].round)

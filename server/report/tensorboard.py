@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 
 from common.system.extras import needs
-from server.documents.figure_groups import shareable
-from server.documents.metrics import Metrics
+from server.documents.metrics import Metrics, shareable
 from server.documents.rounds import RoundReport
 
 FOLDER = "tensorboard"

@@ -3,20 +3,13 @@
 The weaknesses follow from the content of a run folder, which is public or released: texts, figures on test texts,
 noised answers. Only a simulation has the records' own labels (`simulations/private_evaluation`), and weaknesses that
 follow from these labels are marked as such. No two pieces of a run's advice move a setting in opposite directions: the
-causes come first, and decide (`server.report.advice.more_texts`).
+causes come first, and decide (`_more_texts`).
 
     repeated     fewer than half of the texts are different
-    accuracy     95 % interval not above the fraction of the most frequent label, or all below it
-    poor labels  recognised less than half as often as labels are in the mean, beyond chance
-    gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
-                 accuracies or, without labels, of distances from real texts
-    gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
-    FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
+    lost         more than a tenth of the requested texts
+    quality      not clearly better than guessing, or no clear gain over the same models without the hospitals
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
     labels       fractions of texts and records that differ by more than a quarter; labels without any text
-    pairs        pairs of labels further from those of the test texts than pairs of independent labels are
-    crowded      a label with far more of the texts than its proportion of the records supports, allowing for noise
-    lost texts   more than a tenth of the requested texts
     files        of a simulation (`simulations/federation/inputs.py`), which its log has from the start
     disclosures  records are disclosed more often than test texts, by a test of the hypothesis that nothing was learned
 
@@ -27,7 +20,7 @@ replaces the expectation.
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,29 +32,29 @@ from server.documents.run import RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.rounding import show_epsilon
 from server.llm.base import advice_on
 from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS
-from server.report import weak_labels
-from server.report.advice import FEWER_TEXTS, MOST_NAMED, listed, more_signal, more_texts
-from server.report.labels import record_shares
-from server.report.utility import ACCURACY, BETTER, UNCLEAR, WITHOUT, accuracies
-from server.report.verdict import gained, nearer, points
-from server.report.vote_distributions import Votes
+from server.report.labels import record_shares, weights_of
+from server.report.quality import ACCURACY, BETTER, UNCLEAR, WITHOUT, Quality, read_quality
+from server.report.verdict import compare_gain, describe_difference
+from server.report.votes import Votes
 
-RISE = 2.0
-"""Number of standard errors from which a rise of FID counts: one rise in 40 is larger by chance. For few texts the
-error is itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
-GAP = 0.03
-"""Loss of accuracy, from the released numbers' classifier to the texts, above which a weakness is reported."""
 MANY_LOST = 0.1
 """Share of the requested texts above which their loss is a weakness."""
+APART = 0.25
+"""Total variation from which labels of texts and records differ widely: one text in four would need another label."""
+MOST_NAMED = 3
+"""Maximum number of labels that a sentence names."""
+FEWER_TEXTS = "ask for fewer texts (method.samples)"
+"""Step that helps where texts repeat others."""
 
 _FEWEST = 20
 """Smallest number of texts of which duplicates are a weakness."""
 
 
-def weaknesses(
+def find_weaknesses(
     run: RunSummary,
     *,
     privacy: Privacy | None,
@@ -69,23 +62,17 @@ def weaknesses(
     metrics: Metrics,
     texts: Sequence[Candidate],
     votes: Sequence[Votes],
-    share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
-    """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's noised proportion."""
-    repeated, noise = tuple(_repeated(texts)), tuple(_votes(run, privacy, votes))
-    more = more_texts(texts, causes=(*repeated, *noise))
+    """Return all weaknesses of a run folder."""
+    repeated, lost, noise = tuple(_repeated(texts)), tuple(_lost(rounds)), tuple(_votes(run, privacy, votes))
+    more, quality = _more_texts(texts, causes=(*repeated, *lost, *noise)), read_quality(metrics)
     return (
         *repeated,
-        *_accuracy(run, rounds, metrics, texts, more),
-        *weak_labels.poor_labels(metrics),
-        *_gain(run, privacy, metrics, more),
-        *_generation_gap(metrics, more),
-        *_fid(run, privacy, rounds),
+        *lost,
+        *(_no_better_than_guessing(run, rounds, quality, more) if texts else ()),
+        *_gain(run, privacy, quality, more),
         *noise,
-        *weak_labels.unbalanced_labels(run, privacy, rounds, metrics, texts, more=more),
-        *weak_labels.unlike_pairs(run, privacy, metrics),
-        *weak_labels.crowded_labels(run, texts, record_shares(privacy, rounds, metrics), share_noise),
-        *_lost(rounds),
+        *_labels(run, texts, record_shares(privacy, rounds, metrics), more),
         *_disclosures(metrics),
     )
 
@@ -107,24 +94,67 @@ def read_weaknesses(run: Path, *, of_inputs: bool = True) -> list[Weakness]:
         return []
 
 
-def _accuracy(
-    run: RunSummary,
-    rounds: Sequence[RoundReport],
-    metrics: Metrics,
-    texts: Sequence[Candidate],
-    more: Sequence[str],
+def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
+    """Return the steps that make answers stand out from their noise."""
+    now = f" (now {show_epsilon(privacy.planned_epsilon)})" if privacy else ""
+    return ["more records", f"a larger epsilon{now}", *(["method=census"] if run.method != "census" else [])]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+def _more_texts(texts: Sequence[Candidate], causes: Sequence[Weakness]) -> list[str]:
+    """Return the step of writing more than these texts; empty if one of the `causes` is mended by fewer texts.
+
+    Repeated texts, lost duplicates, and votes that are noise are causes of what more texts could mend, and more texts
+    make them worse.
+    """
+    if any(step in cause.do for cause in causes for step in (FEWER_TEXTS, FEWER_CANDIDATES)):
+        return []
+    return [f"write more than these {len(texts):,} texts (method.samples)"]
+
+
+def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
+    """Yield a weakness if fewer than half of the texts would be left without exact duplicates."""
+    different = len({text.text for text in texts})
+    if len(texts) >= _FEWEST and 2 * different < len(texts):
+        yield Weakness(
+            what=f"only {different:,} of {len(texts):,} texts are different",
+            do="give the models more public texts (task.public_text), take other language models (llm) or "
+            f"{FEWER_TEXTS}",
+        )
+
+
+def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
+    requested = sum(sum(report.requested.values()) for report in rounds)
+    lost = sum(sum(report.lost.values()) for report in rounds)
+    if lost <= MANY_LOST * requested:
+        return
+    kinds = counts_of_losses(*(counted for report in rounds for counted in (report.losses, report.cleaned)))
+    frequent = sorted(kinds.items(), key=lambda item: -item[1].total())[:MOST_NAMED]
+    reasons = f" ({', '.join(f'{kind}: {models.total():,}' for kind, models in frequent)})" if frequent else ""
+    steps = [advice_on(kind, models.most_common(1)[0][0]) for kind, models in frequent[:1]]
+    yield Weakness(
+        what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
+        do="; ".join([*steps, "or take other language models (llm)"]) if steps else "take other language models (llm)",
+    )
+
+
+def _no_better_than_guessing(
+    run: RunSummary, rounds: Sequence[RoundReport], quality: Quality, more: Sequence[str]
 ) -> Iterator[Weakness]:
-    measured = accuracies(metrics)
-    accuracy, majority, tested = measured.synthetic, measured.majority, measured.tested
-    if not texts or accuracy is None or majority is None or majority == 1 or not tested:
+    accuracy, majority = quality.synthetic, quality.majority
+    if accuracy is None or majority is None or majority == 1 or not quality.tested:
         return
-    if measured.against_guessing == BETTER:
+    if quality.against_guessing == BETTER:
         return
-    unclear = measured.against_guessing == UNCLEAR
+    unclear = quality.against_guessing == UNCLEAR
     what, teach = ("not clearly above", "may teach no more") if unclear else ("below", "teach less")
-    guess = "the share of the most frequent label"
-    if measured.measure != ACCURACY:
-        guess = "that of the best constant answer"
+    guess = (
+        "the share of the most frequent label" if quality.measure == ACCURACY else "that of the best constant answer"
+    )
     labels = run.labels or {}
     bare = sum(not description for description in labels.values())
     models = sorted(rounds[0].requested) if rounds else []
@@ -133,72 +163,32 @@ def _accuracy(
         *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
         *([f"try method=census (now {run.method})"] if run.method != "census" else []),
         *more,
-        f"take larger language models (now {listed(models)})" if models else "take larger language models",
+        f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
-        what=f"{measured.measure} {accuracy:.2f} on {tested} test {measured.unit} is {what} {guess}, {majority:.2f}: "
-        f"the texts {teach} than guessing",
+        what=f"{quality.measure} {accuracy:.2f} on {quality.tested} test {quality.unit} is {what} {guess}, "
+        f"{majority:.2f}: the texts {teach} than guessing",
         do=series(steps, "or"),
     )
 
 
-def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics, more: Sequence[str]) -> Iterator[Weakness]:
+def _gain(run: RunSummary, privacy: Privacy | None, quality: Quality, more: Sequence[str]) -> Iterator[Weakness]:
     """Yield a weakness if the test texts show no benefit of the hospitals' answers."""
-    measured, near = accuracies(metrics), metrics.nearness
-    gain = near.gain if near else measured.gain
+    gain = quality.gain
     if gain is None or gain.clear:
         return
     steps = []
     if gain.value > 0:
-        steps.append(f"more test texts (task.test, now {metrics.test_records})")
+        steps.append(f"more test texts (task.test, now {quality.tested})")
         steps += ["more texts (method.samples)"] * bool(more)
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
-        steps += more_signal(run, privacy)
+        steps += _more_signal(run, privacy)
     elif run.method != "census":
         steps.append("method=census")
+    against = "against" if gain.loss else "over"
     yield Weakness(
-        what=(nearer(gain) if near else gained(gain, measured.trained_on, measured.unit))
-        + (f" {'than' if near else 'against'} {WITHOUT}" if gain.loss else ""),
+        what=f"{compare_gain(gain).lower()} {against} {WITHOUT}: {describe_difference(quality, gain)}",
         do=f"it takes {series(steps or ['other language models (llm)'], 'or')}",
-    )
-
-
-def _generation_gap(metrics: Metrics, more: Sequence[str]) -> Iterator[Weakness]:
-    """Yield a weakness if the released numbers tell more about the labels than the texts teach."""
-    gap, public, small = metrics.generation_gap, metrics.utility_with_transfer, accuracies(metrics).synthetic
-    if gap is None or gap.value <= GAP or not gap.clear:
-        return
-    steps = ["use the classifier itself (caucus-coordinator classifier)"]
-    if public and public.accuracy.value is not None and small is not None and public.accuracy.value > small:
-        steps.append(f"train with transfer.jsonl too ({points(public.accuracy.value)} %)")
-    low, high = gap.interval
-    yield Weakness(
-        what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
-        f"{points(high)}) below the released numbers' own",
-        do=series([*steps, *more], "or"),
-    )
-
-
-def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
-    """Yield a weakness if FID rises; rounds with more texts than the last are ignored, as their bias is lower."""
-    measured = [
-        (report.fid, report.fid_error, report)
-        for report in rounds
-        if report.fid is not None and report.fid_error is not None
-    ]
-    earlier = [point for point in measured[:-1] if point[2].candidates <= measured[-1][2].candidates]
-    if not earlier:
-        return
-    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda point: point[0]), measured[-1]
-    if fid - best_fid <= RISE * math.hypot(error, best_error):
-        return
-    steps = [f"stop there (method.rounds={best.round}, now {len(rounds)})"] if best.round > 1 else []
-    if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
-        steps += more_signal(run, privacy)
-    yield Weakness(
-        what=f"FID rises: {fid:.3g} after round {last.round}, {best_fid:.3g} after round {best.round}, and lower is "
-        "nearer to real texts",
-        do=series(steps or ["take another encoder (embedding)", "other language models (llm)"], "or"),
     )
 
 
@@ -255,7 +245,7 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
         yield Weakness(
             what=f"{name} were noise: {measured.numbers:,} noised numbers spread by {math.sqrt(measured.spread):.2g} "
             f"votes, and noise alone by {math.sqrt(measured.noise):.2g}",
-            do=advice or f"it takes {series([*more_signal(run, privacy), FEWER_CANDIDATES], 'or')}",
+            do=advice or f"it takes {series([*_more_signal(run, privacy), FEWER_CANDIDATES], 'or')}",
         )
     for name, warning in warnings.items():
         if name not in spreads:
@@ -263,30 +253,40 @@ def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> 
             yield Weakness(what=what, do=do)
 
 
-def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
-    requested = sum(sum(report.requested.values()) for report in rounds)
-    lost = sum(sum(report.lost.values()) for report in rounds)
-    if lost <= MANY_LOST * requested:
+def _labels(
+    run: RunSummary, texts: Sequence[Candidate], known: tuple[Mapping[str, float], bool], more: Sequence[str]
+) -> Iterator[Weakness]:
+    """Yield weaknesses for labels without a text, and for proportions of labels that differ from the records'."""
+    weights = weights_of(texts)
+    total = sum(weights.values())
+    if total <= 0:
         return
-    kinds = counts_of_losses(*(counted for report in rounds for counted in (report.losses, report.cleaned)))
-    frequent = sorted(kinds.items(), key=lambda item: -item[1].total())[:MOST_NAMED]
-    reasons = f" ({', '.join(f'{kind}: {models.total():,}' for kind, models in frequent)})" if frequent else ""
-    steps = [advice_on(kind, models.most_common(1)[0][0]) for kind, models in frequent[:1]]
-    yield Weakness(
-        what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
-        do="; ".join([*steps, "or take other language models (llm)"]) if steps else "take other language models (llm)",
-    )
-
-
-def _repeated(texts: Sequence[Candidate]) -> Iterator[Weakness]:
-    """Yield a weakness if fewer than half of the texts would be left without exact duplicates."""
-    different = len({text.text for text in texts})
-    if len(texts) >= _FEWEST and 2 * different < len(texts):
+    labels = run.labels or {}
+    if without := [label for label in labels if label not in weights]:
         yield Weakness(
-            what=f"only {different:,} of {len(texts):,} texts are different",
-            do="give the models more public texts (task.public_text), take other language models (llm) or "
-            f"{FEWER_TEXTS}",
+            what=f"{len(without)} of {len(labels)} labels have no text: {_listed(without)}",
+            do=", or ".join([*more, "describe these labels (task.labels)"]),
         )
+    shares, exact = known
+    gaps = {label: weights[label] / total - shares.get(label, 0.0) for label in sorted({*shares, *weights})}
+    apart = sum(map(abs, gaps.values())) / 2
+    if not shares or apart <= APART:
+        return
+    several = any(len(text.labels) > 1 for text in texts)
+    unit = ("sections of " if any(text.sections for text in texts) else "labels of ") if several else ""
+    named = ", ".join(
+        f"{label} {weights[label] / total:.0%} of the {unit}texts and {shares.get(label, 0.0):.0%} of the {unit}records"
+        for label in sorted(gaps, key=lambda label: -abs(gaps[label]))[:MOST_NAMED]
+    )
+    steps = ["weigh or draw the texts by the labels' shares before training"]
+    if run.method not in {"census", "dpga"}:
+        steps.append(f"try method=census or dpga (now {run.method}), which ask how many records have each label")
+    yield Weakness(
+        what=f"labels of texts and records differ by {apart:.0%}"
+        f"{'' if exact else ', by the released, noised counts'}: {named}",
+        do=series(steps, "or"),
+        simulation_only=exact,
+    )
 
 
 def _disclosures(metrics: Metrics) -> Iterator[Weakness]:

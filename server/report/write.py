@@ -55,15 +55,15 @@ def write_report(run: Path) -> Path:
         "page.html",
         **plain,
         metric_tables=tables(groups),
-        round_plots=run_plots.of_rounds(facts.rounds, groups),
-        text_plots=run_plots.of_texts(facts),
-        vote_plots=run_plots.of_votes(facts.votes),
+        round_plots=run_plots.plot_rounds(facts.rounds, groups),
+        text_plots=run_plots.plot_texts(facts),
+        vote_plots=run_plots.plot_votes(facts.votes),
         labelled=facts.labelled,
         prompts={kind: one for entry in reversed(facts.rounds) for kind, one in entry.prompts.items()},
         losses=_losses(facts.rounds),
         samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
-        glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.test_records),
+        glimpse=glimpse(facts.texts, facts.metrics.nearest_texts, facts.metrics.count("test_records")),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

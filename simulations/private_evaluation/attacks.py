@@ -1,6 +1,6 @@
 """Membership inference and other attacks that measure how much synthetic texts reveal about private records.
 
-Attacks and distances access private records without a query, so they are only for simulations.
+Attacks access private records without a query, so they are only for simulations.
 
 A membership attack decides whether a record was among the records from which the texts were made. A language model is
 trained on the synthetic texts; members are records of the parties, and non-members are a random part of the same source
@@ -18,7 +18,6 @@ Each attack's figure is the area under its ROC curve: 0.5 for guessing, 1 for ce
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,8 +25,8 @@ from numpy.typing import NDArray
 
 from common.errors import DataError
 from common.validate import integers
-from server.metrics.fidelity import comparable
-from server.metrics.intervals import Interval, area_under_curve
+from server.documents.metrics import Figure
+from server.metrics.intervals import area_under_curve
 from server.metrics.language_model import FROM_SCRATCH, LanguageModel
 from server.settings.evaluation import Training
 
@@ -39,58 +38,12 @@ DEFINITION = (
 )
 """Definition of the attacks' figures, shown in reports."""
 
-NEAREST = (
-    "Cosine distance of each real text to its nearest synthetic text: medians for the hospitals' records and for "
-    "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
-    "nearest 5 % of held-out texts (0.05 where nothing leaks)."
-)
-"""Definition of the distances, shown in reports."""
-
-_ROWS = 1024
-
 
 class Likelihood(Protocol):
     """A model that assigns likelihoods to texts, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the (texts,) mean negative log likelihoods of the texts per token, in nats."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attack:
-    """How well one attack separates members from non-members.
-
-    Attributes:
-        auc: Area under its ROC curve, 0 to 1.
-        interval: 95 % interval of the area.
-    """
-
-    auc: float
-    interval: Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distances:
-    """Cosine distances, from 0 to 2, between real texts and the nearest synthetic texts.
-
-    Attributes:
-        members: Median distance of a record to the nearest synthetic text.
-        others: Median distance of a held-out text to the nearest synthetic text.
-        closer: Fraction of records with a distance below the 5 % quantile of the distances of held-out texts.
-        rows: Number of members, and of others.
-    """
-
-    members: float
-    others: float
-    closer: float
-    rows: tuple[int, int] = field(default=(0, 0))
-
-    @property
-    def ratio(self) -> float:
-        """Median of members divided by median of others; infinite if only the second is 0, NaN if both are 0."""
-        if self.others == 0:
-            return math.nan if self.members == 0 else math.inf
-        return self.members / self.others
 
 
 def attacks(
@@ -102,7 +55,7 @@ def attacks(
     shadows: int = 2,
     seed: int = 0,
     training: Training = FROM_SCRATCH,
-) -> dict[str, Attack]:
+) -> dict[str, Figure]:
     """Run the PPL, REFER and LIRA attacks on the synthetic texts.
 
     Args:
@@ -138,7 +91,7 @@ def scored(
     shadows: Sequence[Likelihood],
     members: Sequence[str],
     others: Sequence[str],
-) -> dict[str, Attack]:
+) -> dict[str, Figure]:
     """Run the PPL, REFER and LIRA attacks with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
@@ -148,7 +101,7 @@ def scored(
         "LIRA": np.mean([shadow.nll(texts) for shadow in shadows], axis=0) - nll,
     }
     areas = {name: area_under_curve(values[: len(members)], values[len(members) :]) for name, values in scores.items()}
-    return {name: Attack(auc=area, interval=interval) for name, (area, interval) in areas.items()}
+    return {name: Figure(value=area, interval=interval, rows=len(texts)) for name, (area, interval) in areas.items()}
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
@@ -171,26 +124,3 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
     nll = model.nll([canary, *alternatives])
     rank = 1 + int((nll[1:] <= nll[0]).sum())
     return math.log2(len(nll) / rank)
-
-
-def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], others: NDArray[np.floating]) -> Distances:
-    """Return the distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
-
-    Raises:
-        DataError: The shapes do not match, a set is empty, or a value is not finite.
-    """
-    comparable("distances to the nearest text", synthetic, members, others, least=1)
-    near_members, near_others = _distances(members, synthetic), _distances(others, synthetic)
-    return Distances(
-        members=float(np.median(near_members)),
-        others=float(np.median(near_others)),
-        closer=float((near_members < np.quantile(near_others, 0.05)).mean()),
-        rows=(len(members), len(others)),
-    )
-
-
-def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the cosine distance between each row of `from_` and the nearest row of `to`, (n,)."""
-    pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
-    # Set to 0: rounding would otherwise give duplicates a positive distance.
-    return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from server.evaluation.figures import Figure
+from server.documents.metrics import Figure
 from server.metrics import intervals
 from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled
@@ -93,11 +93,11 @@ def figures(
     area, between = intervals.area_under_curve(members, others)
     epsilon, delta = of_group(epsilon, delta, times)
     return {
-        "auc": {"value": area, "interval": between, "rows": rows},
-        "above_all": {"value": _found(members, others, 1), "rows": len(members)},
+        "auc": Figure(value=area, interval=between, rows=rows),
+        "above_all": Figure(value=_found(members, others, 1), rows=len(members)),
         "tpr": _true_positives(members, others),
-        "epsilon": {"value": lower_bound(*guessed(scored, inside), of=rows, delta=delta), "rows": rows},
-        "stated_epsilon": {"value": epsilon, "rows": rows},
+        "epsilon": Figure(value=lower_bound(*guessed(scored, inside), of=rows, delta=delta), rows=rows),
+        "stated_epsilon": Figure(value=epsilon, rows=rows),
     }
 
 
@@ -105,8 +105,8 @@ def _true_positives(members: NDArray[np.float64], others: NDArray[np.float64]) -
     """Return the true-positive rate at a false-positive rate of at most `FALSE_POSITIVES` in expectation."""
     if (rank := int(FALSE_POSITIVES * (len(others) + 1) + 1e-9)) < 1:
         reason = f"it takes {FEWEST_OTHERS} canaries that were not inserted, here {len(others)}"
-        return {"value": None, "reason": reason, "rows": len(members)}
-    return {"value": _found(members, others, rank), "rows": len(members)}
+        return Figure(reason=reason, rows=len(members))
+    return Figure(value=_found(members, others, rank), rows=len(members))
 
 
 def _found(members: NDArray[np.float64], others: NDArray[np.float64], rank: int) -> float:

@@ -16,9 +16,8 @@ from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from server.documents.maps import Point, PrivateMap, TextMap
-from server.documents.metrics import Metrics
+from server.documents.metrics import Group, Metrics
 from server.evaluation import label_sets, projection, small_model
-from server.evaluation.figures import Group
 from server.evaluation.small_model import Evaluation
 from server.metrics import multilabel
 from server.report.weaknesses import read_weaknesses
@@ -67,7 +66,7 @@ def real_private(
     return small_model.score(private, test, evaluation=plain, encoder=encoder) | {"simulation_only": True}
 
 
-def _several_labels(measured: MeasuredWithRecords) -> dict[str, Group]:
+def _several_labels(measured: MeasuredWithRecords) -> Group:
     """Return the metrics for a model trained on records with several labels each; empty if there are no test texts."""
     if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
         return {}
@@ -91,12 +90,12 @@ def _map(folder: Path, measured: MeasuredWithRecords) -> None:
     For texts in sections nothing is written, because the map is of whole texts and `measured` has the records'
     sections.
     """
-    plane = projection.Projection.of(TextMap.load(folder))
-    if plane is None or measured.in_sections:
+    plane = TextMap.load(folder)
+    if plane.axes is None or measured.in_sections:
         return
     sample = projection.evenly(measured.private, MOST_MAPPED)
-    places = plane.place(measured.embedded([record.text for record in sample]))
+    places = projection.place_on_map(plane, measured.embedded([record.text for record in sample]))
     points: dict[str, list[Point]] = {}
     for record, place in zip(sample, places, strict=True):
-        points.setdefault(record.label, []).append(tuple(place))
+        points.setdefault(record.label, []).append(place)
     PrivateMap(points={label: tuple(coordinates) for label, coordinates in points.items()}).save(folder)

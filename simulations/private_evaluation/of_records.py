@@ -1,7 +1,7 @@
 """Groups of figures that compare the synthetic texts with private records; they are marked as for simulations only."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from common.domain import Record
 from common.errors import CaucusError, DataError
 from common.structure import Structure
+from server.documents.metrics import Figure, Group
 from server.evaluation import fields, subgroups
 from server.evaluation.figures import (
-    Figure,
-    Group,
     Measured,
     classification,
     fidelity,
@@ -23,7 +22,6 @@ from server.evaluation.figures import (
     predicted_by,
     real_against_real,
     share,
-    together,
 )
 from server.metrics import intervals
 from server.metrics.language_model import LanguageModel
@@ -93,13 +91,12 @@ class MeasuredWithRecords(Measured):
         return before_and_after(self.candidates, self.vectors, self.test, self.test_vectors)
 
 
-def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
+def of_records(measured: MeasuredWithRecords) -> Group:
     """Return the groups of figures from private records that are named in `evaluation.metrics`, keyed by group name."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
         "fidelity": ("fidelity_real", _fidelity_real),
-        "privacy": ("nearest", _nearest),
         "fidelity_private": ("fidelity_private", _fidelity_private),
         "membership": ("membership", _membership),
         "canaries": ("canaries", _canaries),
@@ -111,17 +108,19 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
     made = {name: make(measured) for name, make in chosen}
     if measured.structure:
         made[fields.RECORDS] = fields.shares(measured.whole_records, measured.structure)
-    return {name: group | {"simulation_only": True} for name, group in made.items()}
+    return {
+        name: replace(group, simulation_only=True) if isinstance(group, Figure) else group | {"simulation_only": True}
+        for name, group in made.items()
+    }
 
 
-def _utility_real(measured: MeasuredWithRecords) -> Group:
+def _utility_real(measured: MeasuredWithRecords) -> Group | Figure:
     """Return metrics for the small model, trained on as many private records as there are texts.
 
     If there are fewer records than texts, the model is trained on all records.
     """
     if measured.evaluation.uses_endpoint:
-        reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
-        return {"value": None, "reason": reason}
+        return Figure(reason="evaluation.embedding is an endpoint, and private text is never sent anywhere")
     train: Sequence[Record] = measured.private
     if len(train) > len(measured.candidates):
         train = measured.drawn(train, "real", len(measured.candidates))
@@ -148,15 +147,6 @@ def _fidelity_private(measured: MeasuredWithRecords) -> Group:
     return fidelity(measured, measured.private, lambda: measured.private_vectors)
 
 
-def _nearest(measured: MeasuredWithRecords) -> Group:
-    def distances() -> Mapping[str, float]:
-        near = attacks.nearest(measured.vectors, measured.private_vectors, measured.test_vectors)
-        return {"records": near.members, "held_out": near.others, "ratio": near.ratio, "closer": near.closer}
-
-    names = ("records", "held_out", "ratio", "closer")
-    return {"definition": attacks.NEAREST} | together(distances, names, rows=len(measured.private))
-
-
 def _membership(measured: MeasuredWithRecords) -> Group:
     held_out = [record.text for record in measured.drawn(measured.test, "others", 2 * measured.evaluation.texts)]
     half = len(held_out) // 2
@@ -178,9 +168,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
         )
     except (CaucusError, ValueError, ArithmeticError) as error:
         return {"definition": about} | missing(("PPL", "REFER", "LIRA"), error, rows=rows)
-    return {"definition": about} | {
-        name: {"value": attack.auc, "interval": attack.interval, "rows": rows} for name, attack in results.items()
-    }
+    return {"definition": about} | results
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
@@ -207,7 +195,7 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     return {
         "definition": about,
         "extracted": share(extracted, rows),
-        "exposure": {"value": float(np.mean(bits)), "interval": intervals.over_seeds(bits), "rows": len(bits)},
+        "exposure": Figure(value=float(np.mean(bits)), interval=intervals.over_seeds(bits), rows=len(bits)),
     } | _canary_membership(measured)
 
 
@@ -234,10 +222,10 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
     return {"definition": phantoms.DEFINITION} | made
 
 
-def _subgroups(measured: MeasuredWithRecords) -> Group:
+def _subgroups(measured: MeasuredWithRecords) -> Group | Figure:
     """Return the accuracy on the private records of the small model trained on the synthetic texts, by group."""
     if not measured.labelled or measured.several or measured.evaluation.uses_endpoint:
-        return {"value": None, "reason": "the classifier must run here and learn one label a text"}
+        return Figure(reason="the classifier must run here and learn one label a text")
     records = [measured.private[place] for place in measured.unplanted]
     labels = [record.label for record in records]
     try:

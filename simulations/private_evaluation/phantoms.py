@@ -7,12 +7,12 @@ for a disclosure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.disclosures import features, learning
+from server.documents.metrics import Figure, Group
 from server.evaluation import subgroups
 from server.evaluation.figures import share
 
@@ -39,7 +39,7 @@ def figures(
     embedded: Callable[[Sequence[str]], NDArray[np.float32]],
     *,
     groups: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, Any]:
+) -> Group:
     """Return the figures, keyed by name: each feature's two fractions and p-value, and how many features reject.
 
     `note` contains the smallest number of disclosed records that can be detected. `features` lists the features that
@@ -61,11 +61,11 @@ def figures(
     flags = features.disclosed(pool, texts, nearness=nearness, personal=features.personal_values)
     n, m = len(kept), len(kept_control)
     tests, disclosing = learning.learning(flags, n), []
-    made: dict[str, Any] = {}
+    made: Group = {}
     for name, test in zip(NAMES, tests, strict=True):
         for figure, count, rows in ((name, test.training, n), (f"{name}_control", test.control, m)):
             made[figure] = share(count, rows)
-        made[f"{name}_p"] = {"value": test.p, "rows": n + m}
+        made[f"{name}_p"] = Figure(value=test.p, rows=n + m)
         if test.rejected:
             disclosing.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
     fewest = learning.fewest(n, m, features=len(tests))
@@ -74,5 +74,5 @@ def figures(
     made |= {"any": share(int(by_any[:n].sum()), n), "any_control": share(int(by_any[n:].sum()), m)}
     of_kept = {kind: [names[place] for place in kept] for kind, names in (groups or {}).items()}
     made |= subgroups.worst(by_any[:n].astype(float), of_kept, highest=True)
-    made |= {"found": {"value": len(disclosing), "rows": n + m}, "note": note}
+    made |= {"found": Figure(value=len(disclosing), rows=n + m), "note": note}
     return made | ({"features": ", ".join(disclosing)} if disclosing else {})

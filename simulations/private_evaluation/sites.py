@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from common import rng
 from common.errors import DataError
-from server.evaluation.figures import Figure, share
-from server.metrics import intervals
+from server.documents.metrics import Figure
+from server.evaluation.figures import difference, share
 from server.metrics.accuracy import fitted
 from simulations.private_evaluation.change import Labelled
 
@@ -158,11 +158,7 @@ def figures(
     counts["largest"] = (sum(site == right for site, right in zip(pointed.values(), most, strict=True)), labels)
     if style_site is not None:
         counts["planted"] = (sum(site == style_site for site in pointed.values()), labels)
-    gain = {
-        "value": float(together.mean() - alone.mean()),
-        "interval": intervals.of_paired_shares(alone, together),
-        "rows": rows,
-    }
+    gain = difference(alone.astype(np.float64), together.astype(np.float64))
     return {"gain": gain} | {name: share(right, of) for name, (right, of) in counts.items()}
 
 

@@ -19,6 +19,7 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
 from server.guarantee.case import effective_epsilon, unprotected
+from server.report.quality import read_quality
 from server.report.weaknesses import read_weaknesses
 from server.settings.compose import values
 
@@ -97,17 +98,17 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {"error": reason, "unprotected": False}
     privacy, metrics = Privacy.load(folder), Metrics.load(folder)
     traffic = Traffic.load_if_there(folder)
-    scores = metrics.synthetic or metrics.real_private
+    scored = "synthetic" if metrics.group("synthetic") else "real_private"
     facts: dict[str, Any] = {"method": ended.method, "parties": ended.parties, "seconds": ended.seconds}
     if traffic and (answers := privacy.spent.queries_asked * traffic.parties):
         facts["bytes_to_party"] = traffic.bytes_to_parties / answers
         facts["bytes_from_party"] = traffic.bytes_from_parties / answers
     tokens = [report.tokens for report in _reports(folder)]
     return facts | {
-        "accuracy": scores.accuracy.value if scores else None,
-        "as_many": metrics.as_many_as_zero_shot.accuracy.value if metrics.as_many_as_zero_shot else None,
-        "zero_shot": metrics.zero_shot.accuracy.value if metrics.zero_shot else None,
-        "gain": metrics.gain,
+        "accuracy": metrics.figure(scored, "accuracy").value,
+        "as_many": metrics.figure("zero_shot", "as_many", "accuracy").value,
+        "zero_shot": metrics.figure("zero_shot", "accuracy").value,
+        "gain": read_quality(metrics).gain,
         "epsilon": effective_epsilon(privacy),
         "unprotected": unprotected(privacy),
         "tokens": sum(use.input + use.output for use in tokens),

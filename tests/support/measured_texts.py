@@ -3,6 +3,7 @@
 import numpy as np
 
 from common.domain import Record
+from server.documents.metrics import Figure
 from server.domain import Candidate
 from server.evaluation.small_model import Evaluation
 from server.settings.evaluation import METRICS, Training
@@ -35,7 +36,7 @@ def measured_parts(*, settings=None, **changes):
 
 
 def figures(group):
-    return {name: value for name, value in group.items() if isinstance(value, dict)}
+    return {name: value for name, value in group.items() if isinstance(value, Figure)}
 
 
 def assert_whole(groups):
@@ -43,8 +44,7 @@ def assert_whole(groups):
     for group in groups.values():
         assert group["definition"]
         for name, figure in figures(group).items():
-            if name != "of_a_kind":
-                assert np.isfinite(figure["value"]), (name, figure)
-                assert figure["rows"] > 0
-                low, high = figure.get("interval") or (figure["value"], figure["value"])
-                assert low <= figure["value"] <= high
+            assert np.isfinite(figure.value), (name, figure)
+            assert figure.rows > 0
+            low, high = figure.interval or (figure.value, figure.value)
+            assert low <= figure.value <= high

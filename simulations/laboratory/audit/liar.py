@@ -110,10 +110,9 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
             composed([f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in overrides.items())]),
             Path(folder),
         )
-        synthetic = Metrics.load(Path(folder)).synthetic
-    assert synthetic is not None
-    assert synthetic.accuracy.value is not None
-    return synthetic.accuracy.value
+        accuracy = Metrics.load(Path(folder)).figure("synthetic", "accuracy").value
+    assert accuracy is not None
+    return accuracy
 
 
 def mislabelled(records: Sequence[Record]) -> list[Record]:

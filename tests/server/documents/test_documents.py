@@ -19,7 +19,7 @@ from server.documents import codec
 from server.documents.codec import FieldError
 from server.documents.files import FORMAT, Document, read_lines
 from server.documents.maps import PrivateMap, TextMap
-from server.documents.metrics import Metrics
+from server.documents.metrics import Figure, Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -95,7 +95,6 @@ KEYS_OF_OTHERS = {
     "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
     "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
-    "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/reasoning.py": {"value"},  # a part of a message's content
     "server/llm/serve/app.py": {"name"},  # a part of an address
@@ -121,9 +120,7 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/results/findings.py": {"epsilon", "interval", "mean"},  # earlier.json
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
     "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
-    "simulations/sweeps/render.py": {"accuracy"},  # a column of the data frame
     "simulations/sweeps/table.py": {  # columns of the data frame
-        "accuracy",
         "epsilon",
         "fid",
         "figures",
@@ -220,9 +217,30 @@ def test_shares_that_are_none_are_left_out(figures):
     assert report_of(1, **figures).label_shares == {}
 
 
-def test_what_is_recalled_is_counted_by_the_label_of_the_test_texts():
-    metrics = Metrics({"synthetic": {"accuracy": 0.5, "confusion": {"a": {"a": 3, "b": 1}, "b": {"a": 2}}}})
-    assert metrics.synthetic.recalled == {"a": (3, 4), "b": (0, 2)}
+def test_figures_are_read_by_their_names_whatever_form_they_have():
+    content = {
+        "utility": {
+            "accuracy": {"value": 0.5, "interval": [0.25, "inf"], "rows": 8},
+            "note": "n",
+            "inner": {"f1": 0.5},
+        },
+        "records": {"value": None, "reason": "none"},
+        "written": Figure(value=1.0, noise=2.0),
+        "count": 3,
+        "broken": {"value": math.nan},
+    }
+    metrics = Metrics(content)
+    assert metrics.figure("utility", "accuracy") == Figure(
+        name="accuracy", value=0.5, interval=(0.25, math.inf), rows=8
+    )
+    assert metrics.figure("utility", "inner", "f1").value == 0.5
+    assert metrics.figure("records").reason == "none"
+    assert metrics.figure("written").noise == 2.0
+    assert metrics.figure("broken") == metrics.figure("none", "at all") == metrics.figure("utility") == Figure()
+    assert (metrics.count("count"), metrics.count("utility", "note")) == (3, None)
+    assert (metrics.text("utility", "note"), metrics.text("count")) == ("n", None)
+    assert metrics.group("count") == metrics.group("utility", "note") == {}
+    assert Metrics.from_json(json.loads(json.dumps(codec.strict(metrics)))).named.keys() == metrics.named.keys()
 
 
 def test_a_document_is_saved_and_loaded_whole(tmp_path):

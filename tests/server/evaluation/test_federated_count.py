@@ -103,15 +103,15 @@ def test_the_figures_of_an_answer_by_hand():
     (query,) = made.queries
     sigma = math.sqrt(2) * query.scale  # three survivors, three shares
     figures = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
-    assert figures["right"]["noise"] == pytest.approx(sigma)
+    assert figures["right"].noise == pytest.approx(sigma)
     noise = sigma * math.sqrt(1 + 0.75**2) / 600
-    assert figures["accuracy"]["value"] == 0.75
-    assert figures["accuracy"]["noise"] == pytest.approx(noise)
+    assert figures["accuracy"].value == 0.75
+    assert figures["accuracy"].noise == pytest.approx(noise)
     half = math.log(20) / math.sqrt(2) * noise  # Laplace noise exceeds this in 5 % of cases
-    assert figures["accuracy"]["interval"] == pytest.approx((0.75 - half, 0.75 + half))
+    assert figures["accuracy"].interval == pytest.approx((0.75 - half, 0.75 + half))
     drowned = measured(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
-    assert drowned["value"] is None
-    assert "twice its noise" in drowned["reason"]
+    assert drowned.value is None
+    assert "twice its noise" in drowned.reason
 
 
 def test_nineteen_of_twenty_intervals_hold_the_truth():
@@ -120,6 +120,6 @@ def test_nineteen_of_twenty_intervals_hold_the_truth():
     rng, hits = np.random.default_rng(0), 0
     for _ in range(2000):
         noisy = np.round(np.array([300, 400]) + rng.laplace(0, query.scale, 2)).astype(np.int64)
-        low, high = measured(made, Answered(index=0, values=noisy, survivors=3))["accuracy"]["interval"]
+        low, high = measured(made, Answered(index=0, values=noisy, survivors=3))["accuracy"].interval
         hits += low <= 0.75 <= high
     assert 0.93 < hits / 2000 < 0.97

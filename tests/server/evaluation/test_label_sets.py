@@ -10,6 +10,7 @@ from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured
 from server.evaluation.label_sets import compared
+from server.report.quality import read_quality
 from tests.support.measured_texts import WORDS, measured_parts
 
 NAMES = ("apple", "berry", "cherry")
@@ -33,7 +34,7 @@ def gain(synthetic, zero_shot):
     groups = compared(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
     metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
     assert "choice of the training texts" in groups["label_sets"]["definition"]
-    return metrics.label_sets.gain
+    return read_quality(metrics).gain
 
 
 def test_better_texts_are_a_clear_gain_and_as_good_ones_none():

@@ -45,6 +45,6 @@ def test_the_classifier_and_the_public_texts_are_measured():
     measured = Measured(candidates=candidates, test=test, evaluation=Evaluation(), encoder=encoder)
     transfer = transfer_set(["sneeze", "fever"], probabilities, LABELS, most=2, experiment_seed=0)
     groups = measured_with(measured, right, transfer)
-    assert groups["released_classifier"]["accuracy"]["value"] == 0.8
+    assert groups["released_classifier"]["accuracy"].value == 0.8
     assert groups["utility_with_transfer"]["trained_on"] == 4
     assert measured_with(measured, None, []) == {}

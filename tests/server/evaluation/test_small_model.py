@@ -6,7 +6,7 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError, DataError
 from server.domain import Candidate
-from server.evaluation.small_model import Evaluation, fid_or_none, metrics, score
+from server.evaluation.small_model import Evaluation, metrics, score
 from server.settings.evaluation import Training
 from tests.support.federations import ENCODER
 from tests.support.tiny_models import tiny_bert
@@ -50,16 +50,6 @@ def test_without_held_out_texts_nothing_is_claimed():
 def test_texts_of_one_class_alone_are_scored_by_that_class():
     scores = score([Record("word apple", "a")] * 3, HELD_OUT)
     assert scores["accuracy"] == 0.5
-
-
-def test_distance_is_zero_for_the_same_and_none_without_real_texts(caplog):
-    caplog.set_level("INFO")
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(30, 4)).astype(np.float32)
-    assert abs(fid_or_none(vectors, vectors)) < 1e-5
-    assert fid_or_none(vectors, vectors + 1) > 1
-    assert fid_or_none(vectors, np.zeros((0, 4), np.float32)) is None
-    assert "no FID" in caplog.text
 
 
 def test_a_network_over_the_encoder_learns_the_same_task():

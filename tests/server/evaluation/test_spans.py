@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from common.errors import DataError
+from server.documents.metrics import Figure
 from server.domain import Candidate, Example, Task
 from server.evaluation import spans
 from server.metrics import tagger
@@ -68,24 +69,24 @@ def test_a_run_has_what_texts_teach_beside_no_hospitals_and_real_texts_and_what_
     learned, marks = made["spans"], made["marks"]
     assert learned["trained_on"] == 30
     assert "trained on 16 of" in learned["definition"]
-    assert learned["real"]["value"] > 0.9 < learned["as_many"]["value"]
-    low, high = learned["difference"]["interval"]
-    assert 0 < low <= learned["difference"]["value"] <= high
-    assert learned["f1"]["rows"] == 20
-    assert marks["drug in a text"] == {"value": 1.0, "rows": 30}
-    assert marks["texts without spans"]["value"] == 0
+    assert learned["real"].value > 0.9 < learned["as_many"].value
+    low, high = learned["difference"].interval
+    assert 0 < low <= learned["difference"].value <= high
+    assert learned["f1"].rows == 20
+    assert marks["drug in a text"] == Figure(value=1.0, rows=30)
+    assert marks["texts without spans"].value == 0
     assert "dropped: nested tags 3." in marks["note"]
 
 
 def test_figures_that_cannot_be_are_left_out_with_their_reason():
     made = spans.of_run(candidates(texts(0, 4)), [], [], TASK, [], experiment_seed=0)
-    assert "task.test" in made["spans"]["f1"]["reason"]
+    assert "task.test" in made["spans"]["f1"].reason
     assert "no text was dropped" in made["marks"]["note"]
     held_out = [Example(text=member.text, spans=member.spans) for member in texts(9, 8)]
     bare = candidates(texts(0, 9, marked=False))
     group = spans.of_run(bare, [], held_out, TASK, [], experiment_seed=0)["spans"]
-    assert "expected some" in group["f1"]["reason"]
-    assert group["real"]["value"] > 0
+    assert "expected some" in group["f1"].reason
+    assert group["real"].value > 0
     assert "difference" not in group
     assert spans.of_run(bare, [], held_out, replace(TASK, spans={}), [], experiment_seed=0) == {}
     assert tagger.DEFINITION in group["definition"]

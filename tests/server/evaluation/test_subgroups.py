@@ -9,9 +9,9 @@ def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
     hits = np.array([1.0] * 18 + [0.0] * 2 + [1.0] * 5 + [0.0] * 5 + [0.0] * 9)
     labels = ["good"] * 20 + ["bad"] * 10 + ["rare"] * 9
     figure = subgroups.worst(hits, {"label": labels})["worst_label"]
-    assert (figure["value"], figure["rows"]) == (0.5, 10)
-    assert figure["interval"] == of_share(5, 10, level=0.975)
-    assert figure["definition"].startswith("bad: the worst of 2 with 10 rows or more each")
+    assert (figure.value, figure.rows) == (0.5, 10)
+    assert figure.interval == of_share(5, 10, level=0.975)
+    assert figure.definition.startswith("bad: the worst of 2 with 10 rows or more each")
 
 
 def test_the_highest_may_be_the_worst_and_small_groups_have_no_figure():
@@ -19,7 +19,7 @@ def test_the_highest_may_be_the_worst_and_small_groups_have_no_figure():
     of = {"hospital": ["a"] * 10 + ["b"] * 10, "label": [str(number) for number in range(20)]}
     figures = subgroups.worst(leaked, of, highest=True)
     assert list(figures) == ["worst_hospital"]
-    assert figures["worst_hospital"]["value"] == 1.0
+    assert figures["worst_hospital"].value == 1.0
 
 
 def test_lengths_are_thirds_and_texts_of_one_length_are_one_group():
@@ -34,7 +34,7 @@ def test_the_interval_of_the_worst_of_equal_groups_misses_in_a_twentieth_at_most
     lowest, misses = [], 0
     for _ in range(200):
         figure = subgroups.worst(rng.binomial(1, 0.8, 400).astype(float), {"label": [*labels]})["worst_label"]
-        lowest.append(figure["value"])
-        misses += not figure["interval"][0] <= 0.8 <= figure["interval"][1]
+        lowest.append(figure.value)
+        misses += not figure.interval[0] <= 0.8 <= figure.interval[1]
     assert misses <= 20  # 10 expected at most; a false alarm in 1 of 600 cases
     assert np.mean(lowest) == pytest.approx(0.7, abs=0.02)  # as the module says; 8 standard errors

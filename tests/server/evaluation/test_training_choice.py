@@ -36,7 +36,7 @@ def clear(rng, count, test, *, noise=0.0):
             return right(train[at], labels[at], *test)
 
         others.append(training_choice.variance(labels.astype(str).tolist(), hits, rng))
-    ends = (difference(*answers, more)["interval"] for more in ((), others))
+    ends = (difference(*answers, more).interval for more in ((), others))
     return [low > 0 or high < 0 for low, high in ends]
 
 

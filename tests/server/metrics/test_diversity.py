@@ -3,8 +3,7 @@ import pytest
 from sacrebleu import sentence_bleu
 
 from common.errors import DataError
-from server.metrics import diversity
-from server.metrics.diversity import distinct, duplicates, self_bleu, self_similarity
+from server.metrics.diversity import distinct, self_bleu, self_similarity
 
 TEXTS = ["the cat sat on the mat today", "the cat sat on a chair today", "dogs bark at night in the rain"]
 
@@ -51,22 +50,6 @@ def test_self_similarity_is_the_mean_of_all_pairs():
         self_similarity(vectors[:1])
 
 
-def test_duplicates_by_definition(monkeypatch):
-    monkeypatch.setattr(diversity, "_ROWS", 7)  # so that rows are looked at in pieces
-    rng = np.random.default_rng(1)
-    vectors = unit(rng.normal(size=(30, 5)))
-    vectors[11], vectors[25] = vectors[3], unit(vectors[[20]] + 0.02)[0]
-    texts = [f"text {i}" for i in range(30)]
-    texts[11] = " Text  3 "
-    near = [any(vectors[i] @ vectors[j] >= diversity.NEAR for j in range(i)) for i in range(30)]
-    shares = duplicates(texts, vectors)
-    assert shares.exact == pytest.approx(1 / 30)
-    assert shares.near == pytest.approx(np.mean(near))
-    assert near[11]
-    assert near[25]
-
-
 def test_one_text_is_refused():
-    for ask in (lambda: self_bleu(["a"]), lambda: duplicates(["a"], np.ones((1, 2)))):
-        with pytest.raises(DataError, match="at least two"):
-            ask()
+    with pytest.raises(DataError, match="at least two"):
+        self_bleu(["a"])

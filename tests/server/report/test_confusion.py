@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from server.report.confusion import MOST, confusion
+from server.report.labels import MOST_CONFUSED, list_confusions
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 
 
 def test_a_matrix_has_a_row_and_a_column_for_each_label():
-    shown = confusion({"a": {"a": 5, "c": 2}, "b": {"a": 1}})
+    shown = list_confusions({"a": {"a": 5, "c": 2}, "b": {"a": 1}})
     assert shown.labels == ("a", "b", "c")  # nothing is of c, but a text is taken for it
     assert shown.letters == ("A", "B", "C")
     assert shown.counts == ((5, 0, 2), (1, 0, 0), (0, 0, 0))
@@ -21,13 +21,13 @@ def test_a_matrix_has_a_row_and_a_column_for_each_label():
 
 
 def test_many_labels_have_their_most_frequent_confusions_alone():
-    names = [f"label {at:02}" for at in range(MOST + 1)]
-    shown = confusion({name: {name: 3, names[at - 1]: at + 1} for at, name in enumerate(names)})
+    names = [f"label {at:02}" for at in range(MOST_CONFUSED + 1)]
+    shown = list_confusions({name: {name: 3, names[at - 1]: at + 1} for at, name in enumerate(names)})
     assert shown.labels == shown.counts == ()
-    assert [error.texts for error in shown.most] == list(range(MOST + 1, 1, -1))
+    assert [error.texts for error in shown.most] == list(range(MOST_CONFUSED + 1, 1, -1))
 
 
-@pytest.mark.parametrize("labels", [2, MOST + 1])
+@pytest.mark.parametrize("labels", [2, MOST_CONFUSED + 1])
 def test_the_page_shows_either_with_the_recall_of_each_label(tmp_path, labels):
     run = write_run(tmp_path / "run")
     metrics = json.loads((run / "metrics.json").read_text())

@@ -10,10 +10,10 @@ from server.documents.codec import strict
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.report import figure_tables, plots
-from server.report.dots import dots
 from server.report.facts import gather
-from server.report.run_plots import of_rounds
-from server.report.vote_distributions import distributions, histogram_of
+from server.report.plots import Histogram, count_bins, dots
+from server.report.run_plots import plot_rounds
+from server.report.votes import read_votes
 from server.report.write import write_report
 from tests.support.documents import privacy, write_run
 from tests.support.pages import report
@@ -234,7 +234,7 @@ def test_votes_are_in_votes_and_in_both_directions(run):
 def test_exact_votes_are_not_shown(run):
     assert answered(run, scale=0.0) == []
     document = privacy(queries=[{"name": "nearest and furthest votes", "summed": False}])
-    assert list(distributions(run, document, gather(run).rounds)) == []
+    assert list(read_votes(run, document, gather(run).rounds)) == []
 
 
 def test_an_answer_that_cannot_be_read_is_left_out(run):
@@ -258,20 +258,21 @@ def test_an_answer_that_cannot_be_read_is_left_out(run):
     ],
 )
 def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
-    histogram = histogram_of(values, whole=whole)
+    histogram = count_bins(values, whole=whole)
     assert sum(histogram.counts) == len(values)
     assert len(histogram.edges) == len(histogram.counts) + 1 <= 50
     assert histogram.open_end == open_end
     for start, end, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False):
         if not open_end:
             assert sum(start <= value < end for value in values) == count, (start, end)
-    drawn = plots.bars("k", "T", note="", x_name="x", **histogram.to_json())
+    drawn = plots.bars("k", "T", note="", x_name="x", histogram=histogram)
     assert sum(count for _, count in drawn.rows) == len(values)
     assert len(drawn.x_ticks) <= 10
 
 
 def test_bars_stand_on_the_axis_and_the_shade_is_cut_to_it():
-    plot = plots.bars("k", "T", note="", x_name="x", edges=[0, 1, 2], counts=[4, 2], shade=(-5.0, 1.0))
+    histogram = Histogram(edges=(0, 1, 2), counts=(4, 2), open_end=False)
+    plot = plots.bars("k", "T", note="", x_name="x", histogram=histogram, shade=(-5.0, 1.0))
     assert plot.shade == (plot.left, (plot.left + plot.right) / 2)
     (_, high, _, tall), (_, low, _, short) = plot.bars
     assert high + tall == low + short == plot.bottom
@@ -309,11 +310,11 @@ def test_fid_has_the_distance_of_real_texts_beside(run):
     rounds = gather(run).rounds
     real = {"fid": {"value": 0.5, "rows": 7}}
     marked = Metrics(content={"fidelity": real, "fidelity_real": real | {"simulation_only": True}}).groups
-    (plot,) = [plot for plot in of_rounds(rounds, marked) if plot.key == "round-fid"]
+    (plot,) = [plot for plot in plot_rounds(rounds, marked) if plot.key == "round-fid"]
     assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
     assert plot.series[1].values == (0.5, 0.5, 0.5)
     unmarked = Metrics(content={"fidelity": real}).groups
-    (alone,) = [plot for plot in of_rounds(rounds, unmarked) if plot.key == "round-fid"]
+    (alone,) = [plot for plot in plot_rounds(rounds, unmarked) if plot.key == "round-fid"]
     assert len(alone.series) == 1
 
 

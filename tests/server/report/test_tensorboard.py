@@ -5,8 +5,7 @@ import sys
 import pytest
 
 from common.errors import ConfigError
-from server.documents.figure_groups import shareable
-from server.documents.metrics import Metrics
+from server.documents.metrics import Metrics, shareable
 from server.report.tensorboard import FOLDER, check, track
 from tests.support.runs import tiny
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -10,13 +11,14 @@ from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.guarantee.case import Kind, effective_epsilon, unprotected
 from server.guarantee.sides import guarantee
-from server.report.bars import bars
+from server.report.bars import draw_bars
 from server.report.facts import gather
-from server.report.labels import by_label
-from server.report.utility import WITHOUT, Accuracies, accuracies, utility
-from server.report.verdict import points, verdict
+from server.report.labels import list_labels
+from server.report.quality import WITHOUT, Quality, Role, read_quality, read_utility
+from server.report.verdict import Judgement, judge, reach_verdict
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 from tests.support.pages import report
+from tests.support.screens import assert_accepted, under_headings
 
 
 def guesses(right, strength):
@@ -190,57 +192,6 @@ def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
     }
 
 
-def judged(metrics, *, texts=40, weaknesses=0, **changes):
-    promised = guarantee(privacy(**changes))
-    return verdict(promised, Metrics(content=metrics), texts=texts, weaknesses=weaknesses).sentence
-
-
-UNKNOWN = ". What the same models without the hospitals would teach is not known here."
-
-
-@pytest.mark.parametrize(
-    ("metrics", "sentence"),
-    [
-        (
-            measured(),
-            f"classifier's accuracy is 83 % with all texts, 94 % with real records and 25 % by guessing{UNKNOWN}",
-        ),
-        (
-            measured(0.8725),
-            f"25 % by guessing: nearly as good as real records for training a classifier{UNKNOWN}",
-        ),
-        (measured(0.45), "is 45 % with all texts, 94 % with real records and 25 % by guessing. What "),
-        (
-            measured(0.2),
-            "Not usable for training a classifier: a classifier's accuracy is 20 % with all texts, 94 % with",
-        ),
-        (measured(0.27), "Not clearly better than guessing, so test on more texts before they are used: "),
-        (
-            measured(0.6, real=0.25),
-            ": real records teach no more than guessing, so this test says little about the texts. ",
-        ),
-        (
-            measured(real=None),
-            ". What the same models without the hospitals or real records would teach is not known here.",
-        ),
-        (measured(1.0, majority=1.0), "All test texts have one label, so this says nothing about the texts: "),
-        (
-            {"synthetic": {"accuracy": 0.5}},
-            "What guessing would reach is not known: a classifier's accuracy is 50 % with all texts.",
-        ),
-        (measured(float("nan")), "The usefulness of the texts was not measured: that takes test texts (task.test)."),
-        ({}, "The usefulness of the texts was not measured: that takes test texts (task.test)."),
-        (
-            {"federated": {"accuracy": {"value": 0.71}}},
-            "A classifier of the texts is right on 71 % of the hospitals' own records, by a noised count; ",
-        ),
-        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
-    ],
-)
-def test_the_verdict_of_what_was_measured(metrics, sentence):
-    assert sentence in judged(metrics)
-
-
 def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     """Metrics with the same models without the hospitals, and the interval of the difference."""
     difference = {"value": (low + high) / 2, "interval": [low, high], "rows": 400}
@@ -248,39 +199,89 @@ def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     return measured(synthetic, **more) | {"zero_shot": group}
 
 
-@pytest.mark.parametrize(
-    ("metrics", "said"),
-    [
-        (
-            against(0.75, 0.04, 0.12),
-            "75 %. The difference is 8 points (95 % interval 4 to 12). The accuracy is 94 % with real records and 25 %",
-        ),
-        (
-            against(0.83, -0.041, 0.041, texts=300),
-            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). The accuracy is 83 % with all ",
-        ),
-        (
-            against(0.92, -0.14, -0.04, real=None),
-            "The difference is −9 points (95 % interval −14 to −4). The accuracy is 25 % by guessing. What real ",
-        ),
-        (
-            against(0.93, -0.03, 0.01, synthetic=0.92),
-            "94 % with real records and 25 % by guessing: nearly as good as real records for training a classifier.",
-        ),
-        (against(0.3, -0.1, -0.05, synthetic=0.2), "Not usable for training a classifier: "),
-    ],
-)
-def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hospitals(metrics, said):
-    assert said in judged(metrics)
+def near(**changes):
+    """Metrics of a task without labels."""
+    group = {
+        "texts": 60,
+        "fid": {"value": 0.564, "interval": [0.54, 0.58]},
+        "zero_shot": {"value": 0.64, "interval": [0.6, 0.68]},
+        "real": {"value": 0.24, "interval": [0.22, 0.26]},
+        "difference": {"value": 0.076, "interval": [0.038, 0.114]},
+    }
+    return {"test_records": 400, "nearness": group | changes}
 
 
-def test_the_gain_is_the_difference_of_two_figures_beside_each_other_and_the_full_size_is_apart():
-    """A report had "the texts teach 75.5 % where without the hospitals 59.2 %: a clear gain of 8.6 points"."""
-    said = judged(against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)).split(". ")
-    assert said[0].startswith("The hospitals' answers help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
-    assert said[0].endswith("without the hospitals, 59.2 %")
-    assert said[1] == "The difference is 8.6 points (95 % interval 5 to 12.2)"
-    assert said[2].startswith("The accuracy is 75.5 % with all texts, ")
+def label_sets():
+    f1 = {"value": 0.7, "interval": [0.6, 0.8]}
+    sets = {"trained_on": 300, "micro_f1": f1, "constant": {"micro_f1": 0.4}, "as_many": {"micro_f1": 0.65}}
+    sets |= {"zero_shot": {"trained_on": 150, "micro_f1": 0.6}, "difference": {"value": 0.05, "interval": [0, 0.1]}}
+    return {"test_records": 90, "label_sets": sets, "label_sets_real": {"micro_f1": 0.9}}
+
+
+NOT_ASKED = {"queries": [], "planned_epsilon": 0.0}
+STATES = {
+    "a clear gain": (against(0.75, 0.04, 0.12), Judgement.HELPS, {}),
+    "a clear gain with part of the texts": (
+        against(0.592, 0.05, 0.122, synthetic=0.755, texts=100),
+        Judgement.HELPS,
+        {},
+    ),
+    "a reference below guessing": (against(0.23, 0.4, 0.6), Judgement.HELPS, {}),
+    "no difference": (against(0.83, -0.041, 0.041, texts=300), Judgement.NO_GAIN, {}),
+    "nearly as good as real records": (against(0.93, -0.03, 0.01, synthetic=0.92), Judgement.NO_GAIN, {}),
+    "a loss, without real records": (against(0.92, -0.14, -0.04, real=None), Judgement.LOSS, {}),
+    "below guessing": (against(0.3, -0.1, -0.05, synthetic=0.2), Judgement.BELOW_GUESSING, {}),
+    "near guessing": (measured(0.27), Judgement.UNCLEAR, {}),
+    "not compared": (measured(), Judgement.NOT_COMPARED, {}),
+    "no hospital asked": (measured(), Judgement.NOT_COMPARED, NOT_ASKED),
+    "real records as guessing": (measured(0.6, real=0.25), Judgement.NOT_COMPARED, {}),
+    "one label": (measured(1.0, majority=1.0), Judgement.ONE_LABEL, {}),
+    "guessing unknown": ({"synthetic": {"accuracy": 0.5}}, Judgement.GUESSING_UNKNOWN, {}),
+    "not a number": (measured(float("nan")), Judgement.NOT_MEASURED, {}),
+    "nothing": ({}, Judgement.NOT_MEASURED, {}),
+    "counted by hospitals": ({"federated": {"accuracy": {"value": 0.71}}}, Judgement.NOT_MEASURED, {}),
+    "count drowned": ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, Judgement.NOT_MEASURED, {}),
+    "several labels": (label_sets(), Judgement.NO_GAIN, {}),
+    "no guarantee": (measured(), Judgement.NOT_COMPARED, NOTHING),
+    "nearer": (near(), Judgement.HELPS, {}),
+    "further off": (near(difference={"value": -0.1, "interval": [-0.15, -0.05]}), Judgement.LOSS, {}),
+    "as near": (near(difference={"value": 0.01, "interval": [-0.05, 0.07]}), Judgement.NO_GAIN, {}),
+    "near, not compared": (near(difference=None, zero_shot=None), Judgement.NOT_COMPARED, {}),
+    "near, no hospital asked": (near(difference=None, zero_shot=None), Judgement.NOT_COMPARED, NOT_ASKED),
+    "distance unknown": (near(fid={"value": None, "reason": "few"}), Judgement.NOT_MEASURED, {}),
+}
+"""Metrics of each kind of run, what follows from them, and the run's privacy."""
+
+
+def quality_of(metrics):
+    return read_quality(Metrics(content=metrics))
+
+
+def judged(metrics, *, texts=40, weaknesses=0, noise=False, **changes):
+    promised = guarantee(privacy(**changes))
+    return reach_verdict(promised, quality_of(metrics), texts=texts, weaknesses=weaknesses, noise=noise)
+
+
+@pytest.mark.parametrize(("metrics", "judgement", "changes"), STATES.values(), ids=STATES)
+def test_a_verdict_follows_from_the_intervals(metrics, judgement, changes):
+    verdict = judged(metrics, **changes)
+    assert verdict.judgement is judgement
+    assert verdict.sentence.startswith("No guarantee") == (changes == NOTHING)
+    assert verdict.simulation_only == ("nearness" not in metrics and quality_of(metrics).real is not None)
+
+
+def test_the_sentences_of_all_verdicts():
+    verdicts = {name: [judged(metrics, **changes)] for name, (metrics, _, changes) in STATES.items()}
+    verdicts |= {f"weaknesses: {number}": [judged(measured(), weaknesses=number)] for number in (1, 2)}
+    verdicts["no texts"] = [judged(measured() | {"synthetic": None}, texts=0, **NOTHING)]
+    screen = under_headings({name: [verdict.sentence for verdict in of] for name, of in verdicts.items()})
+    assert_accepted(screen, Path(__file__).parent / "screens" / "verdicts.txt")
+
+
+@pytest.mark.parametrize("metrics", [near(), against(0.75, 0.04, 0.12)])
+def test_a_gain_is_that_of_the_answers_only_if_the_votes_were_above_their_noise(metrics):
+    assert judge(quality_of(metrics)) is Judgement.HELPS
+    assert judge(quality_of(metrics), noise=True) is Judgement.NOISE
 
 
 def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
@@ -288,15 +289,16 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
     run = write_run(tmp_path / "run")
     metrics = against(0.627, -0.08, 0.006, synthetic=0.59, real=0.85, majority=0.2)
     (run / "metrics.json").write_text(json.dumps(metrics))
-    page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
-    assert facts["verdict"]["sentence"].startswith("No clear gain: trained on 960 texts, ")
+    facts = gather(run).to_json()
+    assert facts["verdict"]["judgement"] == Judgement.NO_GAIN
     assert "usable" not in facts["verdict"]["sentence"]
     assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
-    bars = page.text[page.text.index("How many of") : page.text.index("The run")]
-    names = ("synthetic texts", "the same models without the hospitals", "real records", "nothing")
-    places = [bars.index(name) for name in names]
-    assert places == sorted(places)
-    assert "62.7 %" in bars
+
+
+def bar_values(metrics):
+    return [
+        (bar.name, bar.value, bar.interval, bar.simulation_only) for bar in draw_bars(Metrics(content=metrics)).rows
+    ]
 
 
 def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
@@ -304,76 +306,40 @@ def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
     metrics["zero_shot"]["accuracy"]["interval"] = [0.55, 0.63]
     metrics["zero_shot"]["as_many"] = {"accuracy": {"value": 0.678, "interval": [0.64, 0.71]}}
     metrics |= {"utility": as_many(0.755, 960), "utility_real": as_many(0.94, 900)}
-    made, said = bars(Metrics(content=metrics)), judged(metrics)
-    assert [(bar.name, round(bar.value, 4), bar.interval) for bar in made.rows] == [
-        ("100 of the synthetic texts", 0.678, (0.64, 0.71)),
-        (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63)),
-        ("all 960 synthetic texts", 0.755, (0.1, 1.0)),
-        ("900 real records", 0.94, (0.1, 1.0)),
-        ("nothing: always the most frequent label", 0.25, None),
+    assert bar_values(metrics) == [
+        ("100 synthetic texts", 0.678, (0.64, 0.71), False),
+        (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63), False),
+        ("960 synthetic texts", 0.755, (0.1, 1.0), False),
+        ("900 all private records", 0.94, (0.1, 1.0), True),
+        ("nothing: always the most frequent label", 0.25, None, False),
     ]
-    assert all(f"{points(bar.value)} %" in said for bar in made.rows)
-    assert [bar.simulation_only for bar in made.rows] == [False, False, False, True, False]
 
 
 def test_without_labels_the_bars_are_distances():
-    made, said = bars(Metrics(content={"nearness": NEAR})), judged({"nearness": NEAR})
-    assert [(bar.value, bar.interval) for bar in made.rows] == [
-        (0.564, (0.54, 0.58)),
-        (0.64, (0.6, 0.68)),
-        (0.24, (0.22, 0.26)),
+    made = draw_bars(Metrics(content=near()))
+    assert [(bar.value, bar.interval, bar.simulation_only) for bar in made.rows] == [
+        (0.564, (0.54, 0.58), False),
+        (0.64, (0.6, 0.68), False),
+        (0.24, (0.22, 0.26), False),
     ]
     assert (made.shares, made.top) == (False, 0.68)
-    assert all(f"{bar.value:.3g}" in said for bar in made.rows)
-
-
-def test_a_reference_below_guessing_is_said_to_be_so():
-    assert "without the hospitals, 23 %, which is below guessing. The difference" in judged(against(0.23, 0.4, 0.6))
-    assert "below guessing" not in judged(against(0.25, 0.4, 0.6))
+    zero = {"nearness": {"fid": {"value": 0.0}, "real": {"value": 0.0}, "texts": 9}}
+    assert draw_bars(Metrics(content=zero)).top > 0
 
 
 def test_the_bars_name_the_file_of_a_later_evaluation():
-    assert "400 real texts a" in bars(Metrics(content=measured())).caption
-    assert "400 real texts (other.csv) a" in bars(Metrics(content=measured() | {"test": "other.csv"})).caption
-
-
-def test_distances_of_0_alone_have_a_scale():
-    assert bars(Metrics(content={"nearness": {"fid": {"value": 0.0}, "real": {"value": 0.0}, "texts": 9}})).top > 0
-
-
-def test_where_no_hospital_was_asked_there_is_nothing_to_compare_with():
-    assert judged(measured(), queries=[], planned_epsilon=0.0).endswith("94 % with real records and 25 % by guessing.")
-
-
-def test_the_table_of_utility_has_as_many_texts_of_either_kind():
-    metrics = against(0.75, 0.04, 0.12, texts=300)
-    metrics["zero_shot"]["as_many"] = {"accuracy": {"value": 0.8}}
-    assert rows(metrics)[:3] == [
-        ("synthetic texts", 960, 0.83),
-        ("synthetic texts, as many as in the next row", 300, 0.8),
-        ("the same models without the hospitals", 300, 0.75),
-    ]
-    assert [name for name, _, _ in rows(against(0.75, 0.04, 0.12))][1] == "the same models without the hospitals"
-    assert utility(Metrics(content=metrics)).notes == ("Without the hospitals: D.",)
-
-
-def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
-    assert judged(measured(), weaknesses=1).endswith(" See the weakness below.")
-    assert judged(measured(), weaknesses=2).endswith(" See the 2 weaknesses below.")
-    sentence = judged(measured(), **NOTHING)
-    assert sentence.startswith("No guarantee: ε = ∞, so treat the texts as private data. Better than guessing: ")
-    only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
-    assert "There are no texts; a classifier's accuracy is 94 % with real records and 25 % by guessing." in only_private
+    assert "400 real texts a" in draw_bars(Metrics(content=measured())).caption
+    assert "400 real texts (other.csv) a" in draw_bars(Metrics(content=measured() | {"test": "other.csv"})).caption
 
 
 def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():
     detailed = {"utility": {"accuracy": {"value": 0.8, "interval": [0.7, 0.9]}}}
-    assert accuracies(Metrics(content=measured() | detailed)) == Accuracies(
+    assert quality_of(measured() | detailed) == Quality(
         synthetic=0.8, interval=(0.7, 0.9), trained_on=960, real=0.94, majority=0.25, tested=400
     )
-    broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8, "interval": 3}}, "test_records": "many"}
-    assert accuracies(Metrics(content=broken)) == Accuracies(synthetic=0.8)
-    assert accuracies(Metrics(content={"majority_class": 1, "real_private": {"accuracy": "high"}})) == Accuracies()
+    broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8}}, "test_records": "many"}
+    assert quality_of(broken) == Quality(synthetic=0.8)
+    assert quality_of({"majority_class": 1, "real_private": {"accuracy": "high"}}) == Quality()
 
 
 def as_many(accuracy, trained_on, **more):
@@ -381,7 +347,7 @@ def as_many(accuracy, trained_on, **more):
 
 
 def rows(metrics):
-    return [(row.trained_on, row.texts, row.accuracy.value) for row in utility(Metrics(content=metrics)).rows]
+    return [(row.role, row.texts, row.accuracy.value) for row in read_utility(Metrics(content=metrics)).rows]
 
 
 def test_utility_is_one_table_with_the_number_of_training_texts():
@@ -389,48 +355,52 @@ def test_utility_is_one_table_with_the_number_of_training_texts():
     metrics |= {"definition": "A model.", "utility_encoder": as_many(0.85, 960, definition="Vectors.")}
     metrics |= {"federated": {"accuracy": {"value": 0.7, "interval": [0.6, 0.8], "rows": 850}}}
     assert rows(metrics) == [
-        ("synthetic texts", 960, 0.83),
-        ("private records, as many as texts", 500, 0.9),
-        ("all private records", 900, 0.94),
-        ("nothing: always the most frequent label", 0, 0.25),
-        ("synthetic texts, second classifier", 960, 0.85),
-        ("synthetic texts", 960, 0.7),
+        (Role.ALL, 960, 0.83),
+        (None, 500, 0.9),
+        (Role.REAL, 900, 0.94),
+        (Role.GUESSING, 0, 0.25),
+        (None, 960, 0.85),
+        (Role.COUNTED, 960, 0.7),
     ]
-    made = utility(Metrics(content=metrics))
+    made = read_utility(Metrics(content=metrics))
     assert [row.simulation_only for row in made.rows] == [False, True, True, False, False, False]
     assert made.notes == ("The classifier: A model.", "The second classifier: Vectors.")
-    assert made.rows[-1].tested_on == "the hospitals' records, counted with noise"
-    assert utility(Metrics()).to_json() == {"rows": [], "notes": [], "measure": "accuracy"}
+    assert made.rows[-1].tested == 850
+    assert read_utility(Metrics()).to_json() == {"rows": [], "notes": [], "measure": "accuracy"}
+
+
+def test_the_table_of_utility_has_as_many_texts_of_either_kind():
+    metrics = against(0.75, 0.04, 0.12, texts=300)
+    metrics["zero_shot"]["as_many"] = {"accuracy": {"value": 0.8}}
+    assert rows(metrics)[:3] == [(Role.AS_MANY, 300, 0.8), (Role.WITHOUT, 300, 0.75), (Role.ALL, 960, 0.83)]
+    assert rows(against(0.75, 0.04, 0.12))[:2] == [(Role.ALL, 960, 0.83), (Role.WITHOUT, 960, 0.75)]
 
 
 def test_texts_with_several_labels_have_micro_f1_in_the_table():
-    f1 = {"value": 0.7, "interval": [0.6, 0.8]}
-    sets = {"trained_on": 300, "micro_f1": f1, "constant": {"micro_f1": 0.4}, "as_many": {"micro_f1": 0.65}}
-    sets |= {"zero_shot": {"trained_on": 150, "micro_f1": 0.6}, "difference": {"value": 0.05, "interval": [0, 0.1]}}
-    metrics = {"label_sets": sets, "label_sets_real": {"micro_f1": 0.9}, "utility": {"reason": "several labels"}}
-    assert rows(metrics) == [
-        ("synthetic texts", 300, 0.7),
-        ("synthetic texts, as many as in the next row", 150, 0.65),
-        ("the same models without the hospitals", 150, 0.6),
-        ("all private records", None, 0.9),
-        ("nothing: the best constant answer", 0, 0.4),
+    assert rows(label_sets()) == [
+        (Role.AS_MANY, 150, 0.65),
+        (Role.WITHOUT, 150, 0.6),
+        (Role.ALL, 300, 0.7),
+        (Role.REAL, None, 0.9),
+        (Role.GUESSING, 0, 0.4),
     ]
-    made = utility(Metrics(content=metrics))
+    made = read_utility(Metrics(content=label_sets()))
     assert made.measure == "micro F1"
     assert [row.simulation_only for row in made.rows] == [False, False, False, True, False]
 
 
 def test_real_records_of_one_number_or_of_other_test_texts_are_not_shown_twice():
     same = measured() | {"utility": as_many(0.83, 960), "utility_real": as_many(0.93, 900)}
-    assert rows(same)[1:3] == [("all private records", 900, 0.93), ("nothing: always the most frequent label", 0, 0.25)]
+    assert rows(same)[1:3] == [(Role.REAL, 900, 0.93), (Role.GUESSING, 0, 0.25)]
     later = measured(real=None) | {"utility": as_many(0.8, 960, test="own.csv"), "utility_real": as_many(0.9, 960)}
-    later["test"] = "own.csv"
-    assert [name for name, _, _ in rows(later)] == ["synthetic texts", "nothing: always the most frequent label"]
+    assert [role for role, _, _ in rows(later | {"test": "own.csv"})] == [Role.ALL, Role.GUESSING]
+    earlier = measured(real=None) | {"utility_real": as_many(0.9, None)} | {"real_private": {"records": 900}}
+    assert [texts for _, texts, _ in rows(earlier)][1:3] == [900, 0]
 
 
 def test_a_figure_without_a_value_has_its_reason():
     reason = {"value": None, "reason": "evaluation.embedding is an endpoint"}
-    row = utility(Metrics(content=measured(real=None) | {"utility_real": reason})).rows[1]
+    row = read_utility(Metrics(content=measured(real=None) | {"utility_real": reason})).rows[1]
     assert (row.accuracy.value, row.reason) == (None, "evaluation.embedding is an endpoint")
 
 
@@ -440,7 +410,7 @@ TEXTS = [Candidate(**FLU, text="one two three"), Candidate(**FLU, text="one", we
 
 def labelled(metrics, *, simulation=True, rounds=()):
     run, promised = summary(labels={"cold": "", "flu": ""}), privacy(simulation=simulation)
-    return by_label(run, promised, rounds, Metrics(content=metrics), TEXTS).to_json()
+    return list_labels(run, promised, rounds, Metrics(content=metrics), TEXTS).to_json()
 
 
 def test_labels_have_real_counts_in_a_simulation_alone():
@@ -535,66 +505,6 @@ def test_without_a_guarantee_page_and_report_json_say_so_everywhere(tmp_path, ch
     assert facts["verdict"]["guarantee"] == facts["guarantee"]["title"] == "No guarantee: ε = ∞"
     assert page.text.count("No guarantee: ε = ∞") == page.text.count("No guarantee (ε = ∞)") == 1
     assert "δ = 1e-5 for one record" not in page.text
-
-
-NEAR = {
-    "texts": 60,
-    "fid": {"value": 0.564, "interval": [0.54, 0.58]},
-    "zero_shot": {"value": 0.64, "interval": [0.6, 0.68]},
-    "real": {"value": 0.24, "interval": [0.22, 0.26]},
-    "difference": {"value": 0.076, "interval": [0.038, 0.114]},
-}
-FIRST = "distance of the texts from real ones (FID) is 0.564 where that "
-CLEARLY = "(95 % interval 0.038 to 0.114, with 60 texts of each)."
-WITHIN = "(95 % interval {}, with 60 texts of each)"
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        (
-            {},
-            f"of {WITHOUT} is 0.64 and that of other real texts is 0.24. They are nearer by 0.076 {CLEARLY}",
-        ),
-        (
-            {"difference": {"value": -0.1, "interval": [-0.15, -0.05]}},
-            f"They are nearer by −0.1 {WITHIN.format('−0.15 to −0.05')}.",
-        ),
-        (
-            {"difference": {"value": 0.01, "interval": [-0.05, 0.07]}},
-            f"is 0.24. They are nearer by 0.01 {WITHIN.format('−0.05 to 0.07')}.",
-        ),
-        (
-            {"difference": None, "zero_shot": None},
-            f"{FIRST}of other real texts is 0.24. What {WITHOUT} reach is not known here.",
-        ),
-        (
-            {"fid": {"value": None, "reason": "few"}},
-            "was not measured: that takes test texts (task.test).",
-        ),
-    ],
-)
-def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, sentence):
-    metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
-    said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
-    assert said.sentence.endswith(sentence)
-    assert said.sentence.startswith("The hospitals' answers help: the distance") == sentence.endswith(CLEARLY)
-    assert not said.simulation_only
-
-
-@pytest.mark.parametrize("noise", [True, False])
-def test_a_gain_is_that_of_the_answers_only_if_the_votes_were_above_their_noise(noise):
-    for content in ({"test_records": 400, "nearness": NEAR}, against(0.75, 0.04, 0.12)):
-        said = verdict(guarantee(privacy()), Metrics(content=content), texts=300, weaknesses=0, noise=noise)
-        assert ("The hospitals' answers help" in said.short) is not noise
-        assert ("may be the models' own" in said.short) is noise
-
-
-def test_without_labels_and_questions_no_gain_is_missed():
-    asked_nobody = guarantee(privacy(queries=[], planned_epsilon=0.0))
-    metrics = Metrics(content={"nearness": NEAR | {"difference": None, "zero_shot": None}})
-    said = verdict(asked_nobody, metrics, texts=3, weaknesses=0).sentence
-    assert said.endswith("that of other real texts is 0.24.")
 
 
 def test_beside_bars_the_verdict_is_short(tmp_path):

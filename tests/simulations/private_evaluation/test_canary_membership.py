@@ -26,7 +26,7 @@ NOTHING = Labelled(vectors=np.eye(128, dtype=np.float32)[100:], labels=np.resize
 
 
 def of(scored, epsilon=math.inf, delta=1e-5):
-    return {name: figure["value"] for name, figure in figures(scored, INSIDE, epsilon=epsilon, delta=delta).items()}
+    return {name: figure.value for name, figure in figures(scored, INSIDE, epsilon=epsilon, delta=delta).items()}
 
 
 def test_coins_are_tossed_and_subjects_and_codes_are_different():
@@ -82,24 +82,24 @@ def test_of_the_canaries_left_out_at_most_one_in_twenty_counts_as_found(monkeypa
     generator = np.random.default_rng(3)
     blind = [figures(generator.normal(size=101), np.arange(101) >= 50, epsilon=1.0, delta=0.0) for _ in range(800)]
     for name, chance in (("tpr", 2 / 51), ("above_all", 1 / 51)):
-        found = np.array([run[name]["value"] for run in blind])
+        found = np.array([run[name].value for run in blind])
         assert found.mean() == pytest.approx(chance, abs=4 * found.std() / math.sqrt(len(found)))
-        assert not any("interval" in run[name] for run in blind)
+        assert all(run[name].interval is None for run in blind)
 
 
 def test_a_threshold_that_few_canaries_cannot_give_has_its_reason():
     made = figures(np.arange(30.0), np.arange(30) >= 18, epsilon=1.0, delta=0.0)
-    assert made["tpr"]["value"] is None
-    assert "19 canaries" in made["tpr"]["reason"]
-    assert made["above_all"]["value"] == 1
-    assert figures(np.arange(31.0), np.arange(31) >= 19, epsilon=1.0, delta=0.0)["tpr"]["value"] == 1
+    assert made["tpr"].value is None
+    assert "19 canaries" in made["tpr"].reason
+    assert made["above_all"].value == 1
+    assert figures(np.arange(31.0), np.arange(31) >= 19, epsilon=1.0, delta=0.0)["tpr"].value == 1
 
 
 def test_scores_that_know_nothing_raise_an_alarm_in_one_of_twenty_runs():
     generator = np.random.default_rng(0)
     blind = [figures(generator.normal(size=100), INSIDE, epsilon=1.0, delta=0.0) for _ in range(200)]
-    assert sum(run["epsilon"]["value"] > 0 for run in blind) <= 20  # 5 % or less each; more than 20 of 200 in 0.1 %
-    outside = [not low <= 0.5 <= high for low, high in (run["auc"]["interval"] for run in blind)]
+    assert sum(run["epsilon"].value > 0 for run in blind) <= 20  # 5 % or less each; more than 20 of 200 in 0.1 %
+    outside = [not low <= 0.5 <= high for low, high in (run["auc"].interval for run in blind)]
     assert sum(outside) <= 22
 
 

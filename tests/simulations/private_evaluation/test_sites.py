@@ -38,9 +38,9 @@ def test_texts_that_show_the_hospitals_styles_tell_more_than_the_known_records_a
     gains, alarms = [], 0
     for seed in range(20):
         known, owners, styles = private(seed, records_per_party=20, spread=2.0)
-        gains.append(gain_of(known, owners, texts(seed, styles), seed)["value"])
+        gains.append(gain_of(known, owners, texts(seed, styles), seed).value)
         nothing = texts(seed, unit(np.random.default_rng(seed + 50).normal(size=(3, 32))))
-        alarms += gain_of(known, owners, nothing, seed)["interval"][0] > 0
+        alarms += gain_of(known, owners, nothing, seed).interval[0] > 0
     assert np.mean(gains) > 0.02
     assert np.mean(np.array(gains) > 0) > 0.7
     assert (
@@ -70,10 +70,10 @@ def test_the_figures_by_hand():
     owners = np.array([0, 0, 0, 1])
     result = sites.SiteOfRecord(known_records=np.array([True, False, False, False]), with_texts=np.array([True] * 4))
     figures = sites.figures(result, {"a": 0, "b": 1}, known, owners, style_site=1)
-    values = {name: figure["value"] for name, figure in figures.items()}
+    values = {name: figure.value for name, figure in figures.items()}
     by_hand = {"gain": 0.75, "known_records": 0.25, "with_texts": 1, "constant": 0.75}
     assert values == by_hand | {"largest": 0.5, "planted": 0.5}  # of "b" each has one: the first counts as the largest
-    assert figures["planted"]["rows"] == 2
+    assert figures["planted"].rows == 2
 
 
 def test_half_of_each_hospital_is_held_back():
