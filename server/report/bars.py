@@ -93,7 +93,7 @@ def _bar(row: UtilityRow) -> Bar | None:
     """Return a row as a bar; None without a value."""
     if row.accuracy.value is None or row.role is None:
         return None
-    name = f"texts of {row.trained_on}" if row.trained_on == WITHOUT else row.trained_on
+    name = f"texts of {WITHOUT}" if row.trained_on == WITHOUT else row.trained_on.removeprefix("all ")
     return Bar(
         name=f"{row.texts:,} {name}" if row.texts else name,
         value=row.accuracy.value,

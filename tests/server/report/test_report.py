@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,9 @@ from server.report.plots import lines, steps
 from server.report.write import drawn, write_report
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
+from tests.support.screens import assert_accepted
+
+SCREENS = Path(__file__).parent / "screens"
 
 
 @pytest.fixture
@@ -21,28 +25,13 @@ def run(tmp_path):
     return write_run(tmp_path / "run")
 
 
-def test_every_section_says_its_figures(run):
+def test_every_section_is_there_and_says_what_was_accepted(run):
     page = report(run)
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
-    for words in (
-        "40 synthetic texts, written by language models with answers from 3 hospitals",
-        "The language models saw no private text, only those that the task declares public.",
-        "ε = 4, δ = 1e-5",
-        "1 min 15 s",
-        "3,000",  # tokens read, over three rounds
-        "600",
-        "0.8125",
-        "simulation only",
-        "A malicious coordinator",
-        "5.124",
-        "3.531",
-        "numpy",
-        "method: wasp # <script>",
-        "Round 2: rural wrote <b>one</b> text too few",
-    ):
-        assert words in page.text
-    assert "Partial run" not in page.text
+    lines = (line.strip() for line in page.text.splitlines())
+    assert_accepted("\n".join(filter(None, lines)) + "\n", SCREENS / "report.txt")
+    assert_accepted((run / "release.md").read_text("utf-8"), SCREENS / "release.md")
 
 
 def test_the_first_screen_is_read_at_a_glance(run):

@@ -4,6 +4,7 @@ import datetime as dt
 import itertools
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from server.documents.run import COMPLETE, PARTIAL
 from server.domain import Candidate
 from server.metrics.intervals import OVER_TRAININGS
 from server.report.bars import draw_bars
-from server.report.dataset_card import Terms, card
+from server.report.dataset_card import Terms, card, page
 from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
@@ -22,6 +23,7 @@ from server.report.verdict import Judgement
 from server.report.write import write_report
 from tests.support.documents import privacy, summary, summary_json, write_run
 from tests.support.pages import Page
+from tests.support.screens import assert_accepted
 
 COUNT = {"name": "evaluation", "kind": "correct count"}
 ACCURACY = {"value": 0.7, "interval": [0.6, 0.8], "rows": 90}
@@ -214,6 +216,19 @@ def test_card_and_title_say_what_steered_the_texts(tmp_path, changes, collection
     assert collection in made.collection
     assert ("no private text" in made.collection) == collection.startswith("Noised answers")
     assert gather(write_run(tmp_path / "run", **changes)).title.endswith(title)
+
+
+def test_the_page_of_a_data_set_says_what_was_accepted():
+    texts = [Candidate(text="t", label="flu", model="m", round=1)]
+    terms = Terms(license="cc0-1.0", language="en", creator="A ward")
+    about = {
+        "started": "2026-11-24",
+        "models": ["m"],
+        "encoder": "minilm",
+        "labels": {"flu": "influenza", "cold": None},
+    }
+    made = card(summary(**about), privacy(), terms, texts=texts, public=[], published=dt.date(2026, 1, 1))
+    assert_accepted(page(made), Path(__file__).parent / "screens" / "dataset.md")
 
 
 def test_figures_on_other_test_texts_are_no_references():

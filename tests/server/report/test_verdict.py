@@ -310,7 +310,7 @@ def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
         ("100 synthetic texts", 0.678, (0.64, 0.71), False),
         (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63), False),
         ("960 synthetic texts", 0.755, (0.1, 1.0), False),
-        ("900 all private records", 0.94, (0.1, 1.0), True),
+        ("900 private records", 0.94, (0.1, 1.0), True),
         ("nothing: always the most frequent label", 0.25, None, False),
     ]
 
