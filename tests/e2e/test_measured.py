@@ -41,7 +41,6 @@ def test_a_run_measures_what_was_chosen_and_marks_what_looked_at_records(run):
         "utility_real",
         "language_real",
         "fidelity_real",
-        "nearest",
         "fidelity_private",
         "membership",
     }

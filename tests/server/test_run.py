@@ -130,14 +130,16 @@ def test_what_the_models_wrote_before_any_answer_is_kept_and_compared(setup):
     assert kept == [text for text in state.candidates if text.round == 0]
     assert len(kept) == 8
     metrics = Metrics.load(setup.folder)
-    assert metrics.zero_shot.trained_on == 8
-    assert metrics.gain is None  # so few texts do not show how much their choice matters
+    assert metrics.count("zero_shot", "trained_on") == 8
+    assert (
+        metrics.figure("zero_shot", "difference").value is None
+    )  # so few texts do not show how much their choice matters
 
 
 def test_a_run_that_asks_nobody_is_not_compared_with_itself(setup):
     run(with_parts(setup, plan=replace(setup.parts.plan, queries=()), method=FuseGen(samples=24, rounds=2)))
     assert not (setup.folder / ZERO_SHOT).exists()
-    assert Metrics.load(setup.folder).zero_shot is None
+    assert Metrics.load(setup.folder).group("zero_shot") == {}
 
 
 def test_a_run_that_ended_poorly_says_so_once_and_its_report_too(setup, caplog):

@@ -327,6 +327,12 @@ def test_without_labels_the_bars_are_distances():
     assert draw_bars(Metrics(content=zero)).top > 0
 
 
+def test_without_labels_the_table_says_why_there_is_no_accuracy():
+    table = read_utility(Metrics(content=near() | {"utility": {"value": None, "reason": "no labels"}}))
+    assert (table.measure, [row.role for row in table.rows]) == ("distance", [Role.ALL, Role.WITHOUT, Role.REAL])
+    assert table.notes == ("No accuracy: no labels.",)
+
+
 def test_the_bars_name_the_file_of_a_later_evaluation():
     assert "400 real texts a" in draw_bars(Metrics(content=measured())).caption
     assert "400 real texts (other.csv) a" in draw_bars(Metrics(content=measured() | {"test": "other.csv"})).caption
