@@ -172,8 +172,8 @@ def read_utility(metrics: Metrics) -> Utility:
     """Return the table; without figures it has no rows."""
     if metrics.group("nearness"):
         reason = metrics.figure("utility").reason
-        notes = (f"No accuracy: {reason}.",) if reason else ()
-        return Utility(rows=tuple(_distances(metrics)), notes=notes, measure=DISTANCE)
+        note = f"No accuracy: {reason}." if reason else ""
+        return Utility(rows=tuple(_distances(metrics)), notes=(note,) if note else (), measure=DISTANCE)
     if metrics.group("label_sets"):
         note = "Micro F1 of one classifier a label; its definition and macro F1 are in the table of label sets below."
         return Utility(rows=tuple(_label_sets(metrics)), notes=(note,), measure=MICRO_F1)

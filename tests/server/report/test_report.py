@@ -31,7 +31,7 @@ def test_every_section_is_there_and_says_what_was_accepted(run):
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     lines = (line.strip() for line in page.text.splitlines())
     assert_accepted("\n".join(filter(None, lines)) + "\n", SCREENS / "report.txt")
-    assert_accepted((run / "release.md").read_text("utf-8"), SCREENS / "release.md")
+    assert_accepted((run / "release.md").read_text("utf-8"), SCREENS / "release.txt")
 
 
 def test_the_first_screen_is_read_at_a_glance(run):

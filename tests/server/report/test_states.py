@@ -228,7 +228,7 @@ def test_the_page_of_a_data_set_says_what_was_accepted():
         "labels": {"flu": "influenza", "cold": None},
     }
     made = card(summary(**about), privacy(), terms, texts=texts, public=[], published=dt.date(2026, 1, 1))
-    assert_accepted(page(made), Path(__file__).parent / "screens" / "dataset.md")
+    assert_accepted(page(made), Path(__file__).parent / "screens" / "dataset.txt")
 
 
 def test_figures_on_other_test_texts_are_no_references():
