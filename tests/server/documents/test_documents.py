@@ -112,11 +112,9 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
     "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
-    "simulations/laboratory/peers/our_run.py": {"accuracy"},  # a score
     "simulations/laboratory/peers/private_evolution.py": {"noise"},  # its own output
-    "simulations/laboratory/results/__main__.py": {"accuracy"},  # results.json
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
-    "simulations/laboratory/results/execution.py": {"accuracy", "fid", "figures"},  # columns of a run
+    "simulations/laboratory/results/execution.py": {"fid", "figures"},  # columns of a run
     "simulations/laboratory/results/findings.py": {"epsilon", "interval", "mean"},  # earlier.json
     "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
     "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
