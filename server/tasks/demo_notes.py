@@ -6,7 +6,7 @@ one line, headed blocks) and in order. The public texts never describe these dia
 notes from other wards, in every style, and passages from textbooks, leaflets and pocket cards on the four conditions.
 The frequencies were chosen to make the task learnable but not trivial; they are not a medical reference.
 
-Each language has its own words (`grammar_english.py` and so on); all else is the same in every language.
+Each language has its own words (`words/english.yaml` and so on); all else is the same in every language.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,8 @@ from common.domain import Record
 from common.rng import experiment
 from server.domain import Example
 from server.spans import Marked, read
-from server.tasks.grammar import SECTIONS, Grammar
-from server.tasks.grammar_english import ENGLISH
-from server.tasks.grammar_french import FRENCH
-from server.tasks.grammar_german import GERMAN
+from server.tasks.grammar import SECTIONS, Grammar, load_grammar
 
-GRAMMARS = {"english": ENGLISH, "german": GERMAN, "french": FRENCH}
-"""The grammar for each language."""
 SPANS = {
     "finding": "what a patient has or had: a complaint, a sign, a result or an earlier illness",
     "absence": "what a patient does not have, or was found to be normal, or is not given",
@@ -32,8 +27,8 @@ SPANS = {
     "treatment": "a medicine or another measure that a patient is given",
 }
 """Types of spans in the notes, each with its description."""
-TASK = ENGLISH.task
-LABELS = ENGLISH.labels
+TASK = load_grammar("english").task
+LABELS = tuple(TASK.labels)
 
 _MOST_FINDINGS = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # maximum number of findings in each section of a note
 _HOSPITALS = 3  # whose styles the notes for testing have
@@ -60,13 +55,13 @@ def private_notes(
             least one respect.
         count: Number of notes.
         experiment_seed: Seed. The notes of each hospital and the test notes are independent samples.
-        language: Name of the grammar.
+        language: Language of the words.
         diagnoses: Maximum number of diagnoses per patient. If it is above 1, pneumonia often occurs with COPD, and
             heart failure with an embolism. The frequency of a finding is then the highest one among the patient's
             diagnoses.
     """
     rng = experiment(experiment_seed, "private notes", hospital)
-    notes = (_marked_record(rng, _style(hospital), GRAMMARS[language], diagnoses) for _ in range(count))
+    notes = (_marked_record(rng, _style(hospital), load_grammar(language), diagnoses) for _ in range(count))
     return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
@@ -94,7 +89,7 @@ def test_spans(
 def _test_notes(count: int, experiment_seed: int, language: str, diagnoses: int) -> Iterator[tuple[Example, list[str]]]:
     rng = experiment(experiment_seed, "test notes")
     for _ in range(count):
-        yield _marked_record(rng, _style(int(rng.integers(_HOSPITALS))), GRAMMARS[language], diagnoses)
+        yield _marked_record(rng, _style(int(rng.integers(_HOSPITALS))), load_grammar(language), diagnoses)
 
 
 def public_text(count: int, experiment_seed: int, language: str = "english") -> list[str]:
@@ -110,7 +105,7 @@ def public_examples(count: int, experiment_seed: int, language: str = "english")
 @lru_cache(maxsize=2)  # a run reads them several times: for its models, its metrics and its comparison
 def _public_examples(count: int, experiment_seed: int, language: str) -> tuple[Example, ...]:
     rng = experiment(experiment_seed, "public text")
-    grammar = GRAMMARS[language]
+    grammar = load_grammar(language)
     return tuple(
         _about(rng, grammar) if rng.random() < _ON_CONDITIONS else _elsewhere(rng, grammar) for _ in range(count)
     )
@@ -237,7 +232,7 @@ def _note(
 
 
 def _sentence(
-    rng: np.random.Generator, leads: tuple[str, str], phrases: list[str], grammar: Grammar, *, woman: bool
+    rng: np.random.Generator, leads: Sequence[str], phrases: list[str], grammar: Grammar, *, woman: bool
 ) -> str:
     """Return one section as running text."""
     joined = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])}{grammar.conjunction}{phrases[-1]}"

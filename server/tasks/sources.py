@@ -19,6 +19,7 @@ from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoLettersSettings, DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_letters, demo_messages, demo_notes
 from server.tasks.description import task_from
+from server.tasks.grammar import load_grammar
 from server.tasks.span_files import read_examples, read_spans, read_types
 
 
@@ -58,7 +59,7 @@ class DemoNotes(DemoNotesSettings):
     def task(self) -> Task:
         """Return the public description of the notes."""
         spans = demo_notes.SPANS if self.spans else {}
-        task = replace(demo_notes.GRAMMARS[self.language].task, labels_per_text=self.labels_per_text, spans=spans)
+        task = replace(load_grammar(self.language).task, labels_per_text=self.labels_per_text, spans=spans)
         return _as_set(task, self.labels)
 
     def public_texts(self) -> list[str]:

@@ -8,13 +8,13 @@ import pytest
 from common.errors import ConfigError
 from common.personal_patterns import LANGUAGES
 from server.settings.tasks import NOTES_LANGUAGES
-from server.tasks.demo_notes import GRAMMARS, private_notes, public_examples, public_text, test_notes
-from server.tasks.grammar import SECTIONS
-from server.tasks.grammar_english import ENGLISH
+from server.tasks.demo_notes import private_notes, public_examples, public_text, test_notes
+from server.tasks.grammar import SECTIONS, load_grammar
 from server.tasks.sources import DemoNotes, LabelledFiles
 from tests.support.demo_corpora import accuracy
 
-OTHERS = [language for language in GRAMMARS if language != "english"]
+ENGLISH = load_grammar("english")
+OTHERS = [language for language in NOTES_LANGUAGES if language != "english"]
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -32,13 +32,13 @@ def private(language, count=100, seed=0):
 
 
 def test_the_settings_know_the_grammars():
-    assert tuple(GRAMMARS) == NOTES_LANGUAGES
+    assert all(load_grammar(language).task.language == language for language in NOTES_LANGUAGES)
     assert set(NOTES_LANGUAGES) <= set(LANGUAGES)
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_grammar_fills_in_what_the_english_one_has(language):
-    grammar = GRAMMARS[language]
+    grammar = load_grammar(language)
     for at, (section, percents, ways) in enumerate(grammar.findings):
         assert (section, percents) == ENGLISH.findings[at][:2]
         assert all(len(way) == 2 and all(way) for way in ways)
@@ -58,7 +58,7 @@ def test_each_note_is_the_english_one_in_other_words(language):
     for hospital in range(9):
         pairs = zip(private_notes(hospital, 8, 3), private_notes(hospital, 8, 3, language), strict=True)
         for english, other in pairs:
-            grammar = GRAMMARS[language]
+            grammar = load_grammar(language)
             assert ENGLISH.labels.index(english.label) == grammar.labels.index(other.label)
             assert english.text.count("\n") == other.text.count("\n")
             assert english.text != other.text
@@ -78,7 +78,7 @@ def test_texts_are_whole_distinct_and_without_english_words(language):
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_labels_and_descriptions_are_of_the_language(language):
-    task = GRAMMARS[language].task
+    task = load_grammar(language).task
     assert not words_of(" ".join((*task.labels, *task.labels.values(), *task.attributes))) & _FOREIGN[language]
     assert not set(task.labels) & set(ENGLISH.labels)
 
@@ -102,7 +102,7 @@ def test_no_word_alone_gives_the_class_away_and_no_note_names_it(language):
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_public_text_has_other_complaints_and_names_the_conditions(language):
-    grammar, examples = GRAMMARS[language], public_examples(600, 0, language)
+    grammar, examples = load_grammar(language), public_examples(600, 0, language)
     assert not any(grammar.complaint in example.text for example in examples)
     assert {example.topic for example in examples} == {*grammar.labels, *grammar.ward_complaints}
     for condition in grammar.conditions:
@@ -112,7 +112,7 @@ def test_public_text_has_other_complaints_and_names_the_conditions(language):
 @pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_the_setting_chooses_everything_of_the_task(language):
     source = DemoNotes(records_per_party=5, test_records=7, public_notes=9, language=language)
-    assert source.task() == GRAMMARS[language].task
+    assert source.task() == load_grammar(language).task
     assert source.public_texts() == public_text(9, 0, language)
     assert [example.text for example in source.public_examples()] == source.public_texts()
     assert source.held_out() == test_notes(7, 0, language=language)

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from common.errors import ConfigError, DataError
+from server.settings.tasks import NOTES_LANGUAGES
 from server.spans import Span
 from server.tasks import demo_notes
 from server.tasks.description import task_from
@@ -16,7 +17,7 @@ from tests.support.structures import SETTINGS
 DRUG = Span(start=5, end=12, type="drug")
 
 
-@pytest.mark.parametrize("language", demo_notes.GRAMMARS)
+@pytest.mark.parametrize("language", NOTES_LANGUAGES)
 def test_notes_have_the_same_words_with_and_without_spans(language):
     source = DemoNotes(language=language, test_records=40, public_notes=60, spans=True)
     spanned, public = source.held_out_spans(), source.public_examples()
