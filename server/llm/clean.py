@@ -2,7 +2,7 @@
 
 Rules change only the form of a text, or drop it. If nothing remains of a text, it counts as lost and is requested
 again. A rule that the public texts break is off, since what they look like is right for the task. The phrases of models
-are in `clean_patterns.py`.
+are in `phrases.yaml`.
 
 For a structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if
 these rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no

@@ -1,101 +1,32 @@
-"""What chat models write around a text or in its place, in one table by language, and the patterns made from it.
-
-The patterns of a language contain its own phrases and those of English, in which models also answer other tasks.
-"""
+"""What chat models write around a text or in its place: the phrases of `phrases.yaml`, and patterns made from them."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from re import Pattern
+from typing import Any
 
-from server.llm.refusal_patterns import ASSISTANT, EMPTY, HELP, INABILITY, MAKING
+import yaml
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phrases:
-    """Phrases in one language, as regular expressions without groups.
-
-    Attributes:
-        dear: Words that begin a letter, whoever is addressed.
-        hello: Greetings. They belong to a letter only if they address someone.
-        addressee: Nouns for the addressee; words in capitals and placeholders are recognised without them.
-        regards: Closings of a letter.
-        thanks: Thanks. They belong to a letter only if a signature follows.
-        inability: What a refusal begins with, after any apology.
-        help: What the model is unable to do, according to the first words of a text.
-        making: The making of texts, which a model is unable to do according to any clause of a text. People refuse to
-            make other things, or things of their own.
-        assistant: What only an assistant says about itself or its request, anywhere in a text.
-        empty: What models say in place of a text, if there is nothing else.
-        common: Frequent words of the language.
-    """
-
-    dear: str = r"(?!)"
-    hello: str = r"(?!)"
-    addressee: str = r"(?!)"
-    regards: str = r"(?!)"
-    thanks: str = r"(?!)"
-    inability: str = r"(?!)"
-    help: str = r"(?!)"
-    making: str = r"(?!)"
-    assistant: str = r"(?!)"
-    empty: str = r"(?!)"
-    common: str = ""
+_NOTHING = r"(?!)"
+_PART = re.compile(r"~(\w+)~")
 
 
-TABLE = {
-    "english": Phrases(
-        dear=r"dear(?! me\b)|to whom it may concern",
-        hello=r"hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)",
-        addressee=r"(?:customer |technical |tech |bank )?(?:support|services?|care)|team|sir|madam|ma'am|customer|bank"
-        r"|doctor|doc|dear|valued|and|or|the|our|my|department|agent|representative|staff|manager|user",
-        regards=r"(?:(?:best|kind|kindest|warm|warmest|with) )?regards|best wishes|(?:yours )?(?:sincerely|faithfully)"
-        r"|sincerely yours|yours truly|respectfully(?: yours)?|(?:all the )?best|cheers",
-        thanks=r"(?:many )?thanks|thank you",
-        inability=INABILITY,
-        help=HELP,
-        making=MAKING,
-        assistant=ASSISTANT,
-        empty=EMPTY,
-        common="the and to of is my for with that have this it not are was you from can i in on no do if or what",
-    ),
-    "german": Phrases(
-        dear=r"sehr geehrte[rs]?|liebe[rs]?",
-        hello=r"hallo|guten (?:tag|morgen|abend)|grüß gott",
-        addressee=r"herr|frau|damen|herren|kundenservice|support|team|doktor|und",
-        regards=r"(?:mit )?(?:freundliche|beste|viele|liebe|herzliche)[nm]? gr(?:ü|ue)(?:ß|ss)en?|mfg",
-        thanks=r"(?:vielen )?dank|danke",
-        inability=r"(?:(?:aber|leider) )?(?:ich (?:kann|darf|werde|möchte)|(?:kann|darf) ich)(?: ihnen| dir)?"
-        r"(?: leider)?",
-        help=r"(?:dabei |damit |das |diese anfrage )?nicht (?:weiter)?(?:helfen|erfüllen|beantworten|schreiben)",
-        making=r"(?:nicht |keine?n? |dies\w* |solche\w* |d(?:ie|en|as) ){1,3}(?:[\w-]+ ){0,4}?"
-        r"(?:inhalte?|texte?|beispiele?|patient(?:en)?\w+|fiktive\w*|erfundene\w*|arztbriefe?|medizinischen? rat\w*"
-        r"|gewünscht\w*)(?: [\w-]+){0,4}?"
-        r" (?:nicht )?(?:erstellen|schreiben|generieren|verfassen|erzeugen|liefern|bereitstellen|geben|erfinden)",
-        assistant=r"\bals (?:ki|ki-\w+|sprachmodell|künstliche intelligenz)\b",
-        common="der die das und ich ist nicht ein eine mit mein meine zu auf für wie kann es wo den",
-    ),
-    "french": Phrases(
-        dear=r"ch(?:er|ère)s?|à qui de droit",
-        hello=r"bonjour|bonsoir|salut",
-        addressee=r"madame|monsieur|service|client|support|équipe|docteur|le|la|et",
-        regards=r"(?:bien )?cordialement|bien à vous|sincères salutations|salutations(?: distinguées)?",
-        thanks=r"merci(?: beaucoup)?",
-        inability=r"(?:mais )?je (?:ne peux (?:malheureusement )?pas|ne suis pas (?:en mesure de|autorisée? à)"
-        r"|ne puis)",
-        help=r"(?:vous aider|vous répondre|répondre à (?:cette|votre))\b",
-        making=r"(?:vous )?(?:créer|générer|rédiger|écrire|fournir|produire|inventer|donner)"
-        r" (?:(?!m(?:on|a|es)\b)[\w'-]+ ){0,4}?"
-        r"(?:contenus?|textes?|ficti\w+|exemples?|notes? (?:clinique|médicale|de patient)s?|conseils? médica\w+)",
-        assistant=r"\ben tant qu(?:e |')(?:ia|intelligence artificielle|modèle de langage)\b",
-        common="le la les et je est pas une un mon ma pour avec que de des dans mais vous j'ai",
-    ),
-    "spanish": Phrases(common="el la los y es no una un mi para con que de se por como puedo las del tarjeta"),
-    "italian": Phrases(common="il la gli e non una un mio mia per con che di è sono come posso della ho carta"),
-    "portuguese": Phrases(common="o os e não uma um meu minha para com que de é como posso do da cartão"),
-    "vietnamese": Phrases(common="là và của có không tôi được cho thẻ bạn đã với làm thể những một"),
-}
+def _read_phrases() -> dict[str, dict[str, str]]:
+    """Return, for each language, its phrases as regular expressions, keyed by what they are for."""
+    content: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("phrases.yaml").read_text("utf-8"))
+    parts = content.pop("parts")
 
+    def joined(alternatives: str | list[str]) -> str:
+        pattern = alternatives if isinstance(alternatives, str) else f"(?:{'|'.join(alternatives)})"
+        return _PART.sub(lambda part: joined(parts[part[1]]), pattern)
+
+    return {name: {use: joined(phrases) for use, phrases in uses.items()} for name, uses in content.items()}
+
+
+PHRASES: Mapping[str, Mapping[str, str]] = _read_phrases()
 
 _APOLOGY = (
     r"(?:(?:(?:i'm|i am|we're|we are|my) )?(?:(?:so|very|really) )?"
@@ -156,10 +87,10 @@ class LanguagePatterns:
 @cache
 def language_patterns(language: str) -> LanguagePatterns:
     """Return the patterns for a language; without its own phrases, those for English."""
-    used = [TABLE["english"], *([TABLE[language]] if language in TABLE and language != "english" else [])]
+    used = [PHRASES["english"], *([PHRASES[language]] if language in PHRASES and language != "english" else [])]
 
-    def any_of(field: str) -> str:
-        return f"(?:{'|'.join(getattr(phrases, field) for phrases in used)})"
+    def any_of(use: str) -> str:
+        return f"(?:{'|'.join(phrases.get(use, _NOTHING) for phrases in used)})"
 
     word = rf"(?:{any_of('addressee')}\b|{_NAME})"
     addressee = rf"(?!(?-i:I)\b){word}(?:[\s/&]+{word}){{0,5}}"
@@ -183,7 +114,7 @@ def language_patterns(language: str) -> LanguagePatterns:
     return LanguagePatterns(salutation=salutation, closing=closing, greeting=greeting, refusal=refusal)
 
 
-_COMMON = {language: frozenset(phrases.common.split()) for language, phrases in TABLE.items()}
+_COMMON = {language: frozenset(phrases["common"].split()) for language, phrases in PHRASES.items()}
 _FEWEST_WORDS, _FEWEST_COMMON, _COMMON_SHARE = 5, 2, 0.2
 
 

@@ -1,4 +1,4 @@
-"""The words of the demo corpora, from the files in `words/`, and the grammar of demo notes, which each language fills in.
+"""The words of the demo corpora (`words/`), and the grammar of demo notes, which each language fills in.
 
 The findings, their sections and their frequencies are the same in all languages (`words/findings.yaml`). Sections are
 H, the history; B, the background; E, the examination; T, the tests; P, the plan. There are three ways of writing:

@@ -7,7 +7,7 @@ import pytest
 from server.domain import Task
 from server.llm.base import MODES, Request
 from server.llm.clean import DROPPING, Cleaner, Rules
-from server.llm.clean_patterns import TABLE
+from server.llm.clean_patterns import PHRASES
 from tests.support.prompts import render
 
 LABELS = (("late card", "a card that has not come by post"), ("lost card", "a card that was stolen"))
@@ -238,7 +238,7 @@ SAME = {
 
 
 def test_a_text_in_another_language_than_the_task_s_is_dropped():
-    assert SAME.keys() == TABLE.keys()
+    assert SAME.keys() == PHRASES.keys()
     for own, other in product(["english", "german", "french", "spanish", "italian"], SAME):
         cleaner = Cleaner(Rules(), task=Task(name="t", kind="note", labels=dict(LABELS), language=own))
         _, changed = cleaner.clean([SAME[other]], REQUEST, run_texts=())

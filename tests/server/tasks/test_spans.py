@@ -8,7 +8,6 @@ import pytest
 from common.errors import ConfigError, DataError
 from server.settings.tasks import NOTES_LANGUAGES
 from server.spans import Span
-from server.tasks import demo_notes
 from server.tasks.description import task_from
 from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, unmarked_types
 from tests.support.marks import fit
