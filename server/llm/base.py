@@ -20,6 +20,7 @@ from server.llm.marks import Marks
 _PARENTS = 2
 _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
+_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 
 SIMPLIFIED = "contrast"
 """The only mode that is simply dropped from a request if the model declines it; see `accepted`."""
@@ -167,6 +168,21 @@ class Request:
     def may_be_shown(self) -> bool:
         """Whether a run folder may keep the prompt and its reply: not if any text in it may be private."""
         return self.showable or not (self.shown or self.must)
+
+    @property
+    def expected_words(self) -> float:
+        """Expected words of all texts: as requested, or else as in the texts shown, or else 60 each (a phrase: 3)."""
+        shown = self.good or self.source
+        unseen = _WORDS_OF_A_PHRASE if self.phrases else _USUAL_WORDS
+        words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
+        return self.n * (self.words or words_per_text)
+
+    def with_texts(
+        self, change: Callable[[str], str], *, structure: Structure | None, marks: Marks | None
+    ) -> "Request":
+        """Return the request with `change` applied to each text that it shows, and another structure or other marks."""
+        good, bad, source = (tuple(map(change, texts)) for texts in (self.good, self.bad, self.source))
+        return replace(self, good=good, bad=bad, source=source, structure=structure, marks=marks)
 
     def canonical(self) -> str:
         """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
@@ -317,6 +333,9 @@ class Reply:
         if not self.texts and self.loss in (None, "empty"):
             object.__setattr__(self, "loss", "unreadable" if self.raw.strip() else "empty")
 
+
+NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
+"""Stands for the reply of a request whose every attempt failed."""
 
 Arrived = Callable[[int, Reply], None]
 """Called with a request's index and its reply as soon as the reply arrives, in the calling thread."""

@@ -23,10 +23,16 @@ from common.sections import section_body
 from common.structure import Structure, without_surrogates
 from server.domain import Task
 from server.llm.base import Request
-from server.llm.clean_patterns import LETTER_KINDS, PLACEHOLDERS, language_patterns, looks_like_another_language
+from server.llm.clean_patterns import (
+    LETTER_KINDS,
+    PLACEHOLDERS,
+    is_echo,
+    language_patterns,
+    looks_like_another_language,
+    prompt_headings,
+)
 from server.llm.marks import RunMarks
 from server.llm.parse import NUMBERED, normal
-from server.llm.prompt_echoes import is_echo, prompt_headings
 from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags

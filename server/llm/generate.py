@@ -1,6 +1,6 @@
 """Generation of a round's texts. Each model is asked for the texts ordered from it, and missing texts are reported.
 
-The passes of a call are in `passes.py`, and when missing texts stop a run in `lost_texts.py`.
+The passes of a call, and when missing texts stop a run, are in `passes.py`.
 """
 
 import itertools
@@ -16,9 +16,8 @@ from common.errors import ProviderError
 from server.domain import Candidate
 from server.llm.base import Provider, Reply, Request
 from server.llm.clean import Cleaner
-from server.llm.lost_texts import Asked, refuse_failed, refuse_lost
 from server.llm.orders import Order, RequestMaker
-from server.llm.passes import Answer, Call, Text, Unusable
+from server.llm.passes import Answer, Asked, Call, Text, Unusable, refuse_failed, refuse_lost
 from server.llm.use import Use
 from server.settings.schema import MOST_LOST, Rules
 
@@ -76,7 +75,7 @@ def generate(
     says from which model), and texts still missing after the last pass are reported as lost. Each pass asks all models
     at once. For a label without any text there are further passes. If the label still has no text after these, the
     first round stops before any private query; a later round continues with the texts of earlier rounds, unless too
-    many texts are missing (`server.llm.lost_texts`).
+    many texts are missing (`server.llm.passes`).
 
     Args:
         providers: Language models, keyed by name.

@@ -41,7 +41,6 @@ log = logging.getLogger("caucus.llm")
 
 _TEXT, _OBJECT = '"', '{"'  # the beginning of one
 _TOKENS_PER_WORD = 1.4
-_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
 _LONGEST_ANSWER, _AROUND_TEXT = 4, 100  # tokens of a chat's answer for each requested word, and around each text
 _SHORTEST = 40  # tokens that every completion may have
@@ -201,11 +200,8 @@ class Local:
         # Its own tokenizer says how many; a rehearsal has too many prompts, of made-up texts, to ask it about each.
         self._characters = self._characters or size / len(self._job(request).ids)
         read = size / self._characters
-        shown = request.good or request.source
-        unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-        words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-        written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
-        return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
+        most = self._max_new_tokens * (request.n if self._completion else 1)
+        return round(read), min(round(request.expected_words * _TOKENS_PER_WORD), most)
 
     def _prompt(self, request: Request) -> str:
         """Return the words of the prompt, without those that a chat template adds."""

@@ -6,7 +6,7 @@ and their spans are kept separately. So no hospital sees a mark, no query asks f
 When a prompt shows such a text again, its marks are restored.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ def unmarked(request: "Request") -> "Request":
     """Return the same request without marks, for a model that cannot read them."""
     if request.marks is None:
         return request
-    return _changed(request, without_tags, None)
+    return request.with_texts(without_tags, structure=request.structure, marks=None)
 
 
 class RunMarks:
@@ -82,16 +82,11 @@ class RunMarks:
         """Return the request with an example of marks, and with the marks restored in the texts that it shows."""
         if request.marks is None:
             return request
-        return _changed(request, self._marked, replace(request.marks, example=self._example))
+        marks = replace(request.marks, example=self._example)
+        return request.with_texts(self._marked, structure=request.structure, marks=marks)
 
     def _marked(self, text: str) -> str:
         return marked(text, self._spans.get(text, ()))
-
-
-def _changed(request: "Request", change: Callable[[str], str], marks: Marks | None) -> "Request":
-    """Return the request with `change` applied to each text that it shows, and with `marks` in place of its marks."""
-    good, bad, source = (tuple(map(change, texts)) for texts in (request.good, request.bad, request.source))
-    return replace(request, good=good, bad=bad, source=source, marks=marks)
 
 
 def _example(examples: Iterable[Example]) -> str:

@@ -4,12 +4,31 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from server.llm.loose_json import Found, found_values, read_string
+from server.llm.loose_json import Found, found_values, read_string, read_value
 from server.llm.reasoning import answer_in
-from server.llm.text_fields import texts_in, texts_in_string
 
 NUMBERED = r"(?:text|example|note|version|sample|message|item|customer|client|user|patient|question|query)"
 """Nouns that models write before the number of a text."""
+
+TEXT_FIELDS = ("text", "message", "content", "body")
+"""Last words of the names of fields that have the text, whatever other fields there are."""
+
+_ID = re.compile(r"\W*(?:[^\W\d_]+[\s_#:.-]*)?\d+\W*")
+_NAME_WORD = re.compile(r"[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|[A-Z][^\W\d_A-Z]*")
+_OF_TEXTS = """
+texts messages contents bodies items examples samples results outputs responses notes questions data list versions
+variations
+"""
+_OF_OTHERS = """
+id ids uid uuid index idx no nr num number count total n key label labels tag tags language lang locale type kind
+category categories class topic topics subtopic subtopics area title name names subject role author writer style tone
+sentiment status source model format length words keyword keywords keyphrase keyphrases phrases date time timestamp
+description intent domain difficulty entities code codes metadata schema explanation analysis plan
+"""
+_OF_THOUGHTS = "reasoning thought thoughts thinking think rationale scratchpad cot"
+_TEXTS_FIELDS, _OTHER_FIELDS, _THOUGHT_FIELDS = (
+    frozenset(words.split()) for words in (_OF_TEXTS, _OF_OTHERS, _OF_THOUGHTS)
+)
 
 _ITEM = re.compile(
     r"^(?P<indent>[ \t]*)(?:[#>]{1,6}[ \t]+)?(?:\*\*|__)?"
@@ -79,7 +98,7 @@ def _one_text(text: str, *, cut: bool) -> list[str]:
     A list, object or string counts if it is the whole answer, or after a line that ends with a colon.
     """
     for container in found_values(text):
-        before, texts = text[: container.start].strip(), texts_in(container.value)
+        before, texts = text[: container.start].strip(), _texts_in(container.value)
         ends = _REST_OF_LINE.match(text, container.end)
         follows = container.own_line or (before.endswith(":") and "\n" not in before)
         if texts and (not before or (follows and ends)):
@@ -90,7 +109,7 @@ def _one_text(text: str, *, cut: bool) -> list[str]:
         return []
     start = line.end() if (line := _BEFORE_STRING.match(text)) else 0
     if (string := read_string(text[start:].strip())) is not None and text.startswith('"', start):
-        return texts_in_string(string)[:1] or [string]
+        return _texts_in_string(string)[:1] or [string]
     return [text[1:] if text.startswith('"') and text.count('"') == 1 else text]
 
 
@@ -102,7 +121,7 @@ def _texts_of_values(text: str, n: int, *, phrases: bool) -> list[str]:
     """
     values = list(found_values(text))
     lists_first = phrases or sum(isinstance(container.value, Mapping) for container in values) == 1
-    read = [(container, texts_in(container.value, lists_first=lists_first, ids=phrases)) for container in values]
+    read = [(container, _texts_in(container.value, lists_first=lists_first, ids=phrases)) for container in values]
     own_line = [texts for container, texts in read if container.own_line and texts]
     if complete := [texts for texts in own_line if len(texts) >= n]:
         return complete[-1]
@@ -190,3 +209,49 @@ def _lines(text: str) -> list[str]:
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
+
+
+def _texts_in(value: object, *, lists_first: bool = False, ids: bool = False) -> list[str]:
+    """Return the texts in a list or object.
+
+    Args:
+        value: A value of JSON.
+        lists_first: Whether the lists of an object count before its strings.
+        ids: Whether a string that is a number, such as "note-7", counts, or a field such as "title" alone.
+    """
+    if isinstance(value, str):
+        return _texts_in_string(value) or ([value] if ids or not _ID.fullmatch(value) else [])
+    if isinstance(value, list):
+        return [text for item in value for text in _texts_in(item, lists_first=ids, ids=ids)]
+    return _texts_of_fields(value, lists_first=lists_first, ids=ids) if isinstance(value, Mapping) else []
+
+
+def _texts_in_string(string: str) -> list[str]:
+    """Return the texts of a list or object that was written as a string."""
+    return _texts_in(read_value(string)) if string[:1] in ("[", "{") else []
+
+
+def _texts_of_fields(fields: Mapping[str, object], *, lists_first: bool, ids: bool) -> list[str]:
+    words = {name: [word.casefold() for word in _NAME_WORD.findall(name)] or [""] for name in fields}
+    known = {name: value for name, value in fields.items() if not _THOUGHT_FIELDS.intersection(words[name])}
+    strings = {name: value for name, value in known.items() if isinstance(value, str) and re.search(r"\w", value)}
+    groups = {name: value for name, value in known.items() if isinstance(value, list | Mapping)}
+    inner = {name: _texts_in(value, lists_first=lists_first, ids=ids) for name, value in groups.items()}
+    named = [text for field in TEXT_FIELDS for name, text in strings.items() if words[name][-1] == field]
+    numbered = [name for name in known if re.search(r"\d\W*$", name)]
+    stems = {tuple(words[name]) for name in numbered}
+    plural = [text for name, texts in inner.items() if words[name][-1] in _TEXTS_FIELDS for text in texts]
+    lists = [text for name, texts in inner.items() if words[name][-1] not in _OTHER_FIELDS for text in texts]
+    main = [text for name, text in strings.items() if words[name][-1] not in _OTHER_FIELDS and not _ID.fullmatch(text)]
+    if ids and (of_lists := [text for texts in inner.values() for text in texts]):
+        return of_lists
+    if len(numbered) > 1 and len(stems) == 1:
+        return [text for name in numbered for text in _texts_in(known[name], ids=ids)]
+    if named:
+        return named[:1]
+    if plural or (lists_first and lists):
+        return plural or lists
+    if main:
+        return [max(main, key=len)]
+    rest = [text for text in strings.values() if ids or " " in text.strip()]
+    return lists or ([max(rest, key=len)] if rest else [])

@@ -7,7 +7,6 @@ left out.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,10 +20,7 @@ def plain(request: Request) -> Request:
     """Return the same request for plain texts, which shows only the text fields of structured texts."""
     if request.structure is None:
         return request
-    good, bad, source = (
-        tuple(map(request.structure.reading, texts)) for texts in (request.good, request.bad, request.source)
-    )
-    return replace(request, good=good, bad=bad, source=source, structure=None)
+    return request.with_texts(request.structure.reading, structure=None, marks=request.marks)
 
 
 def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str, ...]:

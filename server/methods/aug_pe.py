@@ -30,10 +30,9 @@ from common.queries.histograms import VocabularySpec
 from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, even_orders
+from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import by_example, from_words
 from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors

@@ -30,10 +30,9 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
-from server.llm.orders import Order, even_orders
+from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import by_example, with_keyphrases
 from server.method import NoMemory, State, Tools
 from server.operators import keyphrases

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, make_orders
+from server.llm.orders import Order, allocate, make_orders, per_label
 from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights

@@ -22,10 +22,9 @@ from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
-from server.llm.orders import Order, even_orders
+from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import by_example
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors

@@ -35,10 +35,9 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
-from server.llm.orders import Order, even_orders
+from server.llm.orders import Order, even_orders, per_label
 from server.llm.requests import abstracts, from_abstract, paraphrase
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors

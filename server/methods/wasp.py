@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, make_orders
+from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
 from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, selection

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, make_orders
+from server.llm.orders import Order, allocate, dealt, make_orders, per_label
 from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, section_texts, selection

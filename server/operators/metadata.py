@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from common import rng
 from common.errors import ProviderError
 from server.domain import Task
-from server.llm.allocation import allocate
 from server.llm.clean import count_scripts, usual_scripts
 from server.llm.generate import Written
+from server.llm.orders import allocate
 from server.llm.requests import subtopics
 from server.method import Tools
 

@@ -12,7 +12,7 @@ from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
 from server.domain import Candidate, Task
-from server.llm.allocation import per_label
+from server.llm.orders import per_label
 from server.method import NoMemory, State, Tools
 from server.operators.round_report import make_report
 from server.settings.methods import PartyTextsSettings

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from common.errors import ProviderError
 from common.system.files import write_atomic
 from common.validate import positive
-from server.llm.base import Arrived, Reply, Request
+from server.llm.base import NO_REPLY, Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
 from server.llm.remote.retry import Retries, UnansweredError
@@ -24,7 +24,6 @@ from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
 _DAY = 86_400.0  # seconds that a batch may take
-_NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
 
 
 class BatchChat(Chat, Protocol):
@@ -87,7 +86,7 @@ class MessageBatches:
                     arrived(place, reply)
 
         asyncio.run(self._all(by_key, deliver))
-        return [replies.get(key, _NO_REPLY) for key in keys]
+        return [replies.get(key, NO_REPLY) for key in keys]
 
     async def _all(self, by_key: Mapping[str, Request], deliver: Callable[[str, Reply], None]) -> None:
         remaining = dict(by_key)

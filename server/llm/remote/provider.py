@@ -20,9 +20,9 @@ from functools import partial
 from typing import Any
 
 from common.errors import ModelSettingError, ProviderError
-from server.llm.base import Arrived, Reply, Request
-from server.llm.remote.base_url import likely_mistake, url_tried
+from server.llm.base import NO_REPLY, Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
+from server.llm.remote.mistakes import likely_mistake, url_tried
 from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.spending import Spending, Usage
@@ -236,7 +236,7 @@ class Job:
     replies: list[Reply] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.replies = [Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")] * len(self.requests)
+        self.replies = [NO_REPLY] * len(self.requests)
 
     def deliver(self, place: int, reply: Reply) -> None:
         """Store one reply, and pass it to the caller."""

@@ -23,7 +23,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from common.validate import at_least, positive
-from server.llm.remote.refusals import SETTING, advice, message_in, refused_parameter
+from server.llm.remote.mistakes import SETTING, advice, message_in, refused_parameter
 
 log = logging.getLogger("caucus.llm")
 

@@ -10,7 +10,6 @@ from server.llm.spending import Usage
 
 _CHARACTERS_PER_TOKEN = 4.0
 _TOKENS_PER_WORD = 1.4
-_USUAL_WORDS, _WORDS_OF_A_PHRASE = 60, 3
 _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
@@ -33,17 +32,9 @@ def read(completion: Completion, prompt: tuple[str, str], request: Request) -> R
 
 
 def estimate(prompt: tuple[str, str], request: Request, max_tokens: int) -> tuple[int, int]:
-    """Estimate input tokens, one per four characters of the prompt, and output tokens, 1.4 per word.
-
-    The length of a text is the requested number of words. If none is requested, it is the mean length of the texts
-    shown; if no texts are shown, it is 60 words (3 for a phrase).
-    """
+    """Estimate input tokens, one per four characters of the prompt, and output tokens, 1.4 per word."""
     size = sum(map(len, prompt)) / _CHARACTERS_PER_TOKEN
-    shown = request.good or request.source
-    unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-    words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-    written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
-    return round(size), min(round(written), max_tokens)
+    return round(size), min(round(request.expected_words * _TOKENS_PER_WORD), max_tokens)
 
 
 def counted(completion: Completion, prompt: tuple[str, str], request: Request, max_tokens: int) -> Completion:

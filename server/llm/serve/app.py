@@ -7,6 +7,7 @@ import asyncio
 import json
 import time
 import uuid
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,10 +18,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from common.errors import ConfigError
+from common.validate import in_range, integers, integers_in, known_keys, one_of
 from server.llm.engines.base import Job
-from server.llm.serve.body import read_body
 from server.llm.serve.model import ChatModel
 
+MOST_TOKENS = 512
+"""Tokens of an answer whose request names no limit."""
+ROLES = ("system", "developer", "user", "assistant")
+_LENGTHS = ("max_completion_tokens", "max_tokens")
+_ONLY = {"n": 1, "stream": False}  # fields that may say nothing else
+_FIELDS = ("model", "messages", *_LENGTHS, "temperature", "top_p", "seed", *_ONLY)
+_SEEDS = 2**63  # what engines take
+_LEAST_TOP_P = 1e-6
 _LEFT = 499  # a client that has gone reads no status
 
 
@@ -52,7 +61,7 @@ def application(model: ChatModel) -> Starlette:
 
     async def complete(request: Request) -> Response:
         job = read_job(await request.body(), model)
-        reply = asyncio.wrap_future(model.submit(job))
+        reply = asyncio.wrap_future(model.batches.submit(job))
         left = asyncio.ensure_future(request.receive())  # after a whole body, nothing comes but the client's leaving
         either: list[asyncio.Future[Any]] = [reply, left]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -73,40 +82,70 @@ def application(model: ChatModel) -> Starlette:
 
 
 def read_job(content: bytes, model: ChatModel) -> Job:
-    """Return the engine's job for the content of a request.
+    """Return the engine's job for the content of a request; null stands for a field's default.
 
     Raises:
-        ConfigError: A field is wrong (`read_body`).
+        ConfigError: A field is unknown, missing or wrong; `what` is its name. The message shows no message's content.
         RefusalError: It is not JSON, is for another model, or does not fit into the model's context.
     """
     try:
-        body = read_body(json.loads(content))
+        body = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "the body is not JSON", param="body") from error
-    _check_name(body.model, model)
-    longest = model.longest_prompt(body.max_tokens)
+    if not isinstance(body, dict):
+        raise ConfigError("body", expected="a JSON object", got=type(body).__name__)
+    fields = {name: value for name, value in body.items() if value is not None}
+    known_keys("", fields, among=_FIELDS, required=("model", "messages"))
+    _check_name(fields["model"], model)
+    for name, only in _ONLY.items():
+        if (got := fields.get(name, only)) is not only:
+            raise ConfigError(name, expected=json.dumps(only), got=got)
+    sampling = {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
+    in_range(0, 2, temperature=sampling.get("temperature", 1))
+    in_range(_LEAST_TOP_P, 1, top_p=sampling.get("top_p", 1))
+    integers_in(0, _SEEDS - 1, seed=sampling.get("seed", 0))
+    lengths = [name for name in _LENGTHS if name in fields]
+    if len(lengths) > 1:
+        raise ConfigError(lengths[0], expected=f"this or {lengths[1]}", got="both")
+    length_field = (lengths or _LENGTHS)[0]
+    most = fields.get(length_field, MOST_TOKENS)
+    integers(1, **{length_field: most})
+    longest = model.longest_prompt(most)
     if longest < 1:
-        message = f"{body.length_field} is {body.max_tokens}, of {model.context} tokens for prompt and answer"
-        raise RefusalError(HTTPStatus.BAD_REQUEST, message, param=body.length_field)
-    job = model.job(body)
+        raise ConfigError(length_field, expected=f"less than the context of {model.context} tokens", got=most)
+    messages = fields["messages"]
+    if not isinstance(messages, list) or not messages:
+        raise ConfigError("messages", expected="a list of at least one message", got=type(messages).__name__)
+    job = model.job([_turn(*turn) for turn in enumerate(messages)], max_tokens=most, **sampling)
     if len(job.ids) > longest:
         message = (
             f"the prompt is too long: it has {len(job.ids)} tokens, and the context length of {model.context} leaves "
-            f"{longest} before an answer of {body.max_tokens}"
+            f"{longest} before an answer of {most}"
         )
         raise RefusalError(HTTPStatus.BAD_REQUEST, message, param="messages", code="context_length_exceeded")
     return job
 
 
-def _check_name(name: str, model: ChatModel) -> None:
+def _turn(place: int, message: object) -> Mapping[str, str]:
+    """Return one message, checked; a developer's is a system's."""
+    where = f"messages[{place}]"
+    fields = known_keys(where, message, among=("role", "content", "name"), required=("role", "content"))
+    one_of(f"{where}.role", fields["role"], among=ROLES)
+    content = fields["content"]
+    if not isinstance(content, str) or any("\ud800" <= character <= "\udfff" for character in content):
+        raise ConfigError(f"{where}.content", expected="text", got=type(content).__name__)
+    return {"role": "system" if fields["role"] == "developer" else fields["role"], "content": content}
+
+
+def _check_name(name: object, model: ChatModel) -> None:
     if name != model.name:
         message = f"the model {name!r} is not here, but {model.name}"
         raise RefusalError(HTTPStatus.NOT_FOUND, message, param="model", code="model_not_found")
 
 
 def _completion(model: ChatModel, job: Job, ids: list[int]) -> dict[str, Any]:
-    text, reason = model.answer(job, ids)
-    message = {"role": "assistant", "content": text, "refusal": None}
+    message = {"role": "assistant", "content": model.text(ids), "refusal": None}
+    reason = "length" if len(ids) >= job.max_new_tokens else "stop"
     read, written = len(job.ids), len(ids)
     return {
         "id": f"chatcmpl-{uuid.uuid4().hex}",

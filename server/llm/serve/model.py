@@ -1,13 +1,25 @@
-"""One checkpoint as a server has it: prompts by its chat template, an engine in batches, and answers as text."""
+"""One checkpoint as a server has it: prompts by its chat template, an engine in batches, and answers as text.
 
+What arrives while the engine works waits, and is then one batch:
+
+    submit -> waiting --- the engine is free, and no other job came for a moment ---> one call of the engine -> futures
+                 |
+                 cancelled: its client has left, and the engine never sees it
+"""
+
+import logging
+import queue
 import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
+from common.errors import CaucusError, ConfigError
 from common.models import chat, checkpoints
 from common.validate import in_range
-from server.llm.engines.base import Job
+from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.loading import (
     EngineName,
     choose_device,
@@ -16,10 +28,15 @@ from server.llm.engines.loading import (
     load_engine,
     longest_prompt,
 )
-from server.llm.serve.batches import Batches, Reply
-from server.llm.serve.body import ChatBody
 
+log = logging.getLogger("caucus.llm")
+
+MOST = 64
+"""Maximum number of jobs in one batch; jobs that wait behind a batch wait for its longest text."""
+_MOMENT_S = 0.02  # clients that were answered together ask again together, within milliseconds
 _BATCH_TOKENS = 16384  # of transformers: prompts and answers of one batch
+
+Reply = Future[list[int]]
 
 
 class ChatModel:
@@ -34,7 +51,8 @@ class ChatModel:
     Attributes:
         name: Name of the model in requests: the last part of its path.
         context: Maximum number of tokens of prompt and answer together.
-        engine: The engine, which belongs to the server's thread once a job was submitted.
+        engine: The engine, which belongs to `batches` once a job was submitted there.
+        batches: The jobs that wait for the engine.
 
     Raises:
         ConfigError: The model or the device does not exist on this machine, cannot be loaded or has no chat template,
@@ -59,45 +77,93 @@ class ChatModel:
             )
         self.name, self._top_p = Path(model).resolve().name, top_p
         self.context = context_length(config, self._tokenizer)
+        dtype = checkpoints.own_dtype(config, device)
         self.engine = load_engine(
-            self._engine_name,
-            folder,
-            name=self.name,
-            device=device,
-            dtype=checkpoints.own_dtype(config, device),
-            batch_tokens=_BATCH_TOKENS,
+            self._engine_name, folder, name=self.name, device=device, dtype=dtype, batch_tokens=_BATCH_TOKENS
         )
-        self._batches = Batches(self.engine)
+        self.batches = Batches(self.engine)
 
-    def job(self, body: ChatBody) -> Job:
-        """Return the engine's job for a request.
+    def job(
+        self,
+        turns: Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int,
+        temperature: float = 1.0,
+        top_p: float | None = None,
+        seed: int | None = None,
+    ) -> Job:
+        """Return the engine's job for the turns of a chat; without a seed, its draws are random.
 
         Raises:
-            ConfigError: The chat template does not accept the messages.
+            ConfigError: The chat template does not accept the turns.
         """
-        prompt = chat.prompt_of_turns(self._tokenizer, body.turns)
+        prompt = chat.prompt_of_turns(self._tokenizer, turns)
         if prompt is None:
-            roles = ", ".join(turn["role"] for turn in body.turns)
+            roles = ", ".join(turn["role"] for turn in turns)
             raise ConfigError("messages", expected="turns that the model's chat template accepts", got=roles)
         return Job(
             ids=tuple(self._tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]),
-            seed=secrets.randbits(63) if body.seed is None else body.seed,
-            max_new_tokens=body.max_tokens,
-            temperature=body.temperature,
-            top_p=self._top_p if body.top_p is None else body.top_p,
-            stop=body.stop,
+            seed=secrets.randbits(63) if seed is None else seed,
+            max_new_tokens=max_tokens,
+            temperature=temperature,
+            top_p=self._top_p if top_p is None else top_p,
         )
 
     def longest_prompt(self, max_tokens: int) -> int:
         """Return the maximum number of tokens of a prompt before an answer of `max_tokens`; 0 or less for none."""
         return longest_prompt(self._engine_name, self.context - max_tokens)
 
-    def submit(self, job: Job) -> Reply:
-        """Let the engine answer, together with what else waits (`Batches.submit`)."""
-        return self._batches.submit(job)
+    def text(self, ids: list[int]) -> str:
+        """Return the text of an answer."""
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
 
-    def answer(self, job: Job, ids: list[int]) -> tuple[str, str]:
-        """Return an answer's text, without the text that stopped it, and the reason of its end: "stop" or "length"."""
-        text = self._tokenizer.decode(ids, skip_special_tokens=True)
-        before, stop, _ = text.partition(job.stop) if job.stop else (text, "", "")
-        return before, "length" if len(ids) >= job.max_new_tokens and not stop else "stop"
+
+class Batches:
+    """A thread that has an engine to itself.
+
+    Args:
+        engine: The engine; only this thread calls it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: queue.SimpleQueue[tuple[Job, Reply]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, daemon=True, name="engine").start()
+
+    def submit(self, job: Job) -> Reply:
+        """Let a job of one continuation wait for the engine; return the future of its token ids.
+
+        The future raises what the engine raised for its batch. Cancelling it takes a waiting job out.
+        """
+        reply = Reply()
+        self._waiting.put((job, reply))
+        return reply
+
+    def _work(self) -> None:
+        while True:
+            batch = [(job, reply) for job, reply in self._next() if reply.set_running_or_notify_cancel()]
+            if batch:
+                self._sample(batch)
+
+    def _next(self) -> list[tuple[Job, Reply]]:
+        """Wait for a job; return it with those that wait behind it, or come within a moment of one another."""
+        batch = [self._waiting.get()]
+        while len(batch) < MOST:
+            try:
+                batch.append(self._waiting.get(timeout=_MOMENT_S))
+            except queue.Empty:
+                break
+        return batch
+
+    def _sample(self, batch: list[tuple[Job, Reply]]) -> None:
+        def done(place: int, written: Continuations) -> None:
+            batch[place][1].set_result(written[0])
+
+        try:
+            self._engine.sample([job for job, _ in batch], done)
+        except Exception as error:  # noqa: BLE001 each reply raises it again
+            # Only our own messages are sure to hold no prompt.
+            log.warning("%d jobs failed: %s", len(batch), error if isinstance(error, CaucusError) else type(error))
+            for _, reply in batch:
+                if not reply.done():
+                    reply.set_exception(error)

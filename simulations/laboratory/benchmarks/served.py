@@ -27,7 +27,6 @@ from server.llm.base import Provider, Request
 from server.llm.remote.openai import provider
 from server.llm.render import our_prompts
 from server.llm.serve.__main__ import TOP_P
-from server.llm.serve.body import ChatBody
 from server.llm.serve.model import ChatModel
 from server.tasks import demo_notes
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
@@ -123,7 +122,7 @@ def _bare(model: ChatModel, tokens: int, requests: Sequence[Request]) -> int:
     for request in requests:
         system, user = our_prompts().render(request)
         turns = ({"role": "system", "content": system}, {"role": "user", "content": user})[not system :]
-        jobs.append(model.job(ChatBody(model=model.name, turns=turns, max_tokens=tokens, seed=request.seed)))
+        jobs.append(model.job(turns, max_tokens=tokens, seed=request.seed))
     written: list[int] = []
     model.engine.sample(jobs, lambda _, continuations: written.append(len(continuations[0])))
     return sum(len(job.ids) for job in jobs) + sum(written)

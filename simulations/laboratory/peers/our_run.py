@@ -20,7 +20,7 @@ from common.queries.votes import Votes, VotesSpec
 from server.domain import Candidate
 from server.evaluation import small_model
 from server.federation.ask import Federation
-from server.llm.allocation import per_label
+from server.llm.orders import per_label
 from server.methods.aug_pe import AugPe
 from server.operators import survivors
 from server.run_folder import TEXTS, ZERO_SHOT, read_candidates

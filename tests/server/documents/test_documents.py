@@ -97,8 +97,7 @@ KEYS_OF_OTHERS = {
     "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/reasoning.py": {"value"},  # a part of a message's content
-    "server/llm/serve/app.py": {"name"},  # a part of an address
-    "server/llm/serve/body.py": {"content"},  # a message of a chat
+    "server/llm/serve/app.py": {"content", "name"},  # a message of a chat, and a part of an address
     "server/llm/spending.py": {"cost"},  # the account of payments
     "server/method.py": {"candidates", "round"},  # state.json
     "server/run_folder.py": {"seconds"},  # state.json

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import InternalError
-from server.llm.allocation import allocate, dealt, per_label
+from server.llm.orders import allocate, dealt, per_label
 
 
 @settings(deadline=None)

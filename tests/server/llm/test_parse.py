@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.llm.parse import parse
-from server.llm.text_fields import TEXT_FIELDS
+from server.llm.parse import TEXT_FIELDS, parse
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from common.errors import ModelSettingError, ProviderError
-from server.llm.remote.base_url import likely_mistake, url_tried
+from server.llm.remote.mistakes import likely_mistake, url_tried
 from tests.support.provider_contract import requests
 
 OPENAI, ANTHROPIC = "/chat/completions", "/v1/messages"

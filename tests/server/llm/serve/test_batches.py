@@ -6,8 +6,7 @@ import pytest
 
 from common.errors import ProviderError
 from server.llm.engines.base import Job
-from server.llm.serve import batches
-from server.llm.serve.batches import Batches
+from server.llm.serve.model import MOST, Batches
 
 WAIT_S = 60  # for what hangs
 
@@ -54,10 +53,10 @@ def test_what_comes_while_the_engine_works_is_one_batch_and_each_gets_its_own(en
 
 
 def test_a_batch_is_bounded(engine, busy):
-    replies = [busy.submit(job(seed)) for seed in range(batches.MOST + 3)]
+    replies = [busy.submit(job(seed)) for seed in range(MOST + 3)]
     engine.may.release(3)
-    assert [reply.result(WAIT_S) for reply in replies] == [[seed] for seed in range(batches.MOST + 3)]
-    assert [len(seeds) for seeds in engine.seen] == [1, batches.MOST, 3]
+    assert [reply.result(WAIT_S) for reply in replies] == [[seed] for seed in range(MOST + 3)]
+    assert [len(seeds) for seeds in engine.seen] == [1, MOST, 3]
 
 
 def test_a_job_whose_client_left_while_it_waited_is_not_computed(engine, busy):

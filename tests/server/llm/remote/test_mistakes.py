@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import ModelSettingError, ProviderError
-from server.llm.remote.refusals import ADVICE
+from server.llm.remote.mistakes import ADVICE
 from server.llm.remote.retry import failure_of
 from tests.support.loopback import error
 from tests.support.provider_contract import requests
