@@ -19,8 +19,8 @@ from server.domain import Candidate, Task
 from server.federation.ask import Federation
 from server.llm.base import Provider, Reply, Request
 from server.llm.cache import Cached
-from server.llm.clean import Cleaner
-from server.llm.generate import PLAIN, Generated, Written, generate, write
+from server.llm.clean import PLAIN, Cleaner
+from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.passes import Unusable
 from server.llm.spending import Spending

@@ -231,6 +231,10 @@ class Cleaner:
         return False
 
 
+PLAIN = Cleaner(Rules.none())
+"""A cleaner without rules, which leaves texts unchanged."""
+
+
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
     """Return the structured text in canonical JSON, or an empty text if it lacks the structure; count repairs."""
     bare, said = structure.read(text)

@@ -6,20 +6,19 @@ The passes of a call, and when missing texts stop a run, are in `passes.py`.
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Unpack
 
 import numpy as np
 
 from common import rng
 from common.errors import ProviderError
 from server.domain import Candidate
-from server.llm.base import Provider, Reply, Request
-from server.llm.clean import Cleaner
+from server.llm.base import Provider, Request
 from server.llm.orders import Order, RequestMaker
-from server.llm.passes import Answer, Asked, Call, Text, Unusable, refuse_failed, refuse_lost
+from server.llm.passes import Answer, Asked, Call, HowToAsk, Text
 from server.llm.use import Use
-from server.settings.schema import MOST_LOST, Rules
 
 log = logging.getLogger("caucus.llm")
 
@@ -28,9 +27,6 @@ MOST_PASSES = 3
 PASSES_OF_A_LABEL = 9
 """Maximum number of passes for a label that has no text yet; the additional passes request texts only for such
 labels."""
-
-PLAIN = Cleaner(Rules.none())
-"""A cleaner without rules, which leaves texts unchanged."""
 
 
 @dataclass(slots=True)
@@ -63,11 +59,7 @@ def generate(
     round_number: int,
     texts_per_request: int,
     experiment_seed: int,
-    cleaner: Cleaner = PLAIN,
-    run_texts: Container[str] = (),
-    progress: Callable[[Reply], object] = lambda _: None,
-    most_lost: float = MOST_LOST,
-    unusable: Unusable | None = None,
+    **how: Unpack[HowToAsk],
 ) -> Generated:
     """Generate texts that fill the orders of one round.
 
@@ -84,17 +76,13 @@ def generate(
         round_number: Generation round, for the candidates and for the random streams.
         texts_per_request: Number of texts requested at a time.
         experiment_seed: Seed of prompts and of random subsets.
-        cleaner: Rules for the texts.
-        run_texts: Texts that the run already has.
-        progress: Called with each reply when it arrives.
-        most_lost: Share of the texts that may be missing (`server.settings.schema.Llm`).
-        unusable: Receives the replies without a usable text, also if an error is raised.
+        how: See `HowToAsk`.
 
     Raises:
         ProviderError: A label that was ordered in the first round got no text from any model, a model did not answer,
             or too many texts are missing.
     """
-    call = Call(providers, cleaner=cleaner, run_texts=run_texts, progress=progress, unusable=unusable)
+    call = Call(providers, **how)
     texts: list[list[Text]] = [[] for _ in orders]
     kinds, failed, zero_shot = [""] * len(orders), [False] * len(orders), True
     for attempt in range(PASSES_OF_A_LABEL):
@@ -127,10 +115,10 @@ def generate(
             for model, text in order_texts
         ]
     ordered = dict.fromkeys(order.named for order in orders if order.count)
-    refuse_failed(asked, call.use, most_lost=most_lost)
+    call.refuse_failed(asked)
     if round_number == 0:
         refuse_missing(ordered, generated.candidates, passes=call.passes, use=call.use)
-    refuse_lost(asked, call.use, most_lost=most_lost)
+    call.refuse_lost(asked)
     for label in _missing(ordered, generated.candidates):
         log.warning("no new text of %s (passes: %d): the run goes on with earlier ones", label, call.passes)
     return generated
@@ -169,12 +157,7 @@ class Written:
 def write(
     providers: Mapping[str, Provider],
     requests: Sequence[tuple[str, Request]],
-    *,
-    cleaner: Cleaner = PLAIN,
-    run_texts: Container[str] = (),
-    progress: Callable[[Reply], object] = lambda _: None,
-    most_lost: float = MOST_LOST,
-    unusable: Unusable | None = None,
+    **how: Unpack[HowToAsk],
 ) -> Written:
     """Send each request to its model, and return the texts received.
 
@@ -184,16 +167,12 @@ def write(
     Args:
         providers: Language models, keyed by name.
         requests: Pairs of a model's name and a request to it.
-        cleaner: Rules for the texts.
-        run_texts: Texts that the run already has.
-        progress: Called with each reply when it arrives.
-        most_lost: Share of the requests that may be lost (`server.settings.schema.Llm`).
-        unusable: Receives the replies without a usable text, also if an error is raised.
+        how: See `HowToAsk`.
 
     Raises:
         ProviderError: A model did not answer, or too many requests are lost.
     """
-    call = Call(providers, cleaner=cleaner, run_texts=run_texts, progress=progress, unusable=unusable)
+    call = Call(providers, **how)
     written = Written(texts=[], use=call.use)
     answers = [Answer() for _ in requests]
     for attempt in range(MOST_PASSES):
@@ -209,8 +188,8 @@ def write(
         Asked(kind=request.prompt, wanted=1, missing=int(not answer.texts), failed=answer.failed)
         for (_, request), answer in zip(requests, answers, strict=True)
     ]
-    refuse_failed(asked, call.use, most_lost=most_lost)
-    refuse_lost(asked, call.use, most_lost=most_lost)
+    call.refuse_failed(asked)
+    call.refuse_lost(asked)
     return written
 
 

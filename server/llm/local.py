@@ -12,9 +12,9 @@ import importlib.metadata
 import logging
 import math
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
@@ -23,16 +23,8 @@ from server.domain import Example
 from server.llm import completion as completions
 from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
-from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import (
-    EngineName,
-    choose_device,
-    choose_engine,
-    context_length,
-    load_engine,
-    longest_prompt,
-)
+from server.llm.engines.loading import Checkpoint, EngineName
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured
@@ -95,48 +87,46 @@ class Local:
         prompts: Prompts | None = None,
     ) -> None:
         not_empty(name=name)
-        setting = f"llm.models.{name}.device"
-        choose_device(engine, device, setting)  # before any file is read
-        self._folder = checkpoints.language_model(
-            model, what=f"language model {name}", local_files_only=local_files_only
-        )
-        engine = choose_engine(engine, self._folder, name)
         one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
-        device = choose_device(engine, device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
-        if engine == "openvino":
-            openvino.weights(self._folder, name=name)
-        self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
-        self._tokenizer: Any = checkpoints.tokenizer(self._folder)
-        if self._folder.is_file() and not completion and not self._tokenizer.chat_template:
+        self._checkpoint = Checkpoint.open(
+            model,
+            "causal",
+            "sequence-to-sequence",
+            what=f"language model {name}",
+            name=name,
+            engine=engine,
+            device=device,
+            device_setting=f"llm.models.{name}.device",
+            local_files_only=local_files_only,
+        )
+        self._tokenizer, folder = self._checkpoint.tokenizer, self._checkpoint.folder
+        if folder.is_file() and not completion and not self._tokenizer.chat_template:
             raise ConfigError(
                 f"language model {name}",
                 expected="a chat template in the GGUF file",
                 got="none",
-                where=self._folder,
+                where=folder,
                 do="Choose the file of an instruct model, or set completion, as in configs/llm/smollm2.yaml",
             )
-        self._engine_name, self._completion = engine, completion
+        self._completion = completion
         self._prompts = prompts or our_prompts()
         self._public = tuple(completions.with_topics(public_examples))
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
-        self._device = device
-        self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
-        context = context_length(self._config, self._tokenizer)
-        if max_new_tokens >= context:
+        own = dtype == "auto"
+        self._dtype = checkpoints.own_dtype(self._checkpoint.config, self._checkpoint.device) if own else dtype
+        if max_new_tokens >= self._checkpoint.context:
             raise ConfigError(
                 f"max_new_tokens of {name}",
-                expected=f"below the model's context of {context} tokens",
+                expected=f"below the model's context of {self._checkpoint.context} tokens",
                 got=max_new_tokens,
                 do="Lower it, and leave room for a prompt",
             )
         self._characters = 0.0  # a token, once measured
-        room = context if self._config.is_encoder_decoder else context - max_new_tokens
-        self._longest = longest_prompt(engine, room)
-        self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
+        self._longest = self._checkpoint.longest_prompt(max_new_tokens)
 
     @cached_property
     def identity(self) -> str:
@@ -146,7 +136,7 @@ class Local:
         OpenVINO the type of processor has a larger effect (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
-        if self._engine_name == "openvino":
+        if self._checkpoint.engine == "openvino":
             settings |= {"engine": f"openvino-genai {importlib.metadata.version('openvino-genai')}"}
         else:
             settings |= {"dtype": self._dtype}
@@ -154,7 +144,7 @@ class Local:
         if self._completion:
             wording = f"completion {completions.WORDING}"
             settings |= {"completion": self._completion, "public": self._public}
-        return f"local/{checkpoints.digest(self._folder, **settings)}/wording={wording}"
+        return f"local/{checkpoints.digest(self._checkpoint.folder, **settings)}/wording={wording}"
 
     def check(self) -> None:
         """Do nothing, since the constructor has checked the checkpoint."""
@@ -209,19 +199,10 @@ class Local:
             return whole(self._prompts.render(request))
         return self._completion.beginning(plain(request), self._public).prompt
 
-    @property
+    @cached_property
     def _engine(self) -> Engine:
-        return self._load()
-
-    def _loaded(self) -> Engine:
-        return load_engine(
-            self._engine_name,
-            self._folder,
-            name=self.name,
-            device=self._device,
-            dtype=self._dtype,
-            batch_tokens=self._batch_tokens,
-        )
+        """The engine, loaded at the first request: a run that resumes from its cache never needs it."""
+        return self._checkpoint.load(name=self.name, dtype=self._dtype, batch_tokens=self._batch_tokens)
 
     def _job(self, request: Request) -> Job:
         """Convert the request to a job for an engine."""
@@ -236,7 +217,7 @@ class Local:
             )
         beginning = self._completion.beginning(plain(request), self._public)
         return Job(
-            ids=tuple(self._tokenizer(beginning.prompt, verbose=False)["input_ids"]),
+            ids=tuple(self._checkpoint.ids(beginning.prompt)),
             seed=seed,
             count=request.n,
             max_new_tokens=self._room(request, beginning),
@@ -257,7 +238,7 @@ class Local:
         return min(max(math.ceil(words * _TOKENS_PER_WORD * _ROOM), _SHORTEST), self._max_new_tokens)
 
     def _reply(self, request: Request, job: Job, written: Continuations) -> Reply:
-        outputs = [self._tokenizer.decode(ids, skip_special_tokens=True) for ids in written]
+        outputs = list(map(self._checkpoint.text, written))
         cut = [len(ids) >= job.max_new_tokens for ids in written]
         if self._completion is None:
             objects = request.structure is not None
@@ -281,7 +262,7 @@ class Local:
 
     def _begun(self, request: Request) -> str:
         """Return the answer's beginning, which the prompt contains if a causal model has no template; else empty."""
-        if self._tokenizer.chat_template or self._config.is_encoder_decoder:
+        if self._tokenizer.chat_template or self._checkpoint.config.is_encoder_decoder:
             return ""
         return ("[" if request.n > 1 else "") + (_OBJECT if request.structure else _TEXT)
 
@@ -290,7 +271,7 @@ class Local:
         if not self._tokenizer.chat_template:
             begun = self._begun(request)
             text = "\n\n".join(part for part in (system, user, begun) if part)
-            ids = list(self._tokenizer(text, verbose=False)["input_ids"])
+            ids = self._checkpoint.ids(text)
             # Some tokenizers end every text; an answer must go on.
             return ids[:-1] if begun and ids[-1] == self._tokenizer.eos_token_id else ids
         prompt_text = chat.prompt(self._tokenizer, system, user)
@@ -298,6 +279,6 @@ class Local:
             raise ProviderError(
                 f"the chat template of {self.name} fails",
                 expected="one that takes a user's message",
-                where=self._folder,
+                where=self._checkpoint.folder,
             )
-        return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
+        return self._checkpoint.ids(prompt_text, add_special_tokens=False)

@@ -10,12 +10,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from common.errors import ProviderError
 from server.llm.base import Provider, Reply, Request, advice_on
-from server.llm.clean import Cleaner
+from server.llm.clean import PLAIN, Cleaner
 from server.llm.remote.provider import cancel_requests
 from server.llm.use import Use, kinds_lost
+from server.settings.schema import MOST_LOST
 
 log = logging.getLogger("caucus.llm")
 
@@ -46,8 +48,43 @@ class Answer:
     failed: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What became of an order or of a request.
+
+    Attributes:
+        kind: Kind of its prompts (`server.llm.base.PROMPTS`).
+        wanted: Number of texts, or 1 for a request.
+        missing: How many of these are missing after the last pass.
+        failed: Whether some are missing because their last request failed.
+    """
+
+    kind: str
+    wanted: int
+    missing: int
+    failed: bool
+
+
+class HowToAsk(TypedDict, total=False):
+    """How models are asked and their texts treated.
+
+    Attributes:
+        cleaner: Rules for the texts; without it, they stay as they are.
+        run_texts: Texts that the run already has.
+        progress: Called with each reply when it arrives.
+        most_lost: Share of the texts, or requests, that may be lost (`server.settings.schema.Llm`).
+        unusable: Receives the replies without a usable text, also if an error is raised.
+    """
+
+    cleaner: Cleaner
+    run_texts: Container[str]
+    progress: Callable[[Reply], object]
+    most_lost: float
+    unusable: Unusable
+
+
 class Call:
-    """The passes of one call of `generate` or `write`.
+    """The passes of one call of `generate` or `write`; for the arguments see `HowToAsk`.
 
     Attributes:
         use: Totals of requests and replies.
@@ -58,12 +95,14 @@ class Call:
         self,
         providers: Mapping[str, Provider],
         *,
-        cleaner: Cleaner,
-        run_texts: Container[str],
-        progress: Callable[[Reply], object],
-        unusable: Unusable | None,
+        cleaner: Cleaner = PLAIN,
+        run_texts: Container[str] = (),
+        progress: Callable[[Reply], object] = lambda _: None,
+        most_lost: float = MOST_LOST,
+        unusable: Unusable | None = None,
     ) -> None:
         self.use, self.passes = Use(), 0
+        self._most_lost = most_lost
         self._providers, self._cleaner, self._progress = providers, cleaner, progress
         self._known = _Known(run_texts)
         self._unusable: Unusable = [] if unusable is None else unusable
@@ -121,6 +160,46 @@ class Call:
             self._stop_if_hopeless(model, self._idle[model])
         self._writers |= dict.fromkeys(model for model, _ in sent.values() if model in wrote)
         return answers
+
+    def refuse_failed(self, asked: Sequence[Asked]) -> None:
+        """Raise `ProviderError` if texts are missing since a model did not answer, unless any number may be lost."""
+        failed = sum(one.missing for one in asked if one.failed)
+        if failed and self._most_lost < 1:
+            raise ProviderError(
+                "a language model left requests unanswered",
+                expected="an answer to each request",
+                got=f"none for {failed:,} of {sum(one.wanted for one in asked):,} texts; {self.use.losses_in_words}",
+                do=self._advice,
+            )
+
+    def refuse_lost(self, asked: Sequence[Asked]) -> None:
+        """Raise `ProviderError` if more than a share `most_lost` of the texts, or all of a kind of prompt, are missing.
+
+        Fewer than `FEW` missing texts never stop a run, and with `most_lost` = 1 nothing does. Smaller losses are logged.
+        """
+        wanted, missing = Counter[str](), Counter[str]()
+        for one in asked:
+            wanted[one.kind] += one.wanted
+            missing[one.kind] += one.missing
+        gone = [kind for kind, count in missing.items() if count >= FEW and count == wanted[kind]]
+        got = f"{missing.total():,} of {wanted.total():,} missing"
+        if gone and len(wanted) > 1:
+            got += f", and all for prompts of {', '.join(kind.replace('_', ' ') for kind in gone)}"
+        most = self._most_lost
+        if most < 1 and (gone or FEW <= missing.total() > most * wanted.total()):
+            raise ProviderError(
+                "language models wrote too few texts",
+                expected=f"at most {most:.0%} of the texts missing (llm.most_lost), and not all of one kind of prompt",
+                got=f"{got}; {self.use.losses_in_words}",
+                do=self._advice,
+            )
+        if missing.total():
+            log.warning("texts are lost and the run goes on without them: %s; %s", got, self.use.losses_in_words)
+
+    @property
+    def _advice(self) -> str:
+        again = "Resuming asks for the missing texts again; llm.most_lost=1 goes on without them"
+        return ". ".join(part for part in (self.use.advice, again) if part)
 
     def _stop_if_hopeless(self, model: str, lost: Counter[str]) -> None:
         if lost and lost.total() >= max(FINAL_AFTER.get(kind, math.inf) for kind in lost):
@@ -206,61 +285,3 @@ class _Known:
 
     def add(self, texts: Sequence[str]) -> None:
         self._new.update(texts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What became of an order or of a request.
-
-    Attributes:
-        kind: Kind of its prompts (`server.llm.base.PROMPTS`).
-        wanted: Number of texts, or 1 for a request.
-        missing: How many of these are missing after the last pass.
-        failed: Whether some are missing because their last request failed.
-    """
-
-    kind: str
-    wanted: int
-    missing: int
-    failed: bool
-
-
-def refuse_failed(asked: Sequence[Asked], use: Use, *, most_lost: float) -> None:
-    """Raise `ProviderError` if texts are missing since a model did not answer, unless any number may be lost."""
-    failed = sum(one.missing for one in asked if one.failed)
-    if failed and most_lost < 1:
-        raise ProviderError(
-            "a language model left requests unanswered",
-            expected="an answer to each request",
-            got=f"none for {failed:,} of {sum(one.wanted for one in asked):,} texts; {use.losses_in_words}",
-            do=_advice(use),
-        )
-
-
-def refuse_lost(asked: Sequence[Asked], use: Use, *, most_lost: float) -> None:
-    """Raise `ProviderError` if more than the share `most_lost` of the texts, or all of a kind of prompt, are missing.
-
-    Fewer than `FEW` missing texts never stop a run, and with `most_lost` = 1 nothing does. A smaller loss is logged.
-    """
-    wanted, missing = Counter[str](), Counter[str]()
-    for one in asked:
-        wanted[one.kind] += one.wanted
-        missing[one.kind] += one.missing
-    gone = [kind for kind, count in missing.items() if count >= FEW and count == wanted[kind]]
-    got = f"{missing.total():,} of {wanted.total():,} missing"
-    if gone and len(wanted) > 1:
-        got += f", and all for prompts of {', '.join(kind.replace('_', ' ') for kind in gone)}"
-    if most_lost < 1 and (gone or FEW <= missing.total() > most_lost * wanted.total()):
-        raise ProviderError(
-            "language models wrote too few texts",
-            expected=f"at most {most_lost:.0%} of the texts missing (llm.most_lost), and not all of one kind of prompt",
-            got=f"{got}; {use.losses_in_words}",
-            do=_advice(use),
-        )
-    if missing.total():
-        log.warning("texts are lost and the run goes on without them: %s; %s", got, use.losses_in_words)
-
-
-def _advice(use: Use) -> str:
-    again = "Resuming asks for the missing texts again; llm.most_lost=1 goes on without them"
-    return ". ".join(part for part in (use.advice, again) if part)

@@ -14,8 +14,7 @@ from server.domain import Earlier, Task
 from server.evaluation.small_model import Evaluation
 from server.llm import providers
 from server.llm.base import Provider
-from server.llm.clean import Cleaner
-from server.llm.generate import PLAIN
+from server.llm.clean import PLAIN, Cleaner
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending
 from server.method import Method, Reusing

@@ -1,9 +1,13 @@
-"""The engine for a checkpoint: the choice of engine and device, and the lengths that fit."""
+"""A checkpoint and the engine for it: the choice of engine and device, and the lengths that fit."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from common.errors import ConfigError
+from common.models import checkpoints
+from common.models.checkpoints import Head
 from common.models.devices import device_here
 from common.validate import one_of
 from server.llm.engines import openvino
@@ -14,12 +18,91 @@ from server.llm.engines.transformers import Transformers
 EngineName = Literal["transformers", "openvino"]
 
 
-def choose_engine(engine: EngineName | None, model: Path, name: str) -> EngineName:
-    """Return the engine, chosen by the model's form if none is given: only OpenVINO computes with a GGUF file alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint of a language model, without its weights.
 
-    Raises:
-        ConfigError: There is no such engine, or it does not read GGUF files.
+    Attributes:
+        folder: Its folder, or its GGUF file.
+        engine: The engine that computes it.
+        device: The device that the engine uses.
+        config: Its configuration, as transformers reads it.
+        tokenizer: Its tokenizer, as transformers reads it.
     """
+
+    folder: Path
+    engine: EngineName
+    device: str
+    config: Any
+    tokenizer: Any
+
+    @classmethod
+    def open(
+        cls,
+        model: str | Path,
+        *heads: Head,
+        what: str,
+        name: str,
+        engine: EngineName | None = None,
+        device: str | None = None,
+        device_setting: str,
+        local_files_only: bool = True,
+    ) -> Self:
+        """Find a checkpoint, and read its configuration and tokenizer.
+
+        Args:
+            model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
+            heads: The kinds of models that will do.
+            what: What errors call it.
+            name: Name of the model in errors about its engine.
+            engine: The engine; None chooses OpenVINO for a GGUF file alone, which no other engine reads.
+            device: Device as torch names it; None uses the best that the engine can use here.
+            device_setting: Name of the setting for the device.
+            local_files_only: If false, files missing from the cache are downloaded.
+
+        Raises:
+            ConfigError: There is no such checkpoint, engine or device here, or they do not fit together.
+        """
+        _choose_device(engine, device, device_setting)  # before any file is read
+        folder = checkpoints.language_model(model, what=what, local_files_only=local_files_only)
+        engine = _choose_engine(engine, folder, name)
+        device = _choose_device(engine, device, device_setting)
+        if engine == "openvino":
+            openvino.weights(folder, name=name)
+        config, tokenizer = checkpoints.configuration(folder, *heads), checkpoints.tokenizer(folder)
+        return cls(folder=folder, engine=engine, device=device, config=config, tokenizer=tokenizer)
+
+    @property
+    def context(self) -> int:
+        """The context length in tokens: the maximum number of positions, or else the tokenizer's limit."""
+        stated = getattr(self.config.get_text_config(), "max_position_embeddings", None)
+        return int(stated or self.tokenizer.model_max_length)
+
+    def longest_prompt(self, answer: int) -> int:
+        """Return the number of tokens in the longest prompt that leaves room for an answer; 0 or less for none."""
+        room = self.context if self.config.is_encoder_decoder else self.context - answer
+        return min(room, openvino.LONGEST_PROMPT) if self.engine == "openvino" else room
+
+    def ids(self, prompt: str, **settings: bool) -> list[int]:
+        """Return the token ids of a prompt."""
+        return list(self.tokenizer(prompt, verbose=False, **settings)["input_ids"])
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of token ids."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+
+    def load(self, *, name: str, dtype: str, batch_tokens: int) -> Engine:
+        """Load the weights; the last two settings are for transformers alone.
+
+        Raises:
+            ConfigError: The weights cannot be loaded.
+        """
+        if self.engine == "openvino":
+            return OpenVino(self.folder, name=name)
+        return Transformers(self.folder, name=name, device=self.device, dtype=dtype, batch_tokens=batch_tokens)
+
+
+def _choose_engine(engine: EngineName | None, model: Path, name: str) -> EngineName:
     engine = engine or ("openvino" if model.is_file() else "transformers")
     one_of(f"engine of {name}", engine, among=("transformers", "openvino"))
     if model.is_file() and engine != "openvino":
@@ -28,37 +111,10 @@ def choose_engine(engine: EngineName | None, model: Path, name: str) -> EngineNa
     return engine
 
 
-def choose_device(engine: str | None, device: str | None, setting: str) -> str:
-    """Return the device asked for, checked, or else the best that the engine can use here.
-
-    Raises:
-        ConfigError: There is no such device here, or the engine cannot use it. The error names the setting.
-    """
+def _choose_device(engine: str | None, device: str | None, setting: str) -> str:
     if engine != "openvino":
         return device_here(device, setting)
     if device not in (None, "cpu"):
         expected, do = "cpu or null for the engine openvino", "Choose engine: transformers for a GPU"
         raise ConfigError(setting, expected=expected, got=repr(device), do=do)
     return "cpu"
-
-
-def load_engine(engine: EngineName, folder: Path, *, name: str, device: str, dtype: str, batch_tokens: int) -> Engine:
-    """Load the weights of a checkpoint; the last three settings are for transformers alone.
-
-    Raises:
-        ConfigError: The weights cannot be loaded.
-    """
-    if engine == "openvino":
-        return OpenVino(folder, name=name)
-    return Transformers(folder, name=name, device=device, dtype=dtype, batch_tokens=batch_tokens)
-
-
-def context_length(config: Any, tokenizer: Any) -> int:
-    """Return the model's context length in tokens: its maximum number of positions, or else its tokenizer's limit."""
-    stated = getattr(config.get_text_config(), "max_position_embeddings", None)
-    return int(stated or tokenizer.model_max_length)
-
-
-def longest_prompt(engine: EngineName, room: int) -> int:
-    """Return the number of tokens in the longest prompt that the engine reads, if the context leaves `room` for it."""
-    return min(room, openvino.LONGEST_PROMPT) if engine == "openvino" else room

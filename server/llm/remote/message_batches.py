@@ -91,7 +91,7 @@ class MessageBatches:
     async def _all(self, by_key: Mapping[str, Request], deliver: Callable[[str, Reply], None]) -> None:
         remaining = dict(by_key)
         async with self._chat.client() as client:
-            for batch, keys in self._notes.under_way():
+            for batch, keys in list(self._notes.items()):
                 if remaining.keys() & set(keys):
                     await self._collect(client, batch, remaining, {}, deliver)
             while remaining:
@@ -104,7 +104,8 @@ class MessageBatches:
                     raise self._spending.exhausted(self.name, refused, self._price)
                 try:
                     created = await self._answer(partial(self._send, client, sent, by_key))
-                    self._notes.add(created.id, sent)
+                    self._notes[created.id] = sent
+                    self._notes.keep()
                     await self._collect(client, created.id, remaining, reserved, deliver)
                 finally:
                     for most in reserved.values():
@@ -154,7 +155,8 @@ class MessageBatches:
                 completion = counted(completion, prompt, request, self._max_tokens)
             self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
             deliver(key, read(completion, prompt, request))
-        self._notes.drop(batch)
+        del self._notes[batch]
+        self._notes.keep()
 
     async def _results(self, client: Any, batch: str) -> list[Any]:
         return [line async for line in await client.messages.batches.results(batch)]
@@ -182,26 +184,13 @@ class MessageBatches:
             ) from error.cause
 
 
-class _Notes:
-    """Notes on batches in progress, with the keys of their requests."""
+class _Notes(dict[str, list[str]]):
+    """Notes on batches in progress: the keys of each one's requests. `keep` writes them to a file, if there is one."""
 
     def __init__(self, path: Path | None) -> None:
+        super().__init__(json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {})
         self._path = path
-        self._kept: dict[str, list[str]] = {}
-        if path is not None and path.exists():
-            self._kept = json.loads(path.read_text(encoding="utf-8"))
 
-    def under_way(self) -> list[tuple[str, list[str]]]:
-        return list(self._kept.items())
-
-    def add(self, batch: str, keys: list[str]) -> None:
-        self._kept[batch] = keys
-        self._write()
-
-    def drop(self, batch: str) -> None:
-        del self._kept[batch]
-        self._write()
-
-    def _write(self) -> None:
+    def keep(self) -> None:
         if self._path is not None:
-            write_atomic(self._path, json.dumps(self._kept).encode())
+            write_atomic(self._path, json.dumps(self).encode())

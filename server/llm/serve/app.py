@@ -110,16 +110,16 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     length_field = (lengths or _LENGTHS)[0]
     most = fields.get(length_field, MOST_TOKENS)
     integers(1, **{length_field: most})
-    longest = model.longest_prompt(most)
+    longest, context = model.checkpoint.longest_prompt(most), model.checkpoint.context
     if longest < 1:
-        raise ConfigError(length_field, expected=f"less than the context of {model.context} tokens", got=most)
+        raise ConfigError(length_field, expected=f"less than the context of {context} tokens", got=most)
     messages = fields["messages"]
     if not isinstance(messages, list) or not messages:
         raise ConfigError("messages", expected="a list of at least one message", got=type(messages).__name__)
     job = model.job([_turn(*turn) for turn in enumerate(messages)], max_tokens=most, **sampling)
     if len(job.ids) > longest:
         message = (
-            f"the prompt is too long: it has {len(job.ids)} tokens, and the context length of {model.context} leaves "
+            f"the prompt is too long: it has {len(job.ids)} tokens, and the context length of {context} leaves "
             f"{longest} before an answer of {most}"
         )
         raise RefusalError(HTTPStatus.BAD_REQUEST, message, param="messages", code="context_length_exceeded")
@@ -144,7 +144,7 @@ def _check_name(name: object, model: ChatModel) -> None:
 
 
 def _completion(model: ChatModel, job: Job, ids: list[int]) -> dict[str, Any]:
-    message = {"role": "assistant", "content": model.text(ids), "refusal": None}
+    message = {"role": "assistant", "content": model.checkpoint.text(ids), "refusal": None}
     reason = "length" if len(ids) >= job.max_new_tokens else "stop"
     read, written = len(job.ids), len(ids)
     return {

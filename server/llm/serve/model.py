@@ -14,20 +14,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from common.models import chat, checkpoints
 from common.validate import in_range
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import (
-    EngineName,
-    choose_device,
-    choose_engine,
-    context_length,
-    load_engine,
-    longest_prompt,
-)
+from server.llm.engines.loading import Checkpoint, EngineName
 
 log = logging.getLogger("caucus.llm")
 
@@ -50,7 +42,7 @@ class ChatModel:
 
     Attributes:
         name: Name of the model in requests: the last part of its path.
-        context: Maximum number of tokens of prompt and answer together.
+        checkpoint: The model's files.
         engine: The engine, which belongs to `batches` once a job was submitted there.
         batches: The jobs that wait for the engine.
 
@@ -64,23 +56,17 @@ class ChatModel:
     ) -> None:
         in_range(0.01, 1, top_p=top_p)
         what = "the model to serve"
-        folder = checkpoints.language_model(model, what=what)
-        if engine is None and any(folder.glob("*.gguf")):
+        if engine is None and any(checkpoints.language_model(model, what=what).glob("*.gguf")):
             engine = "openvino"
-        self._engine_name = choose_engine(engine, folder, what)
-        device = choose_device(self._engine_name, device, "--device")
-        config: Any = checkpoints.configuration(folder, "causal")
-        self._tokenizer: Any = checkpoints.tokenizer(folder)
-        if not self._tokenizer.chat_template:
-            raise ConfigError(
-                what, expected="a chat template", got="none", where=folder, do="Choose the file of an instruct model"
-            )
-        self.name, self._top_p = Path(model).resolve().name, top_p
-        self.context = context_length(config, self._tokenizer)
-        dtype = checkpoints.own_dtype(config, device)
-        self.engine = load_engine(
-            self._engine_name, folder, name=self.name, device=device, dtype=dtype, batch_tokens=_BATCH_TOKENS
+        self.checkpoint = Checkpoint.open(
+            model, "causal", what=what, name=what, engine=engine, device=device, device_setting="--device"
         )
+        if not self.checkpoint.tokenizer.chat_template:
+            do = "Choose the file of an instruct model"
+            raise ConfigError(what, expected="a chat template", got="none", where=self.checkpoint.folder, do=do)
+        self.name, self._top_p = Path(model).resolve().name, top_p
+        dtype = checkpoints.own_dtype(self.checkpoint.config, self.checkpoint.device)
+        self.engine = self.checkpoint.load(name=self.name, dtype=dtype, batch_tokens=_BATCH_TOKENS)
         self.batches = Batches(self.engine)
 
     def job(
@@ -97,25 +83,17 @@ class ChatModel:
         Raises:
             ConfigError: The chat template does not accept the turns.
         """
-        prompt = chat.prompt_of_turns(self._tokenizer, turns)
+        prompt = chat.prompt_of_turns(self.checkpoint.tokenizer, turns)
         if prompt is None:
             roles = ", ".join(turn["role"] for turn in turns)
             raise ConfigError("messages", expected="turns that the model's chat template accepts", got=roles)
         return Job(
-            ids=tuple(self._tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]),
+            ids=tuple(self.checkpoint.ids(prompt, add_special_tokens=False)),
             seed=secrets.randbits(63) if seed is None else seed,
             max_new_tokens=max_tokens,
             temperature=temperature,
             top_p=self._top_p if top_p is None else top_p,
         )
-
-    def longest_prompt(self, max_tokens: int) -> int:
-        """Return the maximum number of tokens of a prompt before an answer of `max_tokens`; 0 or less for none."""
-        return longest_prompt(self._engine_name, self.context - max_tokens)
-
-    def text(self, ids: list[int]) -> str:
-        """Return the text of an answer."""
-        return str(self._tokenizer.decode(ids, skip_special_tokens=True))
 
 
 class Batches:

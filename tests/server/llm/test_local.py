@@ -114,8 +114,8 @@ def anew(model):
     openvino._pipeline.cache_clear()
     return Local(
         name="m",
-        model=model._folder,
-        engine=model._engine_name,
+        model=model._checkpoint.folder,
+        engine=model._checkpoint.engine,
         completion=model._completion,
         public_examples=model._public,
         max_new_tokens=120,
@@ -137,7 +137,7 @@ def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(
     assert room(words=200) == 120
     assert room(words=1) == 40
     assert room() == 89  # the examples have 42 words
-    bare = Local(name="m", model=completing._folder, completion=Completion(public=False), max_new_tokens=60)
+    bare = Local(name="m", model=completing._checkpoint.folder, completion=Completion(public=False), max_new_tokens=60)
     assert bare._job(requests(1)[0]).max_new_tokens == 60
 
 
@@ -148,7 +148,7 @@ def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completin
         Local(name="m", model=saved("gpt2"), engine="openvino", max_new_tokens=12)
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
     with pytest.raises(ConfigError, match="expected the package openvino_genai; got none"):
-        Local(name="m", model=completing._folder, engine="openvino", max_new_tokens=12)
+        Local(name="m", model=completing._checkpoint.folder, engine="openvino", max_new_tokens=12)
 
 
 def test_a_gguf_file_alone_is_a_chat_model_of_openvino(tmp_path):
@@ -185,18 +185,18 @@ def test_the_longest_prompt_of_openvino_fits_into_one_step(tmp_path):
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
         settings = {
-            "engine": completing._engine_name,
+            "engine": completing._checkpoint.engine,
             "completion": Completion(),
             "public_examples": completing._public,
         }
-        return Local(name="m", model=completing._folder, max_new_tokens=120, **settings | changes).identity
+        return Local(name="m", model=completing._checkpoint.folder, max_new_tokens=120, **settings | changes).identity
 
     assert identity() == completing.identity
     others = [
         identity(completion=None),
         identity(completion=Completion(temperature=0.5)),
         identity(public_examples=[]),
-        identity(engine="openvino" if completing._engine_name == "transformers" else "transformers"),
+        identity(engine="openvino" if completing._checkpoint.engine == "transformers" else "transformers"),
     ]
     assert len({completing.identity, *others}) == 5
 
@@ -253,19 +253,19 @@ def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog
 def test_a_small_budget_makes_many_batches_of_the_same_texts(writer):
     batch = requests(6, n=2)
     expected = writer.generate(batch)
-    narrow = Local(name="narrow", model=writer._folder, max_new_tokens=400, batch_tokens=1)
+    narrow = Local(name="narrow", model=writer._checkpoint.folder, max_new_tokens=400, batch_tokens=1)
     assert narrow.generate(batch) == expected
 
 
 def test_an_answer_that_breaks_off_keeps_its_whole_texts(writer):
-    short = Local(name="short", model=writer._folder, max_new_tokens=9)
+    short = Local(name="short", model=writer._checkpoint.folder, max_new_tokens=9)
     replies = short.generate(requests(20, n=6))
     assert "truncated" in {reply.loss for reply in replies}
     assert any(len(reply.texts) == 1 for reply in replies)
 
 
 def test_the_identity_is_of_weights_tokenizer_and_settings(writer, tmp_path):
-    copy = shutil.copytree(writer._folder, tmp_path / "copy")
+    copy = shutil.copytree(writer._checkpoint.folder, tmp_path / "copy")
     same = Local(name="copy", model=copy, max_new_tokens=400, batch_tokens=5)
     assert same.identity == writer.identity
     assert Local(name="copy", model=copy, max_new_tokens=401).identity != writer.identity
@@ -301,7 +301,7 @@ def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypat
 
 
 def test_damaged_weights_and_a_full_memory_are_one_clear_error(writer, tmp_path, monkeypatch):
-    copy = shutil.copytree(writer._folder, tmp_path / "copy")
+    copy = shutil.copytree(writer._checkpoint.folder, tmp_path / "copy")
     (copy / "model.safetensors").write_bytes(b"cut off")
     with pytest.raises(ConfigError, match="the language model m cannot be loaded"):
         Local(name="m", model=copy).generate(requests(1))

@@ -9,8 +9,8 @@ import pytest
 from common.errors import ProviderError
 from server.documents.rounds import LostReply, RoundReport
 from server.llm.base import LOSSES, Reply, Request, advice_on, kind_of_loss
-from server.llm.clean import DROPPING, Cleaner
-from server.llm.generate import PLAIN, Written, generate
+from server.llm.clean import DROPPING, PLAIN, Cleaner
+from server.llm.generate import Written, generate
 from server.llm.orders import Order
 from server.llm.passes import FINAL_AFTER
 from server.llm.use import Use, counts_of_losses

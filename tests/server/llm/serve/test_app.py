@@ -65,7 +65,7 @@ def test_an_answer_is_the_engines_for_this_prompt_and_seed_and_is_counted(model)
     assert answer["choices"] == [
         {
             "index": 0,
-            "message": {"role": "assistant", "content": model.text(written[0]), "refusal": None},
+            "message": {"role": "assistant", "content": model.checkpoint.text(written[0]), "refusal": None},
             "logprobs": None,
             "finish_reason": "length" if len(written[0]) == 24 else "stop",
         }
@@ -197,7 +197,7 @@ def test_a_failing_engine_is_a_server_error_without_the_prompt(model, monkeypatc
 
 
 def test_messages_that_the_template_refuses_are_a_wrong_field(model, monkeypatch):
-    monkeypatch.setattr(model._tokenizer, "chat_template", "{{ raise_exception('system first') }}")
+    monkeypatch.setattr(model.checkpoint.tokenizer, "chat_template", "{{ raise_exception('system first') }}")
     assert refusal(sent(model, body(model))[0]) == (400, "messages", None)
 
 
