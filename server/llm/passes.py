@@ -175,7 +175,7 @@ class Call:
     def refuse_lost(self, asked: Sequence[Asked]) -> None:
         """Raise `ProviderError` if more than a share `most_lost` of the texts, or all of a kind of prompt, are missing.
 
-        Fewer than `FEW` missing texts never stop a run, and with `most_lost` = 1 nothing does. Smaller losses are logged.
+        Fewer than `FEW` missing texts never stop a run, nor does `most_lost` = 1. A smaller loss is logged.
         """
         wanted, missing = Counter[str](), Counter[str]()
         for one in asked:

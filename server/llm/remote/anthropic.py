@@ -44,8 +44,8 @@ def provider(
     """Build one Claude model from the flat settings in its YAML.
 
     Args:
-        key_variable: See `RemoteSettings`.
-        prompt_caching: See `Messages`.
+        key_variable: As in `RemoteSettings`.
+        prompt_caching: As in `Messages`.
         batches: Whether to send each round's requests as Message Batches, at half the price but with a wait of up to a
             day.
         poll: Seconds between two requests for the status of a batch.

@@ -42,17 +42,7 @@ def provider(
 ) -> Provider:
     """Build one model that is reached through chat completions, from the flat settings in its YAML.
 
-    Args:
-        key_variable: See `RemoteSettings`.
-        length_field: See `ChatCompletions`.
-        temperature: See `ChatCompletions`.
-        max_temperature: See `ChatCompletions`.
-        top_p: See `ChatCompletions`.
-        seed: See `ChatCompletions`.
-        system_role: See `ChatCompletions`.
-        spending: Account of the run.
-        prompts: Wordings of the prompts; None for our own.
-        shared: Further fields of `RemoteSettings`.
+    These are the fields of `RemoteSettings` and `ChatCompletions`; `spending` is the account of the run.
 
     Raises:
         ConfigError: A setting is out of range.

@@ -190,40 +190,14 @@ def test_a_letter_of_a_task_with_letters_stays(kind):
     assert Cleaner(Rules()).clean([text], request, run_texts=()) == ([text], {})
 
 
-APOLOGIES = (
-    "",
-    "I'm sorry, but ",
-    "I’m sorry, ",
-    "I apologize, but ",
-    "Sorry. ",
-    "I am so sorry - ",
-    "Unfortunately, ",
-)
-UNABLE = ("I can't", "I cannot", "I can’t", "I am unable to", "I'm not able to", "I won't")
-WITH_WHAT = ("assist with that.", "help you with that", "fulfill this request.", "generate such content.", "comply.")
-
-
-def test_a_refusal_is_no_text_whatever_its_words():
-    for parts in product(APOLOGIES, UNABLE, WITH_WHAT):
-        text = f"{parts[0]}{parts[1]} {parts[2]}"
-        assert alone("refusals").clean([text], REQUEST, run_texts=()) == ([], {"refusals": 1}), text
-    for place, who in product(PLACES, ("as an AI language model", "As an AI", "I am a large language model")):
-        assert alone("refusals").clean([place.format(who)], REQUEST, run_texts=())[0] == []
-
-
 @pytest.mark.parametrize(
-    ("language", "texts"),
-    [
-        ("german", ["Es tut mir leid, aber ich kann dabei nicht helfen.", "Leider kann ich Ihnen nicht weiterhelfen."]),
-        ("french", ["Je suis désolé, mais je ne peux pas vous aider.", "En tant que modèle de langage, non."]),
-    ],
+    ("language", "letter"),
+    [("german", "Sehr geehrte Frau Lee,\n{}\nMit freundlichen Grüßen\nAnn"), ("french", "Bonjour Madame, {}")],
 )
-def test_refusals_and_letters_are_known_in_the_language_of_the_task_and_in_english(language, texts):
+def test_letters_are_known_in_the_language_of_the_task_and_in_english(language, letter):
     cleaner = Cleaner(Rules(), task=Task(name="t", kind="note", labels=dict(LABELS), language=language))
-    refused = [*texts, "I'm sorry, but I can't assist with that."]
-    assert cleaner.clean(refused, REQUEST, run_texts=()) == ([], {"refusals": 3})
-    letters = {"german": "Sehr geehrte Frau Lee,\n{}\nMit freundlichen Grüßen\nAnn", "french": "Bonjour Madame, {}"}
-    assert cleaner.clean([letters[language].format("38,5 °C")], REQUEST, run_texts=())[0] == ["38,5 °C"]
+    for form in letter, "Dear Sir,\n{}\nBest regards\nAnn":
+        assert cleaner.clean([form.format("38,5 °C")], REQUEST, run_texts=())[0] == ["38,5 °C"]
 
 
 SAME = {
