@@ -8,12 +8,13 @@ is sampled once for each requested text:
     Note, about "falls": "He fell."
     Note, about "burns": "
 
-The examples are the request's good exemplars, or its sources, or else public texts on other topics (for a section,
-public texts under the section's heading). Examples much longer than the requested length are cut, since reading prompts
-takes most of the time. A text to rewrite is the last example, and the model continues with a variation of it; with
-blanks, the new text begins with words of its source. Abstracts are requested and rewritten like any other text of the
-requested length, since such a model cannot summarise. A subtopic is a text of a few words that follows subtopics of
-other topics. For structured texts the model reads and writes only the text field (`structured_fallback.py`).
+The examples are the request's good exemplars, or public texts on other topics (for a section, public texts under the
+section's heading) and then its sources. A prompt without any example is poor (`README.md`). Examples much longer than
+the requested length are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
+the model continues with a variation of it; with blanks, the new text begins with words of its source. Abstracts are
+requested and rewritten like any other text of the requested length, since such a model cannot summarise. A subtopic is
+a text of a few words that follows subtopics of other topics. For structured texts the model reads and writes only the
+text field (`structured_fallback.py`).
 """
 
 import re
@@ -48,7 +49,8 @@ SUBTOPICS = (
 """Pairs of a topic and a subtopic, for use as examples; no task is about these topics."""
 
 _LINE = "\n"
-_QUOTE = '"'
+STOP = '"'
+"""Text that ends a completion. A text ends at its line break, too; the lines of a longer example are joined."""
 _FEWEST_WORDS = 3  # shorter completions are fragments
 _KEYWORDS = 2  # that stand for a topic
 _CHOICE = 4  # public texts per example, of which those of about the requested length are shown
@@ -74,19 +76,11 @@ class Completion:
     Attributes:
         examples: Maximum number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. All sources, or at least one exemplar, are shown in any case.
-        public: Whether a prompt without good exemplars shows public texts, before any source texts. A prompt without
-            any example is poor (`README.md`).
-        instruction: First line of each prompt; None uses the task's writer and style.
-        end: Line that ends each text. If None, a text ends at its line break, and the lines of a longer text are joined
-            into one line.
         temperature: Factor by which the request's temperature is multiplied; small models need a lower one than large
             models.
     """
 
     examples: int = 4
-    public: bool = True
-    instruction: str | None = None
-    end: str | None = None
     temperature: float = 0.75
 
     def __post_init__(self) -> None:
@@ -94,9 +88,10 @@ class Completion:
         in_range(0, 2, temperature=self.temperature)
 
     @property
-    def stop(self) -> str:
-        """Text that ends a completion."""
-        return _QUOTE if self.end is None else f"{_QUOTE}{_LINE}{self.end}"
+    def identity(self) -> str:
+        """What prompts depend on, in the form from before there were fewer settings, so that caches keep replies."""
+        unchanged = "public=True, instruction=None, end=None"
+        return f"Completion(examples={self.examples}, {unchanged}, temperature={self.temperature})"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
         """Return the prompt for a request; equal arguments give equal prompts.
@@ -109,8 +104,8 @@ class Completion:
         examples = self._examples(request, public, stream)
         items = [*examples, (_topic(request), opening_words(request))]
         return Beginning(
-            prompt=self._first_lines(request, examples)
-            + f"{self.stop}{_LINE}".join(self._item(request, topic, text) for topic, text in items),
+            prompt=_first_lines(request, examples)
+            + f"{STOP}{_LINE}".join(_item(request, topic, text) for topic, text in items),
             longest=max((len(text.split()) for _, text in examples), default=0),
         )
 
@@ -122,30 +117,11 @@ class Completion:
             request: The request that it answers.
             whole: Whether the model ended the text; otherwise the text is cut off after its last complete sentence.
         """
-        text = completion.split(self.stop, maxsplit=1)[0]
-        if self.end is None:
-            text = text.split(_LINE, maxsplit=1)[0]
+        text = completion.split(STOP, maxsplit=1)[0].split(_LINE, maxsplit=1)[0]
         if not whole:
             text = whole_sentences(text)
         text = f"{opening_words(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
-
-    def _first_lines(self, request: Request, examples: Sequence[tuple[str, str]]) -> str:
-        lines = [self.instruction] if self.instruction else _described(request)
-        if request.before:
-            lines.append(f"The text so far: {' '.join(request.before.split())}")
-        if marks := request.marks:
-            lines.append(f"Marks: {'; '.join(f'<{name}> {words}' for name, words in marks.types)}.")
-            if all(without_tags(text) == text for _, text in examples):
-                lines.append(f"Marked: {marks.shown_example}")
-        return "".join(f"{line}{_LINE}" for line in lines)
-
-    def _item(self, request: Request, topic: str, text: str) -> str:
-        """Return a text after its kind and topic, without the quotation mark that ends it."""
-        kind, term = capital("subtopic" if request.phrases else request.task_kind), request.wording.label
-        about = f', {"about" if term == "label" else term} "{_without_quotes(topic)}"' if topic else ""
-        whole = " ".join(text.split()) if self.end is None else text.strip()
-        return f"{kind}{about}: {_QUOTE}{_without_quotes(whole)}"
 
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
@@ -156,7 +132,7 @@ class Completion:
         exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request)) for at in order]
         if request.phrases:
             return list(SUBTOPICS)
-        if not self.public or request.good:
+        if request.good:
             return exemplar_pairs
         others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
         # A model would write on under the last example's topic.
@@ -168,6 +144,24 @@ class Completion:
             ),
             *exemplar_pairs,
         ]
+
+
+def _first_lines(request: Request, examples: Sequence[tuple[str, str]]) -> str:
+    lines = _described(request)
+    if request.before:
+        lines.append(f"The text so far: {' '.join(request.before.split())}")
+    if marks := request.marks:
+        lines.append(f"Marks: {'; '.join(f'<{name}> {words}' for name, words in marks.types)}.")
+        if all(without_tags(text) == text for _, text in examples):
+            lines.append(f"Marked: {marks.shown_example}")
+    return "".join(f"{line}{_LINE}" for line in lines)
+
+
+def _item(request: Request, topic: str, text: str) -> str:
+    """Return a text after its kind and topic, without the quotation mark that ends it."""
+    kind, term = capital("subtopic" if request.phrases else request.task_kind), request.wording.label
+    about = f', {"about" if term == "label" else term} "{_without_quotes(topic)}"' if topic else ""
+    return f"{kind}{about}: {STOP}{_without_quotes(' '.join(text.split()))}"
 
 
 def with_topics(public: Sequence[Example]) -> list[Example]:
@@ -188,11 +182,11 @@ def opening_words(request: Request) -> str:
 
 
 def _without_quotes(text: str) -> str:
-    return text.replace(_QUOTE, "'")
+    return text.replace(STOP, "'")
 
 
 def _described(request: Request) -> list[str]:
-    """Return a list of the one line that describes the texts in a prompt without an instruction, or an empty list."""
+    """Return a list of the one line that describes the texts, or an empty list."""
     wording = request.wording
     parts = [f"Written by: {wording.writer}."] if wording.writer else []
     parts += [f"Manner of writing: {wording.style}."] if wording.style else []

@@ -1,8 +1,8 @@
 """Language models from checkpoints in a folder, which run on this machine without an API key or a network.
 
-A model is prompted in one of two ways. In a chat it receives the prompts of `render` in its chat template; a causal
-model without a template receives them as one text that ends in `["`, or in `"` if one text is requested, so that the
-continuation is the answer. Alternatively, it completes a list of examples (`completion`), which small models do better.
+A model is prompted in one of two ways. In a chat it receives the prompts of `render` in its chat template.
+Alternatively, it completes a list of examples (`completion`), which small models, and models without a template, do
+better.
 The tokens come from one of two engines: transformers for any checkpoint on any device, or OpenVINO for GGUF files and
 exported models on CPUs, which is several times as fast.
 """
@@ -31,7 +31,6 @@ from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
 
-_TEXT, _OBJECT = '"', '{"'  # the beginning of one
 _TOKENS_PER_WORD = 1.4
 _ROOM = 1.5  # tokens of a completion, for each that its examples or the requested length let expect
 _LONGEST_ANSWER, _AROUND_TEXT = 4, 100  # tokens of a chat's answer for each requested word, and around each text
@@ -39,7 +38,7 @@ _SHORTEST = 40  # tokens that every completion may have
 
 
 class Local:
-    """A model from one checkpoint, causal or sequence-to-sequence.
+    """A model from one checkpoint.
 
     The weights are loaded at the first request whose reply is not in a cache.
 
@@ -64,8 +63,8 @@ class Local:
 
     Raises:
         ConfigError: The model or the device does not exist on this machine; the model has no tokenizer, cannot write
-            text, or has a context too small for a prompt and `max_new_tokens`; or the engine's package or file is
-            missing, or a GGUF file is damaged or has no chat template.
+            text, has no chat template and no `completion`, or has a context too small for a prompt and
+            `max_new_tokens`; or the engine's package or file is missing, or a GGUF file is damaged.
     """
 
     remote = False
@@ -94,8 +93,6 @@ class Local:
         self.declines = completions.DECLINED if completion else frozenset[str]()
         self._checkpoint = Checkpoint.open(
             model,
-            "causal",
-            "sequence-to-sequence",
             what=f"language model {name}",
             name=name,
             engine=engine,
@@ -103,14 +100,13 @@ class Local:
             device_setting=f"llm.models.{name}.device",
             local_files_only=local_files_only,
         )
-        self._tokenizer, folder = self._checkpoint.tokenizer, self._checkpoint.folder
-        if folder.is_file() and not completion and not self._tokenizer.chat_template:
+        if not completion and not self._checkpoint.tokenizer.chat_template:
             raise ConfigError(
                 f"language model {name}",
-                expected="a chat template in the GGUF file",
+                expected="a chat template",
                 got="none",
-                where=folder,
-                do="Choose the file of an instruct model, or set completion, as in configs/llm/smollm2.yaml",
+                where=self._checkpoint.folder,
+                do="Choose an instruct model, or set completion, as in configs/llm/smollm2.yaml",
             )
         self._completion = completion
         self._prompts = prompts or our_prompts()
@@ -143,7 +139,7 @@ class Local:
         wording = self._prompts.identity
         if self._completion:
             wording = f"completion {completions.WORDING}"
-            settings |= {"completion": self._completion, "public": self._public}
+            settings |= {"completion": self._completion.identity, "public": self._public}
         return f"local/{checkpoints.digest(self._checkpoint.folder, **settings)}/wording={wording}"
 
     def check(self) -> None:
@@ -223,7 +219,7 @@ class Local:
             max_new_tokens=self._room(request, beginning),
             temperature=request.temperature * self._completion.temperature,
             top_p=self._top_p,
-            stop=self._completion.stop,
+            stop=completions.STOP,
         )
 
     def _answer_room(self, request: Request) -> int:
@@ -242,11 +238,10 @@ class Local:
         cut = [len(ids) >= job.max_new_tokens for ids in written]
         if self._completion is None:
             objects = request.structure is not None
-            answer = self._begun(request) + outputs[0]
-            texts = parse(answer, request.n, phrases=request.phrases, objects=objects, cut=any(cut))
+            texts = parse(outputs[0], request.n, phrases=request.phrases, objects=objects, cut=any(cut))
         else:
             read = [
-                self._completion.read(output, plain(request), whole=self._completion.stop in output or not broken)
+                self._completion.read(output, plain(request), whole=completions.STOP in output or not broken)
                 for output, broken in zip(outputs, cut, strict=True)
             ]
             texts = structured([text for text in read if text is not None], request, self.name)
@@ -260,21 +255,8 @@ class Local:
             raw=outputs[0],
         )
 
-    def _begun(self, request: Request) -> str:
-        """Return the answer's beginning, which the prompt contains if a causal model has no template; else empty."""
-        if self._tokenizer.chat_template or self._checkpoint.config.is_encoder_decoder:
-            return ""
-        return ("[" if request.n > 1 else "") + (_OBJECT if request.structure else _TEXT)
-
     def _ids(self, request: Request) -> list[int]:
-        system, user = self._prompts.render(request)
-        if not self._tokenizer.chat_template:
-            begun = self._begun(request)
-            text = "\n\n".join(part for part in (system, user, begun) if part)
-            ids = self._checkpoint.ids(text)
-            # Some tokenizers end every text; an answer must go on.
-            return ids[:-1] if begun and ids[-1] == self._tokenizer.eos_token_id else ids
-        prompt_text = chat.prompt(self._tokenizer, system, user)
+        prompt_text = chat.prompt(self._checkpoint.tokenizer, *self._prompts.render(request))
         if prompt_text is None:
             raise ProviderError(
                 f"the chat template of {self.name} fails",

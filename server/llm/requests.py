@@ -26,14 +26,7 @@ from server.llm.marks import marks_of
 
 
 class Common(TypedDict, total=False):
-    """What every request may have.
-
-    Attributes:
-        texts: Number of texts to request.
-        rng: Draws the request's seed and, for some, more.
-        temperature: Temperature of the language model; 1 if it is not given.
-        words: Requested length in words; None, or left out, leaves it open.
-    """
+    """What every request may have, as in `by_example`."""
 
     texts: Required[int]
     rng: Required[np.random.Generator]
@@ -45,11 +38,14 @@ def by_example(
     task: Task,
     label: str | None,
     *,
+    texts: int,
+    rng: np.random.Generator,
     good: Sequence[str] = (),
     bad: Sequence[str] = (),
     attribute: str | None = None,
+    temperature: float = 1.0,
+    words: int | None = None,
     more: Sequence[str] = (),
-    **common: Unpack[Common],
 ) -> Request:
     """Make a request from the task, a label, one public attribute, and exemplars.
 
@@ -61,24 +57,36 @@ def by_example(
     Args:
         task: Public description of the data.
         label: Label of the new texts.
+        texts: Number of texts to request.
+        rng: Draws the attribute and the request's seed.
         good: Exemplars to follow and to surpass.
         bad: Exemplars to move away from.
         attribute: Topic of the texts; None samples one of the task's attributes, if it has any.
+        temperature: Temperature of the language model.
+        words: Requested length in words; None leaves it open.
         more: Further labels of the new texts, if each has several.
-        common: See `Common`; `rng` also draws the attribute.
     """
     if attribute is None and task.attributes:
-        attribute = str(common["rng"].choice(np.array(task.attributes)))
-    plain = _plain(task, label, **common)
+        attribute = str(rng.choice(np.array(task.attributes)))
+    plain = _plain(task, label, texts=texts, rng=rng, temperature=temperature, words=words)
     return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
-def paraphrase(task: Task, label: str | None, source: str, **common: Unpack[Common]) -> Request:
+def paraphrase(
+    task: Task,
+    label: str | None,
+    source: str,
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    temperature: float = 1.0,
+    words: int | None = None,
+) -> Request:
     """Make a request for a paraphrase.
 
     Such requests are used in Aug-PE, in DPGA-TextSyn's first mutation (with the source's length) and in RPSG (Table 6).
     """
-    return replace(_plain(task, label, **common), source=(source,))
+    return replace(_plain(task, label, texts=texts, rng=rng, temperature=temperature, words=words), source=(source,))
 
 
 def abstracts(task: Task, label: str | None, **common: Unpack[Common]) -> Request:

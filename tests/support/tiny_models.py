@@ -91,27 +91,6 @@ def tiny_gpt2(folder, *, chat=False, context=4096):
     return _saved(GPT2LMHeadModel(config), folder, chat=chat)
 
 
-def tiny_t5(folder):
-    """Write a sequence-to-sequence checkpoint with two random layers over bytes."""
-    import torch
-    from transformers import T5Config, T5ForConditionalGeneration
-
-    torch.manual_seed(2)
-    config = T5Config(
-        vocab_size=260,
-        d_model=32,
-        d_kv=16,
-        d_ff=64,
-        num_layers=2,
-        num_heads=2,
-        eos_token_id=2,
-        pad_token_id=0,
-        decoder_start_token_id=0,
-        initializer_factor=3.0,
-    )
-    return _saved(T5ForConditionalGeneration(config), folder)
-
-
 def tiny_writer(folder, sentences, *, chat=False, context=4096):
     """Write a causal checkpoint that writes JSON lists, based only on which word follows which in these sentences.
 

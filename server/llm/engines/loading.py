@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 
 from common.errors import ConfigError
 from common.models import checkpoints
-from common.models.checkpoints import Head
 from common.models.devices import device_here
 from common.validate import one_of
 from server.llm.engines import openvino
@@ -20,7 +19,7 @@ EngineName = Literal["transformers", "openvino"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A checkpoint of a language model, without its weights.
+    """A checkpoint of a causal language model, without its weights.
 
     Attributes:
         folder: Its folder, or its GGUF file.
@@ -40,7 +39,7 @@ class Checkpoint:
     def open(
         cls,
         model: str | Path,
-        *heads: Head,
+        *,
         what: str,
         name: str,
         engine: EngineName | None = None,
@@ -52,7 +51,6 @@ class Checkpoint:
 
         Args:
             model: Folder, GGUF file, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-            heads: The kinds of models that will do.
             what: What errors call it.
             name: Name of the model in errors about its engine.
             engine: The engine; None chooses OpenVINO for a GGUF file alone, which no other engine reads.
@@ -69,7 +67,7 @@ class Checkpoint:
         device = _choose_device(engine, device, device_setting)
         if engine == "openvino":
             openvino.weights(folder, name=name)
-        config, tokenizer = checkpoints.configuration(folder, *heads), checkpoints.tokenizer(folder)
+        config, tokenizer = checkpoints.configuration(folder, "causal"), checkpoints.tokenizer(folder)
         return cls(folder=folder, engine=engine, device=device, config=config, tokenizer=tokenizer)
 
     @property
@@ -80,7 +78,7 @@ class Checkpoint:
 
     def longest_prompt(self, answer: int) -> int:
         """Return the number of tokens in the longest prompt that leaves room for an answer; 0 or less for none."""
-        room = self.context if self.config.is_encoder_decoder else self.context - answer
+        room = self.context - answer
         return min(room, openvino.LONGEST_PROMPT) if self.engine == "openvino" else room
 
     def ids(self, prompt: str, **settings: bool) -> list[int]:

@@ -25,7 +25,7 @@ _32 = 0xFFFFFFFF
 
 
 class Transformers:
-    """A checkpoint, causal or sequence-to-sequence, loaded by transformers.
+    """A causal checkpoint, loaded by transformers.
 
     Args:
         folder: The checkpoint.
@@ -40,11 +40,9 @@ class Transformers:
     """
 
     def __init__(self, folder: Path, *, name: str, device: str, dtype: str, batch_tokens: int) -> None:
-        sequence = checkpoints.configuration(folder, "causal", "sequence-to-sequence").is_encoder_decoder
-        kind = "AutoModelForSeq2SeqLM" if sequence else "AutoModelForCausalLM"
-        self._model = checkpoints.network(folder, kind, what=f"language model {name}", device=device, dtype=dtype)
+        what, kind = f"language model {name}", "AutoModelForCausalLM"
+        self._model = checkpoints.network(folder, kind, what=what, device=device, dtype=dtype)
         self._tokenizer: Any = checkpoints.tokenizer(folder)
-        self._starts_anew = sequence
         self._name, self._device, self._batch_tokens = name, device, batch_tokens
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
@@ -101,8 +99,7 @@ class Transformers:
             ) from error
         # A row that stopped before the others is filled up.
         ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
-        begun = 1 if self._starts_anew else width
-        return [_until(row, [*ends, filler]) for row in ids[:, begun:].tolist()]
+        return [_until(row, [*ends, filler]) for row in ids[:, width:].tolist()]
 
 
 class Noise:

@@ -59,7 +59,7 @@ class ChatModel:
         if engine is None and any(checkpoints.language_model(model, what=what).glob("*.gguf")):
             engine = "openvino"
         self.checkpoint = Checkpoint.open(
-            model, "causal", what=what, name=what, engine=engine, device=device, device_setting="--device"
+            model, what=what, name=what, engine=engine, device=device, device_setting="--device"
         )
         if not self.checkpoint.tokenizer.chat_template:
             do = "Choose the file of an instruct model"

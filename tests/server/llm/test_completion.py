@@ -3,7 +3,7 @@ import pytest
 from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import SUBTOPICS, Completion, opening_words, with_topics
+from server.llm.completion import STOP, SUBTOPICS, Completion, opening_words, with_topics
 from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -29,8 +29,7 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
     assert prompt(public=plain) == f'{KIND}: "Nobody knows what this is about."\n{ASKED}'
-    bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
-    assert bare == prompt(public=[]) == ASKED
+    assert prompt(public=[]) == ASKED
 
 
 def test_a_section_is_shown_public_sections_under_its_own_heading_or_else_texts_of_other_topics():
@@ -99,12 +98,11 @@ def test_blanks_keep_the_beginning_of_the_source():
     assert opening_words(all_of_it) == ""
 
 
-def test_label_attribute_instruction_and_wording_are_in_the_prompt():
+def test_label_attribute_and_wording_are_in_the_prompt():
     wording = Wording(writer="a customer", style="short", label="problem")
     text = prompt({"wording": wording, "attribute": "in a hurry"})
     assert text.startswith(f"Written by: a customer. Manner of writing: short.\n{KIND}, problem")
     assert text.endswith(f'\n{KIND}, problem "late card (a card that has not come), in a hurry": "')
-    assert prompt(instruction="Letters to a bank.").startswith(f"Letters to a bank.\n{KIND}, about")
     assert prompt({"label": None}, public=[]) == f'{KIND}: "'
 
 
@@ -123,27 +121,22 @@ def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence()
     assert long in prompt({"good": (long,)})
 
 
-def test_a_text_ends_with_its_line_or_with_the_chosen_end():
+def test_a_text_ends_with_its_line():
     several = "First line.\nSecond line."
     one = Completion()
     assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
     assert one.read("A whole first line.\nAnd more", requests(1)[0], whole=True) == "A whole first line."
     assert prompt({"good": (several,)}) == f'{ASKED}First line. Second line."\n{ASKED}'
-    marked = Completion(end="###")
-    assert marked.stop == '"\n###'
-    assert marked.read(f'{several}"\n###\nCustomer', requests(1)[0], whole=True) == several
-    assert prompt({"good": (several,)}, end="###") == f'{ASKED}{several}"\n###\n{ASKED}'
 
 
-@pytest.mark.parametrize("end", [None, "###"])
 @pytest.mark.parametrize("fields", [fields for fields in REQUESTS.values() if "must" not in fields])
-def test_a_completion_is_read_up_to_the_end_of_its_text(end, fields):
-    completion, (request,) = Completion(end=end), requests(1, **fields)
+def test_a_completion_is_read_up_to_the_end_of_its_text(fields):
+    completion, (request,) = Completion(), requests(1, **fields)
     assert completion.beginning(request, PUBLIC).prompt.endswith(f': "{opening_words(request)}')
-    for after in ("", completion.stop, f"{completion.stop}\nmore of the list"):
+    for after in ("", STOP, f"{STOP}\nmore of the list"):
         text = completion.read(f" need it now{after}", request, whole=True)
         assert text == f"{opening_words(request)} need it now".strip()
-    assert completion.read(completion.stop, request, whole=True) is None
+    assert completion.read(STOP, request, whole=True) is None
 
 
 def test_no_quotation_mark_in_a_text_or_topic_ends_it():

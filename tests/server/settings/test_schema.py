@@ -43,8 +43,7 @@ LISTED = {
     "small.max_temperature small.top_p small.seed small.system_role small.concurrency small.requests_per_minute "
     "small.tokens_per_minute",
     "server": "own.temperature own.system_role",
-    "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
-    "smollm2.completion.end smollm2.completion.temperature",
+    "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.temperature",
 }
 """Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
 override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
