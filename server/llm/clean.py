@@ -231,10 +231,6 @@ class Cleaner:
         return False
 
 
-PLAIN = Cleaner(Rules.none())
-"""A cleaner without rules, which leaves texts unchanged."""
-
-
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
     """Return the structured text in canonical JSON, or an empty text if it lacks the structure; count repairs."""
     bare, said = structure.read(text)
@@ -319,3 +315,7 @@ def count_scripts(text: str) -> Counter[str]:
 @lru_cache(maxsize=4096)
 def _script(letter: str) -> str:
     return unicodedata.name(letter, "unknown").split()[0].split("-")[0]
+
+
+PLAIN = Cleaner(Rules.none())
+"""A cleaner without rules, which leaves texts unchanged."""

@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from server.llm.base import Request
 from server.llm.builtin.drafts import Drafts, word_factors
-from server.llm.builtin.ngram import Between, Sentence, bare, cross, normal, tokenise, untokenise
+from server.llm.builtin.library import Library, Sense
+from server.llm.builtin.ngram import Sentence, bare, cross, normal, tokenise, untokenise
 
 _ATTEMPTS = 8  # number of attempts to write a text that is not a copy
 _LOOSER = 0.1  # increase of the looseness at each further attempt
@@ -50,12 +51,10 @@ class TextComposer:
         request: The request.
         passages: Public texts near the target, at least one.
         anchors: Good exemplars, or source texts.
-        between: Counts of the tokens that occur between each pair of tokens, in all texts that the model has read.
-        known: Public texts in normal form; no copy of them may be returned.
+        library: All texts that the model has read.
+        copying: Whether a text may be a copy of a public one.
         shapes: Number of passages, at the end of `passages`, that serve only as models for a text's structure.
-        meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
-        terms: Rare words of each label's name and description, as token sequences.
-        common: Words that occur in many texts.
+        senses: Senses of the requested labels.
         focus: Inverse temperature of the cosine similarities.
         noise: Fraction of words that depend on the preceding word only.
         seed: Seed of the request's random numbers.
@@ -67,19 +66,18 @@ class TextComposer:
         request: Request,
         passages: Sequence[Passage],
         anchors: Sequence[Passage],
-        between: Between,
-        known: frozenset[str],
+        library: Library,
+        copying: bool,
         shapes: int,
-        meaning: Mapping[str, float],
-        terms: Sequence[Sequence[Sentence]],
-        common: frozenset[str],
+        senses: Sequence[Sense],
         focus: float,
         noise: float,
         seed: int,
     ) -> None:
         self._request, self._passages, self._anchors = request, passages, anchors
-        self._between, self._known, self._focus, self._noise, self._loose = between, known, focus, noise, noise
-        self._shapes, self._terms, self._common = shapes, terms, common
+        self._between, self._focus, self._noise, self._loose = library.between, focus, noise, noise
+        self._known = frozenset[str]() if copying else library.known
+        self._shapes, self._terms, self._common = shapes, [sense.terms for sense in senses], library.common
         self._rng = random.Random(seed)  # noqa: S311 — an experiment's draws, no secret
         texts = list(enumerate([*passages, *anchors]))
         rows = [(part, owner, at, len(text.parts)) for owner, text in texts for at, part in enumerate(text.parts)]
@@ -91,8 +89,8 @@ class TextComposer:
         self._heads = np.array([self._head_number[head] for head in heads])
         self._counts = Counter(heads)
         self._lines = np.array(["\n" in part[0] for part in self._pool])
-        self._factors = word_factors(request, meaning)
-        self._drafts = Drafts(self._pool, self._factors, between)
+        self._factors = word_factors(request, senses)
+        self._drafts = Drafts(self._pool, self._factors, library.between)
 
     def texts(self) -> tuple[str, ...]:
         """Return up to `n` new texts, none of which copies a public text, a text in the request, or another result."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from server.llm.base import Request
+from server.llm.builtin.library import Sense
 from server.llm.builtin.ngram import Between, Sentence, Walk, bare, tokenise
 
 _DRAFTS = 2  # number of drafts of each sentence
@@ -68,14 +69,17 @@ class Drafts:
         return Walk(self._pool, self._boost, backward=True)
 
 
-def word_factors(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
-    """Return a factor for each word's weight, from the label's meaning and, if there are bad exemplars, all exemplars.
+def word_factors(request: Request, senses: Sequence[Sense]) -> dict[str, float]:
+    """Return a factor for each word's weight, from the labels' senses and, if there are bad exemplars, all exemplars.
 
     Args:
         request: If the request has bad exemplars, a factor rises with the word's frequency in good exemplars and falls
             with the word's frequency in bad exemplars.
-        meaning: Ratio of each word's frequency under the label to its frequency under the other labels.
+        senses: Senses of the requested labels, of which the one that favours a word most counts.
     """
+    meaning: dict[str, float] = {}
+    for sense in senses:
+        meaning |= {word: max(ratio, meaning.get(word, ratio)) for word, ratio in sense.words.items()}
     factors = {word: min(max(ratio, 1 / _MOST), _MOST) ** _MEANT for word, ratio in meaning.items()}
     if request.bad:
         good, bad = _document_counts(request.good), _document_counts(request.bad)

@@ -192,13 +192,11 @@ class BuiltinModel:
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in passages_at
             ],
             shapes=min(_SHAPES, len(passages)) if shapeless else 0,
-            meaning=_meaning(senses),
-            terms=[sense.terms for sense in senses],
-            common=library.common,
+            senses=senses,
             anchors=anchors,
-            between=library.between,
+            library=library,
             # Many sections are formulas, such as "None known", and then a public one is what is to be written.
-            known=library.known if len(passages) == len(near) else frozenset(),
+            copying=len(passages) < len(near),
             focus=self._focus,
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
@@ -284,14 +282,6 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
     for label, _ in request.requested:
         target += weight / len(request.requested) * sense[label].vector
     return unit(target)
-
-
-def _meaning(senses: Sequence[Sense]) -> dict[str, float]:
-    """Return, for each word, the largest ratio of its frequency under one of the labels to that under other labels."""
-    merged: dict[str, float] = {}
-    for sense in senses:
-        merged |= {word: max(ratio, merged.get(word, ratio)) for word, ratio in sense.words.items()}
-    return merged
 
 
 def _mean(vectors: Iterable[Vector]) -> Vector:

@@ -17,7 +17,7 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -40,6 +40,7 @@ _SERVER, _UNAVAILABLE = 500, 503
 _QUOTE_KEYS = {401, 403}
 _LONGEST_QUOTE = 200
 _MINUTE = 60.0
+_FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 60.0  # seconds, if the server specifies no time
 _LONGEST_OUTAGE, _FEWEST_FAILURES = 120.0, 3
 _UNITS = (0.001, 1.0, 60.0, 3600.0, 86_400.0)
 _SPAN = re.compile(
@@ -166,22 +167,16 @@ class Retries:
 
     Attributes:
         most: Maximum number of retries of one request.
-        first: Seconds to wait before the first retry if the server specifies no time; the wait doubles with each
-            attempt.
-        longest: Upper bound of these waits in seconds.
         patience: Longest wait in seconds that a server may ask for; if it asks for more, the request is given up.
         clock: Source of time and of random numbers.
     """
 
-    most: int = 6
-    first: float = 1.0
-    longest: float = 60.0
+    most: int
     patience: float = 600.0
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock
 
     def __post_init__(self) -> None:
         at_least(0, retries=self.most)
-        positive(first=self.first, longest=self.longest, patience=self.patience)
 
     async def answer(
         self,
@@ -219,7 +214,7 @@ class Retries:
 
     def _backoff(self, attempt: int) -> float:
         """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
-        return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
+        return min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt) * (0.5 + self.clock.chance() / 2)
 
 
 class Outage:
