@@ -76,7 +76,7 @@ def test_a_killed_run_collects_the_batch_that_it_sent(batches, server, tmp_path,
     # The fourth was new.
     assert len(server.seen) == 4
     assert spending.paid()["m"].replies == 4
-    assert not again._notes.under_way()
+    assert not again._notes
 
 
 @pytest.mark.parametrize(
