@@ -24,7 +24,7 @@ from server.llm import completion as completions
 from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import Checkpoint, EngineName
+from server.llm.engines.loading import ModelCheckpoint, EngineName
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured
@@ -91,7 +91,7 @@ class Local:
         in_range(0.01, 1, top_p=top_p)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
-        self._checkpoint = Checkpoint.open(
+        self._checkpoint = ModelCheckpoint.open(
             model,
             what=f"language model {name}",
             name=name,

@@ -18,7 +18,7 @@ EngineName = Literal["transformers", "openvino"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class ModelCheckpoint:
     """A checkpoint of a causal language model, without its weights.
 
     Attributes:

@@ -19,7 +19,7 @@ from common.errors import CaucusError, ConfigError
 from common.models import chat, checkpoints
 from common.validate import in_range
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import Checkpoint, EngineName
+from server.llm.engines.loading import ModelCheckpoint, EngineName
 
 log = logging.getLogger("caucus.llm")
 
@@ -58,7 +58,7 @@ class ChatModel:
         what = "the model to serve"
         if engine is None and any(checkpoints.language_model(model, what=what).glob("*.gguf")):
             engine = "openvino"
-        self.checkpoint = Checkpoint.open(
+        self.checkpoint = ModelCheckpoint.open(
             model, what=what, name=what, engine=engine, device=device, device_setting="--device"
         )
         if not self.checkpoint.tokenizer.chat_template:
