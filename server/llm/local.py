@@ -24,7 +24,7 @@ from server.llm import completion as completions
 from server.llm.base import Arrived, Reply, Request, accepted
 from server.llm.completion import Beginning, Completion
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import ModelCheckpoint, EngineName
+from server.llm.engines.loading import EngineName, ModelCheckpoint
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
 from server.llm.structured_fallback import plain, structured

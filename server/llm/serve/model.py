@@ -19,7 +19,7 @@ from common.errors import CaucusError, ConfigError
 from common.models import chat, checkpoints
 from common.validate import in_range
 from server.llm.engines.base import Continuations, Engine, Job
-from server.llm.engines.loading import ModelCheckpoint, EngineName
+from server.llm.engines.loading import EngineName, ModelCheckpoint
 
 log = logging.getLogger("caucus.llm")
 
