@@ -214,7 +214,7 @@ class Retries:
 
     def _backoff(self, attempt: int) -> float:
         """Return the wait in seconds before retry `attempt`, from 0: 50 to 100 % of a delay that doubles each time."""
-        return min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt) * (0.5 + self.clock.chance() / 2)
+        return float(min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2**attempt)) * (0.5 + self.clock.chance() / 2)
 
 
 class Outage:
