@@ -112,8 +112,8 @@ class Local:
         self._prompts = prompts or our_prompts()
         self._public = tuple(completions.with_topics(public_examples))
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
-        own = dtype == "auto"
-        self._dtype = checkpoints.own_dtype(self._checkpoint.config, self._checkpoint.device) if own else dtype
+        config, device = self._checkpoint.config, self._checkpoint.device
+        self._dtype = checkpoints.own_dtype(config, device) if dtype == "auto" else dtype
         if max_new_tokens >= self._checkpoint.context:
             raise ConfigError(
                 f"max_new_tokens of {name}",
