@@ -97,6 +97,7 @@ KEYS_OF_OTHERS = {
     "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/reasoning.py": {"value"},  # a part of a message's content
+    "server/llm/requests.py": {"texts"},  # what every request may have
     "server/llm/serve/app.py": {"content", "name"},  # a message of a chat, and a part of an address
     "server/llm/spending.py": {"cost"},  # the account of payments
     "server/method.py": {"candidates", "round"},  # state.json
@@ -105,6 +106,8 @@ KEYS_OF_OTHERS = {
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
     "server/report/croissant.py": {"spans"},  # a column
+    "server/tasks/demo_letters.py": {"reason"},  # words of the letters
+    "server/tasks/grammar.py": {"task"},  # words of a corpus
     "server/report/weaknesses.py": {"weaknesses"},  # report.json
     "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
     "server/tasks/span_files.py": {"spans"},  # a row of a file
