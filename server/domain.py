@@ -12,7 +12,6 @@ from common.sections import Sections, bodies, sections
 from common.structure import Structure
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
-from server.documents.privacy import Privacy
 from server.spans import Spans
 
 NO_LABELS = "unlabelled"
@@ -301,29 +300,6 @@ class PrivacyTarget:
         validate.one_of("calibration", self.calibration, among=("tight", "paper"))
         validate.one_of("unit", self.unit, among=("sample", "user"))
         validate.integers(1, max_records=self.max_records)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier(Document):
-    """A finished run whose released numbers are used by another run to make texts without asking any party.
-
-    Attributes:
-        run: ID of the run that asked the parties.
-        plan_digest: Hex digest of its plan.
-        encoder: Digest of its encoder.
-        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of these
-            numbers.
-    """
-
-    run: str
-    plan_digest: str
-    encoder: str
-    privacy: Privacy
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the earlier run's guarantee."""
-        return self.privacy.epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
+from server.documents.privacy import Earlier
 from server.documents.rounds import RoundReport as RoundReport  # noqa: PLC0414 a name for user-defined methods
-from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
+from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker

@@ -39,10 +39,10 @@ from common.system.files import text_of
 from server.documents.codec import MALFORMED
 from server.documents.files import split, write_lines
 from server.documents.hospitals import HospitalVersion, HospitalVersions
-from server.documents.privacy import Privacy
+from server.documents.privacy import Earlier, Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.domain import Candidate, Earlier
+from server.domain import Candidate
 from server.evaluation import federated_count, text_classifier
 from server.federation.checkpoint import Checkpoint
 from server.method import State

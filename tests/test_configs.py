@@ -26,7 +26,7 @@ from server.settings.parts import build_parts
 from server.settings.reading import mapping_of
 from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
-from simulations.sweeps.combinations import in_row
+from simulations.sweeps.combinations import with_overrides
 from simulations.sweeps.experiments import rows, run_names
 from tests.support.lanes import slow
 from tests.support.method_contract import plan_of
@@ -101,7 +101,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, na
         for row in rows(experiment).values()
     )
     for name in run[:: rows_of and -(-len(run) // rows_of)]:
-        chosen_row = in_row(replace(config, row=name), chosen)
+        chosen_row = with_overrides(replace(config, row=name), chosen)
         if not chosen_row.method.made_by:  # a simulation's alone
             continue
         chosen_row = settled(chosen_row)
@@ -120,7 +120,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, na
 @pytest.mark.parametrize("row", ["WASP", "PrE-Text broad"])
 def test_the_experiment_at_user_level_can_be_planned(row):
     task = ["+experiment=wasp_table10", f"row={row}", "task.public_notes=60"]
-    plan = build_parts(in_row(composed(task), task)).plan
+    plan = build_parts(with_overrides(composed(task), task)).plan
     assert (plan.parties, plan.unit, plan.epsilon, plan.queries[0].spec.max_records) == (150, "user", 4.0, 8)
 
 

@@ -20,7 +20,8 @@ from client.session import RefusalError
 from common.domain import Record
 from common.messages import Reason
 from common.plan import guarantee
-from common.plan.facts import PlanGuarantee, plan_guarantee
+from common.plan.facts import PlanGuarantee
+from common.plan.guarantee import plan_guarantee
 from common.plan.guesses import Guesses
 from common.plan.plan import STATED, Plan
 from common.queries.texts import TextSpec

@@ -8,16 +8,12 @@ each of them means, and which noise it counts.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from common.page.words import ENGLISH
-from common.plan import guarantee
 from common.plan.guesses import Guesses
-from common.plan.plan import Plan
 from common.plan.words import few_corrupt
-from common.privacy import accountant
 
 SECURE = "secure, semi-honest coordinator"
 MALICIOUS = "secure, malicious coordinator"
@@ -184,49 +180,3 @@ class PlanGuarantee:
             language: Code of the reader's language.
         """
         return few_corrupt(self.corrupt_for_readers, self.parties, language)
-
-
-def plan_guarantee(
-    plan: Plan, *, colluders: int | None = None, coalitions: Iterable[int] | None = None
-) -> PlanGuarantee:
-    """Return the facts about a plan and its guarantee. Nothing is checked: the noise may be less than the plan claims.
-
-    Args:
-        plan: The plan.
-        colluders: Number of other parties that help the coordinator in `party_epsilon`; by default the plan's own
-            assumption.
-        coalitions: Numbers of colluders in `against_colluders`; by default those that `not_covered` names. A plan may
-            name so many parties that figures for all numbers take minutes.
-    """
-    helping = min(plan.colluders, plan.parties - 1) if colluders is None else colluders
-    if coalitions is None:
-        coalitions = (number for number in sorted({1, plan.colluders + 1}) if number < plan.parties)
-    return PlanGuarantee(
-        epsilon=plan.epsilon,
-        delta=plan.delta if plan.queries else 0.0,
-        planned_epsilon=accountant.epsilon(plan.releases(), plan.delta),
-        unproven=tuple(planned.name for planned in plan.queries if planned.unproven),
-        released_epsilon=guarantee.epsilon_released(plan),
-        released_guesses=guarantee.guesses_released(plan),
-        if_all_add_noise_epsilon=guarantee.epsilon_if_all_add_noise(plan),
-        party_epsilon=guarantee.epsilon_against(plan, helping),
-        party_guesses=guarantee.guesses_against(plan, helping),
-        adjacency=Adjacency(
-            unit=plan.unit, max_records=max((planned.spec.max_records for planned in plan.queries), default=1)
-        ),
-        queries=plan.queries,
-        max_attempts=plan.max_attempts,
-        parties=plan.parties,
-        max_dropouts=plan.max_dropouts,
-        assumed_survivors=plan.survivors,
-        assumed_colluders=plan.colluders,
-        noise_parties=plan.noise_parties,
-        threshold=plan.threshold,
-        aggregation=NO_AGGREGATION if not plan.secure else MALICIOUS if plan.malicious else SECURE,
-        neighbours=plan.degree,
-        corrupt=plan.corrupt,
-        largest_coalition=plan.largest_coalition,
-        against_colluders=tuple(
-            AgainstColluders(colluders=number, epsilon=guarantee.epsilon_against(plan, number)) for number in coalitions
-        ),
-    )

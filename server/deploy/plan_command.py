@@ -22,8 +22,8 @@ from server.settings.sections import changed, has, setting
 
 if TYPE_CHECKING:
     from common.plan.plan import Plan
-    from server.documents.privacy import Privacy
-    from server.domain import Earlier, Task
+    from server.documents.privacy import Earlier, Privacy
+    from server.domain import Task
     from server.settings.parts import Parts
 
 _COUNTED = 0.05

@@ -210,3 +210,26 @@ class Privacy(PlanGuarantee, Document):
     def unsummed(self) -> str:
         """Names of the queries for which the coordinator sees each party's own answer."""
         return ", ".join(query.name for query in self.queries if not query.summed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier(Document):
+    """A finished run whose released numbers are used by another run to make texts without asking any party.
+
+    Attributes:
+        run: ID of the run that asked the parties.
+        plan_digest: Hex digest of its plan.
+        encoder: Digest of its encoder.
+        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of these
+            numbers.
+    """
+
+    run: str
+    plan_digest: str
+    encoder: str
+    privacy: Privacy
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the earlier run's guarantee."""
+        return self.privacy.epsilon

@@ -47,7 +47,8 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from server.documents.census import CensusNumbers, Released
-from server.domain import Earlier, Membership, PrivacyTarget, Task
+from server.documents.privacy import Earlier
+from server.domain import Membership, PrivacyTarget, Task
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier
 from server.operators import census_file, census_question, census_texts, label_sets, section_texts, steering

@@ -21,8 +21,7 @@ from server.documents.arrays import packed, unpacked
 from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
 from server.documents.codec import FieldError
 from server.documents.files import Document, LaterFormatError
-from server.documents.privacy import Origin, Privacy
-from server.domain import Earlier
+from server.documents.privacy import Earlier, Origin, Privacy
 from server.operators.census import Census, Subspace
 
 LEDGER = "state/ledger.db"

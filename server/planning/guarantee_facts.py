@@ -7,7 +7,7 @@ from typing import Any
 
 from common.ledger.ledger import Ledger
 from common.plan import guarantee
-from common.plan.facts import plan_guarantee
+from common.plan.guarantee import plan_guarantee
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
@@ -18,13 +18,13 @@ from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from server.documents.census import Released
 from server.documents.privacy import (
     Choice,
+    Earlier,
     Origin,
     Privacy,
     Spent,
     StatedQuery,
     Subsampling,
 )
-from server.domain import Earlier
 from server.guarantee.statement import of_numbers, stated
 
 

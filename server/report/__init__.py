@@ -1,19 +1,16 @@
 """The report of a run or a sweep: one page for people (`report.html`) and one file for programs (`report.json`).
 
     facts.py          all documents of a run folder (`server/documents`), and what follows from them: `report.json`
-    utility.py        accuracies of one classifier, for each set of texts that it was trained on
-    verdict.py        short sentences on the run
+    quality.py        accuracies, micro F1 or distances of the texts, beside those of other sets of texts
+    verdict.py        what these figures say, as a judgement and in short sentences
     bars.py           the figures of these sentences, with their intervals
     labels.py         texts and records by label
     likeness.py       form of the records' texts, from a questionnaire, and of the run's texts
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
-    vote_distributions.py  distribution of the noised votes
+    votes.py          distribution of the noised votes
     ending.py         the last lines of a command that made a data set
     weaknesses.py     what is weak about a run, and what to change
-    weak_labels.py    what is weak about a run's labels
-    advice.py         steps that several weaknesses advise
-    plots.py          layout of lines and bars
-    dots.py           layout of a map
+    plots.py          layout of lines, bars and a map
     run_plots.py      the plots of one run
     write.py          rendering of templates into files
     tensorboard.py    the figures of each round as event files

@@ -10,7 +10,8 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
-from server.domain import Earlier, Task
+from server.documents.privacy import Earlier
+from server.domain import Task
 from server.evaluation.small_model import Evaluation
 from server.llm import providers
 from server.llm.base import Provider

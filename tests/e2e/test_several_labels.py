@@ -33,7 +33,7 @@ def run(request, task, tmp_path_factory):
 
 def test_texts_figures_and_report(run):
     released = lines(run, "synthetic.jsonl")
-    assert len(released) == 40
+    assert 0.8 * 40 <= len(released) <= 40  # llm.most_lost
     assert {len(line["labels"]) for line in released} == {1, 2}
     assert all("label" not in line and "probabilities" not in line for line in released)
     metrics, facts = read(run, "metrics.json"), read(run, "report.json")

@@ -14,8 +14,7 @@ from common.domain import UNLABELLED
 from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
 from common.page.words import CODES, catalogue
-from common.plan.facts import plan_guarantee
-from common.plan.guarantee import epsilon_against, epsilon_alone
+from common.plan.guarantee import epsilon_against, epsilon_alone, plan_guarantee
 from common.plan.not_covered import not_covered
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery

@@ -10,7 +10,7 @@ from server.evaluation.small_model import Evaluation
 from server.llm.local import Local
 from server.operators.refinement import Refinement
 from server.settings.evaluation import Training
-from tests.support.tiny_models import tiny_summariser
+from tests.support.tiny_models import tiny_llama
 
 HERE = r"; expected a device of this machine: cpu; got '{}'. Set it to cpu; a GPU needs its driver"
 
@@ -70,4 +70,4 @@ def test_openvino_has_processors_alone(tmp_path):
 
 def test_a_language_model_computes_on_what_there_is(accelerated, tmp_path):
     accelerated(0)
-    assert Local(name="m", model=tiny_summariser(tmp_path), max_new_tokens=8)._device == "cpu"
+    assert Local(name="m", model=tiny_llama(tmp_path, chat=True), max_new_tokens=8)._checkpoint.device == "cpu"

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from common.plan.facts import plan_guarantee
-from common.plan.guarantee import epsilon_against
+from common.plan.guarantee import epsilon_against, plan_guarantee
 from common.plan.not_covered import not_covered
 from common.plan.planned import PlannedQuery
 from common.queries.seed_choice import SeedChoiceSpec

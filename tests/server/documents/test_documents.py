@@ -94,7 +94,7 @@ KEYS_OF_OTHERS = {
     "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
-    "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
+    "server/page/drafts.py": {"name"},  # defaults, and fields of the form
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/reasoning.py": {"value"},  # a part of a message's content
     "server/llm/requests.py": {"texts"},  # what every request may have

@@ -90,7 +90,7 @@ def test_parties_choose_together_as_many_seeds_as_are_needed_or_as_is_said():
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (math.inf, 1, 1), (0.0, 1, 500)]
+    ("epsilon", "units", "nearest"), [(4.0, 1, 18), (4.0, 4, 269), (math.inf, 1, 1), (1e-9, 1, 500)]
 )
 def test_how_many_abstracts_are_as_good_as_the_nearest(epsilon, units, nearest):
     assert plan_of(method(pool=1000), units, epsilon=epsilon)[0].spec.nearest == nearest
