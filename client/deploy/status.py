@@ -16,12 +16,19 @@ from typing import Any
 from client.approval.entries import awaiting_entries
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import known_records
-from client.deploy.audit_reading import AuditTotals, answered_questions, audit_totals, uncharged_questions
+from client.deploy.audit_reading import (
+    AuditTotals,
+    Questions,
+    answered_questions,
+    audit_totals,
+    uncharged_questions,
+)
 from client.deploy.node_state import NodeState, node_state
 from client.deploy.settings import SIDES, HospitalSettings
 from client.guard import Limits
 from client.noted_head import NotedHead
 from common.errors import ConfigError
+from common.ledger.ledger import Ledger
 from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
@@ -210,15 +217,35 @@ def _rounded(value: float, *, down: bool = False) -> float:
 def read_spending(settings: HospitalSettings) -> LedgerSpending:
     """Return what the hospital has spent; `hospital_status` documents the errors."""
     path, noted_head = settings.ledger, settings.noted_head
-    if not settings.private.is_dir():
-        return LedgerSpending(
-            left=settings.party.limits.left(0.0)
-        )  # a relay's container holds the other half of the folder
-    versions = tuple(_version(file) for file in (path, settings.audit_log))
     limits = settings.party.limits
-    spending = _spending_of(path, settings.audit_log, versions, noted_head.path, noted_head.read(), limits)
-    problem = spending.problem or "; ".join(known_records.advice_on_former(settings.folder))
-    return replace(spending, problem=problem, left=None if problem else limits.left(spending.epsilon))
+    if not settings.private.is_dir():
+        return LedgerSpending(left=limits.left(0.0))  # a relay's container holds the other half of the folder
+    versions = tuple(_version(file) for file in (path, settings.audit_log))
+    spending = _cached_spending(path, settings.audit_log, versions, noted_head.path, noted_head.read(), limits)
+    if not spending.problem and (advice := known_records.advice_on_former(settings.folder)):
+        return replace(spending, problem="; ".join(advice), left=None)
+    return spending
+
+
+def spending_of(ledger: Ledger | None, problem: str, answered: Questions, limits: Limits) -> LedgerSpending:
+    """Return what was spent according to a ledger.
+
+    Args:
+        ledger: The ledger; None if it cannot be read, or if there is none yet.
+        problem: Why the party service does not start with it; empty if it does.
+        answered: The questions that the audit log says were answered.
+        limits: The limits, which count what is spent.
+    """
+    entries = ledger.entries() if ledger else ()
+    epsilon = limits.spent(entry.cost for entry in entries) if ledger else 0.0
+    return LedgerSpending(
+        events=ledger.head().events if ledger else 0,
+        charged=len(entries),
+        epsilon=epsilon,
+        left=None if problem else limits.left(epsilon),
+        problem=problem,
+        uncharged=tuple(sorted({run for run, _ in uncharged_questions(answered, ledger)})),
+    )
 
 
 def _version(path: Path) -> tuple[int, int] | None:
@@ -226,7 +253,7 @@ def _version(path: Path) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=1)
-def _spending_of(
+def _cached_spending(
     path: Path,
     audit_log: Path,
     _versions: tuple[tuple[int, int] | None, ...],
@@ -235,18 +262,7 @@ def _spending_of(
     limits: Limits,
 ) -> LedgerSpending:
     """Return the spending, cached until its arguments change, since the metrics need it often."""
-    ledger, problem = NotedHead(note).inspected(path)
-    uncharged = tuple(sorted({run for run, _ in uncharged_questions(answered_questions(audit_log), ledger)}))
-    if ledger is None:
-        return LedgerSpending(problem=problem, uncharged=uncharged)
-    entries = ledger.entries()
-    return LedgerSpending(
-        events=ledger.head().events,
-        charged=len(entries),
-        epsilon=limits.spent(entry.cost for entry in entries),
-        problem=problem,
-        uncharged=uncharged,
-    )
+    return spending_of(*NotedHead(note).inspected(path), answered_questions(audit_log), limits)
 
 
 def _certificate_days(path: Path) -> int | None:

@@ -9,7 +9,7 @@ from client.deploy.audit_reading import LogLine, Questions, accepted_ledgers, an
 from client.deploy.lost_charges import UNKNOWN
 from client.deploy.preflight import place_of_note
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import LedgerSpending, read_spending
+from client.deploy.status import LedgerSpending, spending_of
 from client.guard import Limits
 from client.page.steps import StepPlot, step_plot
 from common.ledger.chain import Event
@@ -84,13 +84,14 @@ def budget(settings: HospitalSettings) -> BudgetView:
         OSError: The audit log cannot be read.
     """
     limits = settings.party.limits
-    ledger, _ = settings.noted_head.inspected(settings.ledger)
+    ledger, problem = settings.inspected_ledger()
     entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
-    runs = tuple(_runs(entries, limits, answered_questions(settings.audit_log)))
+    answered = answered_questions(settings.audit_log)
+    runs = tuple(_runs(entries, limits, answered))
     numbers = {run.run: run.number for run in runs}
     return BudgetView(
         limits=limits,
-        spending=read_spending(settings),
+        spending=spending_of(ledger, problem, answered, limits),
         right_guesses=limits.guesses(entry.cost for entry in entries).right,
         runs=runs,
         plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),
