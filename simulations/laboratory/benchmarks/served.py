@@ -11,6 +11,7 @@ together, do not depend on what else the machine does. The table shows each repe
 """
 
 import argparse
+import contextlib
 import os
 import re
 import subprocess
@@ -29,6 +30,7 @@ from server.llm.render import our_prompts
 from server.llm.serve.__main__ import TOP_P
 from server.llm.serve.model import ChatModel
 from server.tasks import demo_notes
+from simulations.laboratory.benchmarks.memory import descendants
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.output import show
 
@@ -135,37 +137,21 @@ def _asked(client: Provider, requests: Sequence[Request]) -> int:
 
 def _speed(work: Callable[[Sequence[Request]], int], requests: Sequence[Request]) -> dict[str, float]:
     """Return the tokens a second of work that returns its number of tokens, keyed by "time" and "CPU"."""
-    processes = {os.getpid(), *_descendants([os.getpid()])}
+    processes = {os.getpid(), *descendants([os.getpid()])}
     start, used = time.perf_counter(), _cpu_seconds(processes)
     tokens = work(requests)
     tick = 1 / os.sysconf("SC_CLK_TCK")
     return {"time": tokens / (time.perf_counter() - start), "CPU": tokens / max(_cpu_seconds(processes) - used, tick)}
 
 
-def _stat(process: int) -> list[str]:
-    """Return the fields of /proc/PID/stat, starting with the state; zeros if there is no process with this ID."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return ["0"] * 50
-
-
 def _cpu_seconds(processes: Iterable[int]) -> float:
-    """Return the total CPU time, in seconds, that these processes have used so far."""
-    fields = (_stat(process) for process in processes)
-    return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
-
-
-def _descendants(parents: Iterable[int]) -> set[int]:
-    """Return the IDs of the processes that these processes have started, directly or indirectly."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        children.setdefault(int(_stat(int(entry.name))[1]), []).append(int(entry.name))
-    started, left = set(), [*parents]
-    while left:
-        started.update(new := children.get(left.pop(), []))
-        left += new
-    return started
+    """Return the total CPU time, in seconds, that these processes have used so far; those that have ended count 0."""
+    ticks = 0
+    for process in processes:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
