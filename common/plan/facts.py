@@ -3,8 +3,8 @@
     the sheet of a plan, in a hospital's terminal and on its page     client/approval
     `privacy.json`, the statement of a run and its report             server/documents/privacy.py, which adds fields
 
-Epsilons are infinite if nothing bounds the loss, and hold at the plan's delta. `common/plan/guarantee.py` says what
-each of them means, and which noise it counts.
+Epsilons are infinite if nothing bounds the loss, and hold at the plan's delta. `common/plan/guarantee.py` computes
+them, and says what each of them means and which noise it counts.
 """
 
 import math

@@ -166,7 +166,7 @@ def _of_group(releases: Iterable[Release], records: int) -> Iterator[Release]:
 def plan_guarantee(
     plan: Plan, *, colluders: int | None = None, coalitions: Iterable[int] | None = None
 ) -> PlanGuarantee:
-    """Return the facts about a plan and its  Nothing is checked: the noise may be less than the plan claims.
+    """Return the facts about a plan and its guarantee. Nothing is checked: the noise may be less than the plan claims.
 
     Args:
         plan: The plan.

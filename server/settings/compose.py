@@ -48,11 +48,7 @@ def register() -> None:
     """Register the schema's defaults with Hydra as the group `schema`, with which the files of `configs/` begin."""
     store = ConfigStore.instance().store
     for section in (*METHODS, *TASKS, Llm, Rules, PrivacyTarget, Secagg):
-        store(
-            group="schema",
-            name=section.__name__.removesuffix("Settings"),
-            node=defaults(section),
-        )
+        store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
     coordinator, simulation = (
         {name: value for name, value in defaults(schema).items() if name not in (*CHOSEN, *NOT_TYPED)} | {"run": None}
         for schema in (Settings, SimulationSettings)
