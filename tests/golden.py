@@ -6,13 +6,11 @@ All randomness is fixed, that of noise and keys too. Models round by processor: 
 """
 
 import contextlib
-import csv
 import hashlib
 import itertools
 import json
 import logging
 import os
-import random
 import secrets
 import sqlite3
 import sys
@@ -54,8 +52,11 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
     several = labelled(folder / "several")
     with_columns(folder / "several", ("text", "labels"), lambda text, row: (text, ("a", "a;b", "b;a", "b")[row % 4]))
     unlabelled = ["task.labels=unlabelled" if "labels=" in line else line for line in task]
-    sections = _sections(folder)
-    structured = _structured(folder)
+    sections, structured = folder / "sections", folder / "structured"
+    sections.mkdir()
+    structured.mkdir()
+    texts_in_sections = test_sections.sections_task(sections)
+    objects = test_structured_texts.structured_task(structured, ward="{}ward")
     small = ("method.samples=8", "method.rounds=1")
     return {
         "wasp": WASP,
@@ -77,11 +78,11 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
         "census that plans its questions": CENSUS,
         "census of messages": (*CENSUS, "task=demo_messages"),
         "census of letters in sections": (*CENSUS, "task=demo_letters", "method.samples=28"),
-        "census of sections": (*CENSUS, *sections),
+        "census of sections": (*CENSUS, *texts_in_sections),
         "census of one population": (*CENSUS, *unlabelled),
         "census of several labels": (*CENSUS, *several, "task.labels_per_text=2"),
-        "census of structured texts": (*CENSUS, *structured),
-        "wasp of structured texts": (*WASP, *structured),
+        "census of structured texts": (*CENSUS, *objects),
+        "wasp of structured texts": (*WASP, *objects),
         "dp_kps": (*KEYPHRASES, *terms, "method.mechanism=gaussian"),
         "dp_kps in sequence": (*KEYPHRASES, *terms, "method.mechanism=laplace", "method.sequence=iterative"),
         "dpga": (*METADATA, "method.bins=20", "method.buckets=16", "method.tau=null"),
@@ -108,38 +109,6 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
             f"{REMOTE}.haiku.concurrency=1",
         ),
     }
-
-
-def _sections(folder: Path) -> list[str]:
-    texts = [test_sections._text(number) for number in range(84)]
-    rows = {"train": texts[:60], "test": texts[60:]}
-    for name, part in rows.items():
-        (folder / f"sections-{name}.csv").write_text("text\n" + "".join(f'"{text}"\n' for text in part))
-    public = [f"Harbour: A pier {i}.\nKettle: The tea {i}.\nMeadow: No gate {i}." for i in range(30)]
-    (folder / "sections.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in public))
-    files = [f"task.{name}={folder}/sections-{name}.csv" for name in rows]
-    return [
-        "task=csv",
-        "task.sections={Harbour: qa, kettle: qb, Meadow: qc}",
-        *files,
-        f"task.public_text={folder}/sections.jsonl",
-    ]
-
-
-def _structured(folder: Path) -> list[str]:
-    draw = random.Random(0)
-    for name, count in (("train", 40), ("test", 30), ("public", 60)):
-        with (folder / f"structured-{name}.csv").open("w", newline="") as file:
-            labels = ["ab"[row % 2] for row in range(count)]
-            rows = [(test_structured_texts.document(draw, label).replace("zq", name), label) for label in labels]
-            csv.writer(file).writerows([("text", "label"), *rows])
-    files = {"train": "train", "test": "test", "public_text": "public"}
-    return [
-        "task=csv",
-        "task.labels={a: harbour and lantern, b: kettle and forest}",
-        f"task.structure={test_structured_texts.SETTINGS}",
-        *(f"task.{setting}={folder}/structured-{name}.csv" for setting, name in files.items()),
-    ]
 
 
 def digests(folder: Path, overrides: tuple[str, ...]) -> dict[str, str]:

@@ -26,9 +26,8 @@ def _file(path, count):
     return path
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
+def sections_task(folder):
+    """Write the files of a task with sections; return the overrides that name them."""
     public = "".join(
         f'{{"text": "Harbour: A pier {i}.\\nKettle: The tea {i}.\\nMeadow: No gate {i}."}}\n' for i in range(30)
     )
@@ -39,8 +38,13 @@ def task(tmp_path_factory):
         f"task.train={_file(folder / 'train.csv', 60)}",
         f"task.test={_file(folder / 'test.csv', 24)}",
         f"task.public_text={folder / 'public.jsonl'}",
-        *("federation.parties=2", "method=census", "method.samples=24", "method.directions=4"),
     ]
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    of_run = ("federation.parties=2", "method=census", "method.samples=24", "method.directions=4")
+    return [*sections_task(tmp_path_factory.mktemp("data")), *of_run]
 
 
 @pytest.fixture(scope="module")

@@ -28,17 +28,22 @@ def document(draw, label):
     return json.dumps({"triage": draw.choice(["red", "red", "yellow"]), "ward": "zqward", "note": note})
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder, draw = tmp_path_factory.mktemp("files"), random.Random(0)
+def structured_task(folder, ward="{} ward"):
+    """Write the files of a task whose texts are JSON objects; return the overrides that name them.
+
+    The name of each file's only ward has the file's name in it.
+    """
+    draw = random.Random(0)
     for name, count in (("train", 40), ("test", 30), ("public", 60)):
         with (folder / f"{name}.csv").open("w", newline="") as file:
-            rows = [(document(draw, "ab"[i % 2]).replace("zqward", f"{name} ward"), "ab"[i % 2]) for i in range(count)]
+            rows = [
+                (document(draw, "ab"[i % 2]).replace("zqward", ward.format(name)), "ab"[i % 2]) for i in range(count)
+            ]
             csv.writer(file).writerows([("text", "label"), *rows])
-    return folder
+    return of_files(folder)
 
 
-def task(folder, *more):
+def of_files(folder):
     return [
         "task=csv",
         "task.labels={a: harbour and lantern, b: kettle and forest}",
@@ -46,12 +51,19 @@ def task(folder, *more):
         f"task.train={folder}/train.csv",
         f"task.test={folder}/test.csv",
         f"task.public_text={folder}/public.csv",
-        "method.samples=40",
-        "method.rounds=2",
-        "federation.parties=2",
-        "federation.partition=iid",
-        *more,
     ]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    structured_task(folder)
+    return folder
+
+
+def task(folder, *more):
+    of_run = ("method.samples=40", "method.rounds=2", "federation.parties=2", "federation.partition=iid")
+    return [*of_files(folder), *of_run, *more]
 
 
 @pytest.fixture(scope="module")
