@@ -30,12 +30,12 @@ from server.flower.grid import ask_for_parts_sooner
 from server.llm.wording import kinds_of, undescribed
 from server.method import State
 from server.planning.signal import few_candidates, hopeless, with_weakest_parts
+from server.prepare.automatic import expected_records, resolve_auto
+from server.prepare.calls import call_lines, check_calls, expected_calls
+from server.prepare.components import RunComponents, build_components
+from server.prepare.compose import compose_settings, load, store
 from server.run import run
 from server.run_folder import SENDING, TEXTS, RunFolder, now, started
-from server.settings.automatic import expected_records, settled
-from server.settings.calls import call_lines, check_calls, expected_calls
-from server.settings.compose import composed, load, store
-from server.settings.parts import Parts, build_parts
 from server.settings.schema import Settings, SimulationSettings
 from server.tasks.sources import unmarked_types
 from server.tools import RunTools
@@ -54,7 +54,7 @@ def main(grid: Grid, context: Context) -> None:
         sending = folder.name == SENDING and not (folder / "config.yaml").exists()
         settings = load(folder.parent if sending else folder)
     else:
-        settings = settled(composed(shlex.split(str(context.run_config.get("overrides", "")))))
+        settings = resolve_auto(compose_settings(shlex.split(str(context.run_config.get("overrides", "")))))
         folder = Path("runs") / settings.run
         store(settings, folder)
     hospitals = settings.federation.hospitals or ()
@@ -106,11 +106,11 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
     """Build all parts of a run, then run all rounds."""
     with progress("building models, encoder and plan"):
-        parts = build_parts(settings, folder=folder / "state")
+        parts = build_components(settings, folder=folder / "state")
     run_with(parts, settings, network, folder)
 
 
-def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
+def run_with(parts: RunComponents, settings: Settings, network: Network, folder: Path) -> State[Any]:
     """Run all rounds with parts that are already built, and return the final state."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source

@@ -39,8 +39,8 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
-from server.settings.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
-from server.settings.misprints import CONFIGS
+from server.prepare.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
+from server.prepare.misprints import CONFIGS
 from server.settings.reading import mapping_of
 from server.settings.schema import Settings
 from simulations.sweeps import combinations

@@ -28,9 +28,9 @@ from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
 from server.failure import sole_process
+from server.prepare.compose import simulated, store
 from server.report.write import write_report
 from server.run_folder import read_candidates
-from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings
 from simulations.baselines import private_exemplars, unprotected
 from simulations.federation import inputs, parties

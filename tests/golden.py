@@ -20,7 +20,7 @@ from unittest import mock
 
 from client.writers import causal_model
 from common import wire
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from simulations.run import simulate
 from tests.e2e import test_sections, test_structured_texts
 from tests.mutations import say
@@ -130,7 +130,7 @@ def digests(folder: Path, overrides: tuple[str, ...]) -> dict[str, str]:
         mock.patch.multiple(causal_model, _WIDTH=16, _LAYERS=1, _HEADS=2),
     ):
         task = () if any(override.startswith("task=") for override in overrides) else DEMO
-        simulate(composed(["run=" + 32 * "0", "evaluation.metrics=[]", *task, *overrides]), folder)
+        simulate(compose_settings(["run=" + 32 * "0", "evaluation.metrics=[]", *task, *overrides]), folder)
     ledgers = [line for path in sorted(folder.rglob("*.db")) for line in _events(path)]
     plans = sorted({event["plan"] for line in ledgers if "plan" in (event := json.loads(line))})
     replies = folder / "state" / "replies.db"

@@ -373,14 +373,14 @@ MUTATIONS = (
     ),
     mutation(
         "texts from another run's census are said to depend on no record",
-        "server/settings/parts.py",
+        "server/prepare/components.py",
         "        earlier=earlier,\n",
         "",
         CENSUS + "test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked",
     ),
     mutation(
         "a census is used in another encoder's space",
-        "server/settings/parts.py",
+        "server/prepare/components.py",
         "if encoder.digest != earlier.encoder:",
         "if False:",
         CENSUS + "test_a_census_of_another_encoder_or_beside_a_question_is_refused",

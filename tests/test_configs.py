@@ -19,10 +19,10 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS, PROVEN
 from server.methods.wasp import Wasp
-from server.settings.automatic import settled
-from server.settings.build import build
-from server.settings.compose import composed
-from server.settings.parts import build_parts
+from server.prepare.automatic import resolve_auto
+from server.prepare.build import build
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
 from server.settings.reading import mapping_of
 from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
@@ -56,7 +56,7 @@ def test_each_file_opens_with_its_command_and_the_command_composes(path):
     overrides = [word for word in words[1:] if word != "plan"]
     if len(path.parts) == 2:
         assert any(re.split("[.=@]", word.lstrip("+"))[0] == path.parts[0] for word in overrides)
-    assert composed(overrides).run
+    assert compose_settings(overrides).run
     assert second
 
 
@@ -67,7 +67,7 @@ def test_each_choice_composes_under_each_primary_configuration(paths, primary):
     needed |= {"dp_kps": needed["aug_pe_plus"], "transformer": needed["pretrained"]}
     needed["local"] = ["llm.models.local.model=somewhere"]
     chosen = [[f"{path.parts[0]}={path.stem}", *needed.get(path.stem, [])] for path in paths]
-    config = composed(list(itertools.chain(*chosen)), primary)
+    config = compose_settings(list(itertools.chain(*chosen)), primary)
     assert isinstance(config, SimulationSettings) == (primary == "simulation")
 
 
@@ -89,7 +89,7 @@ def named(tmp_path_factory):
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=str)
 def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, named):
     chosen = [f"+experiment={path.stem}", *named(path)]
-    config, sweep = composed(chosen), OmegaConf.load(ROOT / path).hydra
+    config, sweep = compose_settings(chosen), OmegaConf.load(ROOT / path).hydra
     experiment = config.experiment
     run = run_names(experiment)
     assert run
@@ -104,7 +104,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, na
         chosen_row = with_overrides(replace(config, row=name), chosen)
         if not chosen_row.method.made_by:  # a simulation's alone
             continue
-        chosen_row = settled(chosen_row)
+        chosen_row = resolve_auto(chosen_row)
         method = build(chosen_row.method)
         queries = plan_of(method, chosen_row.privacy.max_records, task=build(chosen_row.task).task())
         build(chosen_row.evaluation)
@@ -120,22 +120,22 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, na
 @pytest.mark.parametrize("row", ["WASP", "PrE-Text broad"])
 def test_the_experiment_at_user_level_can_be_planned(row):
     task = ["+experiment=wasp_table10", f"row={row}", "task.public_notes=60"]
-    plan = build_parts(with_overrides(composed(task), task)).plan
+    plan = build_components(with_overrides(compose_settings(task), task)).plan
     assert (plan.parties, plan.unit, plan.epsilon, plan.queries[0].spec.max_records) == (150, "user", 4.0, 8)
 
 
 def test_a_missing_path_is_named():
     with pytest.raises(Exception, match="name_or_path"):
-        composed(["embedding=pretrained"])
+        compose_settings(["embedding=pretrained"])
 
 
 def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_states():
-    config = composed([])
+    config = compose_settings([])
     method = build(config.method)
     assert isinstance(method, Wasp)
     assert (method.samples, method.rounds, method.top) == (2000, 5, 8)
     assert (config.federation.parties, config.privacy.epsilon, config.privacy.delta) == (3, 4.0, 1e-5)
-    assert isinstance(party_settings(composed([], "simulation").client).limits, Limits)
+    assert isinstance(party_settings(compose_settings([], "simulation").client).limits, Limits)
 
 
 def defaults(settings, make):
@@ -159,12 +159,12 @@ def test_a_hospital_s_line_that_is_deleted_has_the_value_of_the_file_but_for_lat
         assert stated == defaults(stated, make)
     assert (settings.limits.lifetime_epsilon, settings.limits.min_survivors) == (10.0, 2)
     assert isinstance(settings.writers()["abstracted seeds"], Seeds)
-    assert set(composed([]).client["limits"]["queries"]) == set(KINDS)
-    assert composed([]).client["limits"]["min_survivors"] == 1
+    assert set(compose_settings([]).client["limits"]["queries"]) == set(KINDS)
+    assert compose_settings([]).client["limits"]["min_survivors"] == 1
 
 
 def test_the_embedded_models_are_built_and_differ():
-    parts = build_parts(composed(["task.public_notes=60"]))
+    parts = build_components(compose_settings(["task.public_notes=60"]))
     assert list(parts.providers) == ["broad", "narrow", "noisy"]
     assert len({provider.identity for provider in parts.providers.values()}) == 3
 
@@ -181,22 +181,22 @@ def test_the_embedded_models_are_built_and_differ():
 def test_remote_models_are_built_with_a_key_and_refused_without(monkeypatch, choice, keys, models):
     for key in keys:
         monkeypatch.setenv(key, "no-real-key")
-    parts = build_parts(composed([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
+    parts = build_components(compose_settings([f"llm={choice}", "llm.max_cost=1", "task.public_notes=60"]))
     assert list(parts.providers) == models
     assert [provider.remote for provider in parts.providers.values()] == [name != "broad" for name in models]
     for key in keys:
         monkeypatch.delenv(key)
         with pytest.raises(Exception, match=key):
-            build_parts(composed([f"llm={choice}", "task.public_notes=60"]))
+            build_components(compose_settings([f"llm={choice}", "task.public_notes=60"]))
         monkeypatch.setenv(key, "no-real-key")
 
 
 def test_models_of_this_machine_are_mixed_by_name_and_their_texts_are_cleaned():
     names = ["qwen", "smollm2", "broad"]
-    mixed = composed(["llm=mixed", f"llm.use=[{','.join(names)}]"]).llm
+    mixed = compose_settings(["llm=mixed", f"llm.use=[{','.join(names)}]"]).llm
     for choice, name in zip(["qwen", "smollm2", "builtin"], names, strict=True):
-        assert mixed.models[name] == composed([f"llm={choice}"]).llm.models[name]
-    assert (mixed.use, mixed.clean) == (tuple(names), composed(["llm=qwen"]).llm.clean)
+        assert mixed.models[name] == compose_settings([f"llm={choice}"]).llm.models[name]
+    assert (mixed.use, mixed.clean) == (tuple(names), compose_settings(["llm=qwen"]).llm.clean)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def random_model(tmp_path_factory):
 
 
 def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
-    config = composed(["embedding=pretrained", f"embedding.name_or_path={random_model}"])
+    config = compose_settings(["embedding=pretrained", f"embedding.name_or_path={random_model}"])
     encoder = build(config.embedding)
     assert isinstance(encoder, Encoder)
     assert encoder.encode(["one", "two"]).shape == (2, 16)
@@ -233,7 +233,7 @@ def test_a_pretrained_encoder_is_built_from_its_folder(random_model):
 def test_minilm_is_the_encoder_that_was_fetched(random_model, tmp_path, monkeypatch):
     as_fetched(shutil.copytree(random_model, tmp_path / "minilm"), "minilm")
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
-    encoder = build(composed(["embedding=minilm"]).embedding)
+    encoder = build(compose_settings(["embedding=minilm"]).embedding)
     assert encoder.digest == Encoder.pretrained(random_model).digest
 
 
@@ -247,13 +247,13 @@ def test_a_whole_run_works_with_a_pretrained_encoder(random_model, tmp_path):
 @pytest.mark.parametrize("name", ["simulation", "server"])
 def test_a_wrong_name_is_refused(name):
     with pytest.raises(Exception, match="no_such_setting"):
-        composed(["no_such_setting=1"], name)
+        compose_settings(["no_such_setting=1"], name)
     with pytest.raises(Exception, match="nosuch"):
-        composed(["method=nosuch"], name)
+        compose_settings(["method=nosuch"], name)
 
 
 def test_every_part_that_a_setting_names_is_one_of_ours():
-    config = composed([])
+    config = compose_settings([])
     for section in ("task", "embedding", "method"):
         assert mapping_of(config)[section]["_target_"].split(".")[0] in {"common", "server", "client"}
     assert "_target_" not in (ROOT / "client.yaml").read_text("utf-8")  # a party's parts are named by their kinds
@@ -261,9 +261,9 @@ def test_every_part_that_a_setting_names_is_one_of_ours():
 
 def test_a_wrong_value_inside_a_part_is_our_error():
     with pytest.raises(ConfigError, match=r"embedding\.dimensions; expected a finite number >= 32; got 8"):
-        build_parts(composed(["embedding.dimensions=8"]))
+        build_components(compose_settings(["embedding.dimensions=8"]))
 
 
 def test_a_misspelt_setting_that_was_added_is_refused():
     with pytest.raises(ConfigError, match="epsilom"):
-        build_parts(composed(["+privacy.epsilom=1"]))
+        build_components(compose_settings(["+privacy.epsilom=1"]))

@@ -48,8 +48,8 @@ from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
 from server.llm.remote import anthropic
-from server.settings.compose import load, store
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import load, store
 from server.settings.sections import changed
 from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
@@ -184,7 +184,7 @@ def test_labels_are_named_and_only_a_simulation_takes_them_from_private_records(
     """pe and aug-pe: which labels there are is read from the private records."""
     task = [setting for setting in labelled(tmp_path) if not setting.startswith("task.labels")]
     with pytest.raises(ConfigError, match=r"task\.labels"):
-        build_parts(settings(*task))
+        build_components(settings(*task))
     config = with_labels(settings(*task))
     assert list(config.task.labels) == ["a", "b"]
     assert "simulation only" in caplog.text
@@ -268,7 +268,7 @@ def test_delta_is_a_number_between_0_and_1(delta):
     with pytest.raises((ConfigError, TypeError)):
         plan(delta=math.nan if delta == "nan" else delta)
     with pytest.raises(CaucusError, match="delta"):
-        build_parts(settings(f"privacy.delta={delta}"))
+        build_components(settings(f"privacy.delta={delta}"))
 
 
 def test_integer_counts_take_integer_noise(tmp_path):
@@ -331,7 +331,7 @@ def test_nothing_needs_the_network_to_be_built(monkeypatch):
         socket.create_connection(("localhost", 1))
     assert tried.pop()
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-nobody")
-    assert build_parts(settings()).providers
+    assert build_components(settings()).providers
     anthropic.provider(name="claude", model="of nobody")
     assert not tried
 

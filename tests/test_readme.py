@@ -14,7 +14,7 @@ from client.command import MODULES as PARTY
 from client.command import main as party
 from server.command import MODULES as COORDINATOR
 from server.command import main as coordinator
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from server.settings.reading import mapping_of
 from tests.support.runs import command, labelled, read, tiny
 
@@ -127,7 +127,7 @@ def test_every_command_has_the_arguments_that_it_takes(words, monkeypatch):
 @cache
 def composes(*chosen):
     """Whether these overrides compose: pages show the same ones again and again."""
-    return bool(composed(chosen).run)
+    return bool(compose_settings(chosen).run)
 
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")
@@ -162,7 +162,7 @@ def configurations():
     files = ["embedding=pretrained", "embedding.name_or_path=x", "task=csv"]
     methods = sorted(path.stem for path in (ROOT / "configs" / "method").glob("*.yaml"))
     named = {"aug_pe_plus": ["method.vocabulary=x"], "dp_kps": ["method.vocabulary=x"]}
-    return [mapping_of(composed([*files, f"method={method}", *named.get(method, [])])) for method in methods]
+    return [mapping_of(compose_settings([*files, f"method={method}", *named.get(method, [])])) for method in methods]
 
 
 def exists(setting, config):

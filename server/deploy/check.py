@@ -21,12 +21,12 @@ from server.llm.spending import Spending
 from server.llm.trial import try_prompt
 from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, with_weakest_parts
+from server.prepare.automatic import expected_records, resolve_auto
+from server.prepare.build import build
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
+from server.prepare.files import FILES, check_file, given_paths
 from server.report import tensorboard
-from server.settings.automatic import expected_records, settled
-from server.settings.build import build
-from server.settings.compose import composed
-from server.settings.files import FILES, check_file, given_paths
-from server.settings.parts import build_parts
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source
@@ -72,7 +72,7 @@ def register(commands: Commands) -> None:
 
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = composed(chosen.overrides)
+    settings = compose_settings(chosen.overrides)
     with progress("checking"):
         findings = preflight(settings)
     if chosen.json:
@@ -85,7 +85,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _plan(settings: Settings) -> tuple[str, str]:
-    parts = build_parts(settings)
+    parts = build_components(settings)
     records = expected_records(settings)
     estimates = with_weakest_parts(parts.plan, parts.method.compared(parts.source.task()), records)
     warnings = hopeless(estimates).values()
@@ -160,7 +160,7 @@ class _Parts:
         return digest, f"{encoder.dimensions} dimensions"
 
     def method(self) -> tuple[str, str]:
-        build(settled(self._settings).method)
+        build(resolve_auto(self._settings).method)
         return "", ""
 
     def evaluation(self) -> tuple[str, str]:

@@ -15,10 +15,10 @@ from server.evaluation import text_classifier
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import labels_of, linear_classifier
 from server.metrics.accuracy import SoftLabels, sizes
+from server.prepare.build import build
+from server.prepare.compose import load
 from server.report.quality import read_quality
 from server.run_folder import TRANSFER, read_candidates
-from server.settings.build import build
-from server.settings.compose import load
 from server.settings.sections import Part
 
 FOLDER = "classifier"

@@ -16,7 +16,7 @@ from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from server.settings.schema import Settings
 from server.settings.sections import changed, has, setting
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
     from server.documents.privacy import Earlier, Privacy
     from server.domain import Task
-    from server.settings.parts import Parts
+    from server.prepare.components import RunComponents
 
 _COUNTED = 0.05
 """Fraction of ε that `plan` assumes when it states how much noise a count of correct answers would have."""
@@ -59,7 +59,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     settings = (
         runs.with_hospitals(CoordinatorSettings.load(chosen.folder), overrides)
         if chosen.folder
-        else composed(overrides)
+        else compose_settings(overrides)
     )
 
     with progress("planning"):
@@ -103,11 +103,11 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
     The result has no forecast and does not show whether the models and the encoder can be loaded.
     """
-    from server.settings.automatic import expected_records, settled
-    from server.settings.build import build, drafted
+    from server.prepare.automatic import expected_records, resolve_auto
+    from server.prepare.build import build, draft_plan
 
     task, records = build(settings.task).task(), expected_records(settings)
-    return facts_of(*drafted(settled(settings, task), task), records)[1]
+    return facts_of(*draft_plan(resolve_auto(settings, task), task), records)[1]
 
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
@@ -115,11 +115,11 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     from server.llm.wording import undescribed
     from server.planning import collusion
     from server.planning.forecast import forecast
-    from server.settings.automatic import expected_records, settled
-    from server.settings.parts import build_parts
+    from server.prepare.automatic import expected_records, resolve_auto
+    from server.prepare.components import build_components
 
-    chosen, records = settled(settings), expected_records(settings)
-    parts = build_parts(chosen)
+    chosen, records = resolve_auto(settings), expected_records(settings)
+    parts = build_components(chosen)
     plan, task = parts.plan, parts.source.task()
     price = collusion.collusion(plan, settings.secagg.corrupt) if plan.malicious else None
     compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
@@ -195,21 +195,21 @@ def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[
     return [advice]
 
 
-def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
+def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") -> list[str]:
     """Return advice on what it would cost to count correct answers at the hospitals.
 
     The list is empty if the run has test texts or already has such a count. It is also empty unless each text has one
     label, because the count is of records that a classifier labels correctly.
     """
     from server.evaluation import federated_count
-    from server.settings.build import drafted
+    from server.prepare.build import draft_plan
 
     plan, task, counted = parts.plan, parts.source.task(), federated_count.planned(parts.plan)
     if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
         return []
     if task.several or not task.labelled:
         return []
-    with_count, _ = drafted(changed(settings, {"evaluation.federated": _COUNTED}), task)
+    with_count, _ = draft_plan(changed(settings, {"evaluation.federated": _COUNTED}), task)
     (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)
     noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
     advice = (
@@ -225,8 +225,8 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     from server.planning.guarantee_facts import describe
     from server.planning.signal import advice, signals, weakest, with_parts, with_weakest_parts
     from server.planning.solve import least_epsilon, least_records
-    from server.settings.automatic import expected_records, settled
-    from server.settings.build import build, drafted
+    from server.prepare.automatic import expected_records, resolve_auto
+    from server.prepare.build import build, draft_plan
 
     task, records = build(settings.task).task(), expected_records(settings)
 
@@ -234,14 +234,14 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
         return changed(settings, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
-        return weakest(with_parts(*drafted(settled(at(epsilon), task), task), records)).ratio
+        return weakest(with_parts(*draft_plan(resolve_auto(at(epsilon), task), task), records)).ratio
 
     if for_epsilon:
         settings = at(least_epsilon(ratio, target))
-    chosen = settled(settings, task)
+    chosen = resolve_auto(settings, task)
     if not for_epsilon:
-        records = least_records(*drafted(chosen, task), target)
-    plan, choices = drafted(chosen, task)
+        records = least_records(*draft_plan(chosen, task), target)
+    plan, choices = draft_plan(chosen, task)
     estimates = signals(plan, choices, records)
     return describe(plan), {
         "solved_for": "epsilon" if for_epsilon else "records",
@@ -259,8 +259,8 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     }
 
 
-def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
+def _chosen(settings: Settings, resolve_auto: Settings) -> dict[str, Any]:
     """Return the numbers that replaced `auto`, keyed by setting."""
-    values = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    values = {name: setting(resolve_auto, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     chosen = {name: value for name, value in values.items() if value is not None}
     return {"chosen": chosen} if chosen else {}

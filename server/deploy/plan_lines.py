@@ -19,9 +19,9 @@ from server.guarantee.rounding import counted, hospitals, show_delta, show_epsil
 from server.planning.forecast import counted as note_on_count
 from server.planning.make_plan import EXPECTED_RECORDS
 from server.planning.signal import CLEAR, HOPELESS, signals
+from server.prepare.automatic import expected_records
+from server.prepare.components import RunComponents
 from server.report.write import show_number
-from server.settings.automatic import expected_records
-from server.settings.parts import Parts
 from server.settings.schema import Settings
 
 ADVICE = f"Take method=census, or guess the number of all records ({EXPECTED_RECORDS})"
@@ -58,7 +58,7 @@ def foreseen_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"advice: {advice}" for advice in facts["advice"])
 
 
-def foresee(settings: Settings, parts: Parts, most: int) -> Foresight:
+def foresee(settings: Settings, parts: RunComponents, most: int) -> Foresight:
     """Return the forecast of a run's answers.
 
     Args:

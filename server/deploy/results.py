@@ -25,11 +25,11 @@ from server.evaluation import (
     text_classifier,
 )
 from server.evaluation.small_model import Evaluation
+from server.prepare.build import build
+from server.prepare.compose import load
 from server.report.ending import ending
 from server.report.write import write_report
 from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
-from server.settings.build import build
-from server.settings.compose import load
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
 from server.tasks import span_files

@@ -39,8 +39,8 @@ from server.deploy.run_state import (
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
 from server.flower.commands import flwr
-from server.settings.compose import composed, load, store
-from server.settings.files import check_files
+from server.prepare.compose import compose_settings, load, store
+from server.prepare.files import check_files
 from server.settings.schema import Hospital, Settings
 from server.settings.sections import changed, setting
 
@@ -121,7 +121,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     parties = enrolled(settings)
     if not parties:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
-    typed = composed([f"federation.parties={len(parties)}", *overrides], "server")
+    typed = compose_settings([f"federation.parties={len(parties)}", *overrides], "server")
     if typed.federation.parties != len(parties):
         raise ConfigError(
             "federation.parties",
@@ -177,12 +177,12 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     yield from _offline_hospitals(settings, typed, wait=wait)
 
     from server.deploy.plan_lines import check_agreed, foresee
-    from server.settings.automatic import settled
-    from server.settings.calls import AGREED, check_calls, expected_calls
-    from server.settings.parts import build_parts
+    from server.prepare.automatic import resolve_auto
+    from server.prepare.calls import AGREED, check_calls, expected_calls
+    from server.prepare.components import build_components
 
-    run = settled(typed)
-    parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
+    run = resolve_auto(typed)
+    parts = build_components(run)  # a wrong setting fails here and not in Flower's process
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield taking_part(parts.plan.labels)

@@ -19,7 +19,7 @@ from common.system.files import new_folder
 from common.system.progress import progress
 from server.documents.census import Released
 from server.failure import logging_to
-from server.settings.compose import load, overridden, store
+from server.prepare.compose import load, overridden, store
 from server.settings.schema import Llm, Settings
 from server.settings.sections import changed, name_of, setting
 
@@ -57,13 +57,13 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         settings = reusing(chosen.run, chosen.overrides, folder)
 
     from server.app import coordinate
+    from server.prepare.calls import AGREED
+    from server.prepare.components import build_components
     from server.report.ending import ending
-    from server.settings.calls import AGREED
-    from server.settings.parts import build_parts
 
     if chosen.yes:
         settings = changed(settings, AGREED)
-    earlier = build_parts(settings).earlier  # what cannot work fails here, before there is a folder
+    earlier = build_components(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None
     if not chosen.resume:
         new_folder(folder)

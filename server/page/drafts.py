@@ -16,7 +16,7 @@ from common.system.files import text_of
 from server.deploy.plan_command import at_a_glance, forwards, plan_json
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
-from server.settings.compose import load
+from server.prepare.compose import load
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
 from server.settings.schema import Settings

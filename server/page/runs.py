@@ -27,9 +27,9 @@ from server.documents.rounds import RoundReport
 from server.failure import ABSENT, REJECTED
 from server.llm.providers import SPENDING
 from server.llm.spending import Spending
+from server.prepare.compose import load
 from server.report import run_plots
 from server.report.write import drawn
-from server.settings.compose import load
 from server.settings.schema import Settings
 from server.settings.sections import setting
 

@@ -63,7 +63,7 @@ class CensusSettings(PromptingSettings):
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, number of directions of the subspace, and so of the coordinates requested for each label in
             addition to its count. `auto` chooses k from the expected number of records
-            (`server/settings/automatic.py`).
+            (`server/prepare/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger
             amount makes the means less precise.
         description: Weight of a label's public description in its centre, relative to the label's first-round texts, in

@@ -33,7 +33,7 @@ AUTOMATIC = {
     "top": USUAL_VOTES,
     "shots": USUAL_VOTES,
 }
-"""Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `automatic.settled`
+"""Settings of a method that are whole numbers or `auto`, keyed by name, with the value used until `resolve_auto`
 chooses one, in this order: numbers of texts depend on their length, and those of votes on the rounds."""
 
 S = TypeVar("S")

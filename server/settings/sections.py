@@ -75,7 +75,7 @@ class PromptingSettings(SynthesisSettings):
 
     Attributes:
         texts_per_request: Number of texts that one prompt requests, at least 1. `auto` chooses it from their length
-            (`server/settings/automatic.py`).
+            (`server/prepare/automatic.py`).
         temperature: Sampling temperature of the language models, in [0, 2].
         words: Requested length of a text in words, at least 1; None leaves it open. `auto` is the median length of the
             public texts if any model is asked in a chat, and None otherwise.

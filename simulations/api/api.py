@@ -40,8 +40,8 @@ from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
 from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
-from server.settings.calls import AGREED
-from server.settings.compose import composed, reloaded
+from server.prepare.calls import AGREED
+from server.prepare.compose import compose_settings, reloaded
 from server.settings.schema import Settings
 from server.settings.sections import changed, name_of, setting
 from simulations import run
@@ -246,7 +246,7 @@ def _settings(
         *overrides,
     ]
     with _hydra_of_ours():
-        settings = composed(given)
+        settings = compose_settings(given)
     if labels is None:
         return settings
     return changed(settings, {"task.labels": dict(labels) if isinstance(labels, Mapping) else labels})

@@ -31,7 +31,7 @@ from server.llm.spending import Spending
 from server.method import NoMemory, State
 from server.operators import selection
 from server.operators.round_report import make_report
-from server.settings.build import build
+from server.prepare.build import build
 from server.settings.methods import PrivateExemplarsSettings
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source

@@ -24,9 +24,9 @@ from server.domain import Task
 from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
+from server.prepare.build import build
 from server.report.write import write_report
 from server.run_folder import write_run
-from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from simulations.federation import parties

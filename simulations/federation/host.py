@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from client.channel import serve
-from server.settings.compose import composed, load, simulated, store
+from server.prepare.compose import compose_settings, load, simulated, store
 from simulations.federation.parties import parties, prepared
 
 
@@ -20,7 +20,7 @@ def main() -> None:
     """Serve the parties until SIGTERM or SIGINT; print the line "ready" when they accept requests."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        store(prepared(simulated(composed(overrides)), folder), folder)
+        store(prepared(simulated(compose_settings(overrides)), folder), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
     server = serve(parties(simulated(load(folder)), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):

@@ -19,8 +19,8 @@ from common.labelled_files import duplicates
 from common.system.files import SECRET, write_atomic
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.planning.make_plan import check_delta, large_delta
+from server.prepare.build import build
 from server.report.quality import ACCURACY, MICRO_F1
-from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.settings.sections import setting
 from server.tasks.sources import LabelledFiles, Source

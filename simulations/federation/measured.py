@@ -7,7 +7,7 @@ from pathlib import Path
 from common.models.encoder import Encoder
 from server.documents.privacy import Privacy
 from server.domain import Candidate
-from server.settings.build import build
+from server.prepare.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from server.vector_cache import RememberingEncoder

@@ -24,9 +24,9 @@ from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.validate import at_least, positive
 from server.domain import NO_LABELS
-from server.settings.automatic import expected_records, settled
-from server.settings.build import build, roster_of
-from server.settings.compose import simulated
+from server.prepare.automatic import expected_records, resolve_auto
+from server.prepare.build import build, roster_of
+from server.prepare.compose import simulated
 from server.settings.schema import SimulationSettings
 from server.settings.sections import changed, setting
 from server.settings.tasks import LabelledFilesSettings
@@ -40,7 +40,7 @@ log = logging.getLogger("caucus.simulation")
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
     """Return the settings with labels, a roster, an expected number of records, and a number for each `auto`."""
-    return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
+    return simulated(resolve_auto(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:

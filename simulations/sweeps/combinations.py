@@ -24,7 +24,7 @@ from common.system.commands import exit_code
 from common.validate import meant
 from server.documents.run import RunSummary
 from server.failure import FAILURE
-from server.settings.compose import FILE, composed, plain, reloaded, simulated, values, write
+from server.prepare.compose import FILE, compose_settings, plain, reloaded, simulated, values, write
 from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import rows, run_names
 
@@ -111,7 +111,7 @@ def with_overrides(settings: SimulationSettings, overrides: Sequence[str]) -> Si
         names = run_names(settings.experiment)
         expected, do = f"one of the experiment's: {', '.join(names)}", meant(settings.row, names)
         raise ConfigError("row", expected=expected, got=settings.row, do=do)
-    return simulated(composed([*planned[settings.row]["set"], *overrides]))
+    return simulated(compose_settings([*planned[settings.row]["set"], *overrides]))
 
 
 def settings_to_continue(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:

@@ -19,9 +19,9 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
 from server.guarantee.case import effective_epsilon, unprotected
+from server.prepare.compose import values
 from server.report.quality import read_quality
 from server.report.weaknesses import read_weaknesses
-from server.settings.compose import values
 
 TABLE = "table.json"
 """File with the table of a sweep, in the sweep's folder."""

@@ -20,7 +20,7 @@ import pandas as pd
 
 from common.validate import meant
 from server.metrics.intervals import Interval, over_seeds
-from server.settings.compose import FILE, values
+from server.prepare.compose import FILE, values
 from simulations.sweeps import experiments
 from simulations.sweeps.runs import rounds_of, runs_of
 

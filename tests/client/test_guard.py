@@ -22,7 +22,7 @@ from common.secagg.graph import parameters, threshold_of_full_graph
 from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import Wasp
 from server.planning.make_plan import make_plan
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from tests.support.federations import DECLARED, lenient, plan, roster
 from tests.support.lanes import slow_but
 
@@ -318,7 +318,7 @@ def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties)
         encoder="e",
         target=PrivacyTarget(epsilon=4.0),
         membership=Membership(parties=parties),
-        secagg=composed(["secagg=malicious"]).secagg,
+        secagg=compose_settings(["secagg=malicious"]).secagg,
         roster=32 * "ab",
     )
     assert made.malicious

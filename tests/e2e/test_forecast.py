@@ -6,7 +6,7 @@ import random
 import pytest
 
 from server.planning.forecast import forecast
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
 from server.tasks import demo_notes
 from tests.support.lanes import slow
 from tests.support.runs import lines, settings, tiny
@@ -79,7 +79,7 @@ def test_the_forecast_is_within_a_quarter(models, case, tmp_path, monkeypatch):
     if models != "builtin":
         target = f"tests.support.counting_models.{models.capitalize()}"
         overrides += [f"+llm.models.one._target_={target}", "llm.use=[one]"]
-    parts = build_parts(settings(*overrides))
+    parts = build_components(settings(*overrides))
     estimate = forecast(
         parts.method,
         parts.source.task(),

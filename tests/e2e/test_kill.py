@@ -15,7 +15,7 @@ import pytest
 from common.errors import CheckpointError, DropoutError, FolderInUseError
 from common.ledger.ledger import Ledger
 from server.failure import lock_folder
-from server.settings.compose import load, store
+from server.prepare.compose import load, store
 from server.settings.sections import changed
 from simulations.run import simulate
 from tests.support.killing import Diary, arm

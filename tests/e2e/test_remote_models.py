@@ -8,7 +8,7 @@ import pytest
 import configs
 from common.errors import ProviderError
 from server.llm.render import our_prompts
-from server.settings.compose import reloaded
+from server.prepare.compose import reloaded
 from simulations.run import simulate
 from tests.support.lanes import slow_but
 from tests.support.loopback import Loopback, error, message

@@ -8,8 +8,8 @@ import pytest
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
-from server.settings.compose import load
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import load
 from tests.support.lanes import slow_but
 from tests.support.runs import labelled, lines, read, settings, texts, tiny
 
@@ -53,7 +53,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
     assert len(rows) == SAMPLES
     assert all(row.keys() == {"text", "label", "model", "round", "weight"} and row["text"].strip() for row in rows)
     assert {row["weight"] for row in rows} == {1.0}
-    labels = build_parts(load(run)).plan.labels
+    labels = build_components(load(run)).plan.labels
     assert {label: sum(row["label"] == label for row in rows) for label in labels} == dict.fromkeys(labels, 15)
     for number, line in enumerate(rounds, 1):
         assert line["round"] == number
@@ -70,7 +70,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
 
 
 def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
-    privacy, plan = read(run, "privacy.json"), build_parts(load(run)).plan
+    privacy, plan = read(run, "privacy.json"), build_components(load(run)).plan
     assert privacy["plan_digest"] == plan.digest().hex()
     assert (privacy["epsilon"], privacy["delta"]) == (4.0, 1e-5)
     assert privacy["spent"] == {"epsilon": verify(plan), "queries_asked": ROUNDS - 1, "queries_planned": ROUNDS - 1}
@@ -82,7 +82,7 @@ def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
 
 @pytest.mark.parametrize("ledger", ["state/ledger.db", "parties/0000.db", "parties/0001.db", "parties/0002.db"])
 def test_every_ledger_holds_each_query_once_and_no_answer(ledger, run):
-    plan = build_parts(load(run)).plan
+    plan = build_components(load(run)).plan
     entries = Ledger(run / ledger).entries()
     assert [entry.index for entry in entries] == list(range(ROUNDS - 1))
     for entry in entries:

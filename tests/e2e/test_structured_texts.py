@@ -9,7 +9,7 @@ import yaml
 
 from common.errors import DataError, ProviderError
 from common.structure import Structure
-from server.settings.compose import composed, load
+from server.prepare.compose import compose_settings, load
 from simulations.run import simulate
 from tests.support.lanes import slow_but
 from tests.support.runs import lines, read, tiny
@@ -129,7 +129,7 @@ def test_other_methods_write_objects_too(files, tmp_path, method):
 
 def test_a_classifier_of_the_records_themselves_reads_their_text_field(files, tmp_path):
     overrides = [setting for setting in task(files) if not setting.startswith("method.")]
-    simulate(composed([*overrides, "method=only_private", "evaluation.metrics=[]"]), tmp_path)
+    simulate(compose_settings([*overrides, "method=only_private", "evaluation.metrics=[]"]), tmp_path)
     assert read(tmp_path, "metrics.json")["real_private"]["accuracy"] > 0.9
 
 

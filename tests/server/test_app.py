@@ -6,8 +6,8 @@ from common.models.encoder import Encoder
 from common.phrases import Party, Phrase
 from server import app, failure
 from server.llm.base import Request
-from server.settings.compose import composed, load, store
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings, load, store
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from server.vector_cache import Remembered
@@ -16,21 +16,21 @@ from simulations.federation.local_grid import LocalGrid
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):
     overrides = ["task.public_notes=60"]
-    assert not isinstance(build_parts(composed(overrides), folder=tmp_path).encoder, Remembered)
-    kept = build_parts(composed([*overrides, "embedding_cache=run"]), folder=tmp_path / "state").encoder
+    assert not isinstance(build_components(compose_settings(overrides), folder=tmp_path).encoder, Remembered)
+    kept = build_components(compose_settings([*overrides, "embedding_cache=run"]), folder=tmp_path / "state").encoder
     assert isinstance(kept, Remembered)
     assert (tmp_path / "state" / "vectors.db").exists()
     assert kept.digest == Encoder.hashed_ngrams().digest
-    without_a_run = build_parts(composed([*overrides, "embedding_cache=run"])).encoder
+    without_a_run = build_components(compose_settings([*overrides, "embedding_cache=run"])).encoder
     assert not isinstance(without_a_run, Remembered)
-    build_parts(composed([*overrides, f"embedding_cache={tmp_path}/own.db"]))
+    build_components(compose_settings([*overrides, f"embedding_cache={tmp_path}/own.db"]))
     assert (tmp_path / "own.db").exists()
 
 
 def test_replies_are_kept_where_the_configuration_says(tmp_path):
     overrides = ["task.public_notes=60", "llm.use=[broad]"]
     for more, path in ([], tmp_path / "replies.db"), ([f"reply_cache={tmp_path}/own.db"], tmp_path / "own.db"):
-        model = build_parts(composed([*overrides, *more]), folder=tmp_path).providers["broad"]
+        model = build_components(compose_settings([*overrides, *more]), folder=tmp_path).providers["broad"]
         model.generate([Request(task_kind="note", labels=(("a", "first"),), label="a")])
         assert path.exists()
 
@@ -55,13 +55,13 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
         load(tmp_path)
     line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "values") + 1
-    assert f"in server.settings.compose, line {line};" in (tmp_path / failure.FAILURE).read_text()
+    assert f"in server.prepare.compose, line {line};" in (tmp_path / failure.FAILURE).read_text()
     assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / failure.FAILURE).read_text()
 
 
 def test_a_deployed_run_knows_the_hospitals_by_name_and_node(tmp_path, monkeypatch):
     hospitals = (Hospital(name="St. Mary", node=70), Hospital(name="St. Luke", node=2**64 - 1))
-    store(changed(composed(["federation.parties=2"], "server"), {"federation.hospitals": hospitals}), tmp_path)
+    store(changed(compose_settings(["federation.parties=2"], "server"), {"federation.hospitals": hospitals}), tmp_path)
 
     def coordinate(_, network, folder):
         assert folder == tmp_path

@@ -18,8 +18,8 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
 from server.federation.release import OFFLINE, send
+from server.prepare.compose import compose_settings, store
 from server.run_folder import SENDING, TEXTS
-from server.settings.compose import composed, store
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from simulations.federation.local_grid import LocalGrid
@@ -53,7 +53,7 @@ def run(tmp_path, grid):
     folder = tmp_path / "runs" / "first"
     hospitals = tuple(Hospital(name=name, node=node) for node, name in enumerate(NAMES[:3], start=1))
     known = {"run": "first-1", "federation.hospitals": hospitals, "federation.timeout": 1.0}
-    store(changed(composed(["federation.parties=3"], "server"), known), folder)
+    store(changed(compose_settings(["federation.parties=3"], "server"), known), folder)
     federation = Federation(
         network=FlowerNetwork(grid, timeout=0, enrolled={1: 0, 2: 1, 3: 2}),
         plan=PLAIN,

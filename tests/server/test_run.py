@@ -22,10 +22,10 @@ from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import Wasp
+from server.prepare.components import RunComponents
+from server.prepare.compose import compose_settings
 from server.report.weaknesses import read_weaknesses
 from server.run_folder import ZERO_SHOT, read_candidates
-from server.settings.compose import composed
-from server.settings.parts import Parts
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from tests.support.direct_federation import TASK, Encoder, World
@@ -72,20 +72,20 @@ class Task:
 class Setup:
     """A run on parts of the test's own, with these settings."""
 
-    parts: Parts
+    parts: RunComponents
     network: object
     folder: Path
     overrides: tuple[str, ...] = ("run=run",)
 
 
 def run(setup):
-    return run_with(setup.parts, composed(setup.overrides), setup.network, setup.folder)
+    return run_with(setup.parts, compose_settings(setup.overrides), setup.network, setup.folder)
 
 
 @pytest.fixture
 def setup(tmp_path):
     world = World(tmp_path, epsilon=math.inf)
-    parts = Parts(
+    parts = RunComponents(
         source=Task([Record(f"h{i}", "ab"[i % 2]) for i in range(6)]),
         method=Wasp(samples=24, rounds=3, top=4, shots=2),
         plan=world.plan,
@@ -170,7 +170,7 @@ def test_a_run_goes_through_its_rounds_and_closes(setup):
 
 def test_versions_that_named_hospitals_tell_are_kept_each_with_its_time(setup):
     hospitals = tuple(Hospital(name=name, node=node) for node, name in enumerate(("St. Mary", "St. Luke", "Charité")))
-    settings = changed(composed(setup.overrides), {"federation.hospitals": hospitals})
+    settings = changed(compose_settings(setup.overrides), {"federation.hospitals": hospitals})
     earlier = HospitalVersion(caucus="9.9.9", at="2026-01-02 10:00:00Z")
     HospitalVersions(versions={"St. Mary": earlier, "St. Anna": earlier}).save(setup.folder)
 

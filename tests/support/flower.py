@@ -7,7 +7,7 @@ from common.errors import CaucusError
 from common.system import processes
 from server.command import main
 from server.deploy import create, enrolment, run_state, runs
-from server.settings.compose import composed, store
+from server.prepare.compose import compose_settings, store
 from tests.support.documents import privacy_json, round_json, summary_json
 from tests.support.enrolment import PARTY, node_key
 
@@ -78,7 +78,7 @@ def under_way(flower, name="first", *more):
     """Create the folder of a run with two of five rounds complete, which has paid for a model and awaits nobody."""
     folder = flower.folder / "runs" / name
     overrides = ["secagg=none", "method=wasp", "method.rounds=5", "llm.max_cost=5", "llm.max_tokens=100000", *more]
-    store(composed(overrides, "server"), folder)
+    store(compose_settings(overrides, "server"), folder)
     paid = {"api": {"replies": 3, "input_tokens": 900, "cached_tokens": 0, "output_tokens": 100, "cost": 0.5}}
     rounds = [round_json(number, epsilon=float(number), paid=paid) for number in (1, 2)]
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rounds))

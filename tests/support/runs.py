@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from server.settings.compose import composed, load
+from server.prepare.compose import compose_settings, load
 from simulations.command import main
 from simulations.run import simulate
 
@@ -39,7 +39,7 @@ def settings(*overrides):
     small = [setting for setting in SMALL if not (own_task and setting.startswith("task"))]
     small = [setting for setting in small if not (own_method and setting in WASP)]
     named = {override.split("=")[0].lstrip("+~") for override in overrides}
-    return composed([*(setting for setting in small if setting.split("=")[0] not in named), *overrides])
+    return compose_settings([*(setting for setting in small if setting.split("=")[0] not in named), *overrides])
 
 
 WORDS = ("harbour", "lantern", "meadow", "copper", "violin", "thunder", "pebble")

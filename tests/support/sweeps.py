@@ -2,7 +2,7 @@
 
 import json
 
-from server.settings.compose import FILE, write
+from server.prepare.compose import FILE, write
 from tests.support.documents import privacy_json, summary_json
 
 

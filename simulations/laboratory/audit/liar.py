@@ -37,7 +37,7 @@ from common.queries.votes import VotesSpec
 from server.documents.metrics import Metrics
 from server.operators.census import Census, Subspace, estimates
 from server.operators.selection import top_per_label
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from server.settings.schema import SimulationSettings
 from simulations import run
 from simulations.federation import parties
@@ -107,7 +107,9 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(parties, "deal", lying):
         run.simulate(
-            composed([f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in overrides.items())]),
+            compose_settings(
+                [f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in overrides.items())]
+            ),
             Path(folder),
         )
         accuracy = Metrics.load(Path(folder)).figure("synthetic", "accuracy").value

@@ -34,8 +34,8 @@ from client.writers import causal_model
 from common import rng
 from common.plan.plan import Plan
 from common.queries import closed_set
+from server.prepare.compose import compose_settings, simulated
 from server.run_folder import read_candidates
-from server.settings.compose import composed, simulated
 from server.tasks import demo_notes
 from simulations.federation import parties
 from simulations.laboratory.audit.before_noise import Replay
@@ -181,7 +181,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
         folder = Path(name)
         terms = folder / "terms.txt"
         terms.write_text(_TERMS)
-        config = simulated(composed([*_SMALL, *(setting.format(terms=terms) for setting in settings)]))
+        config = simulated(compose_settings([*_SMALL, *(setting.format(terms=terms) for setting in settings)]))
         with mock.patch.object(answer, "answer", recording):
             simulate(config, folder / "run")
         released = [candidate.text for candidate in read_candidates(folder / "run")]

@@ -45,8 +45,8 @@ from server.llm.orders import even_orders
 from server.llm.parse import normal
 from server.metrics.accuracy import accuracy, logistic_regression, predict
 from server.operators.selection import drawn, good_and_bad, label_numbers
-from server.settings.compose import composed, simulated
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings, simulated
 from server.settings.sections import setting
 from simulations.baselines.unprotected import records_of
 from simulations.federation.parties import prepared
@@ -116,8 +116,10 @@ class Bench:
     """
 
     def __init__(self, overrides: Sequence[str], texts: int, folder: Path) -> None:
-        self._settings = prepared(simulated(composed(["secagg=none", "embedding_cache=run", *overrides])), folder)
-        self.parts = build_parts(self._settings, folder=folder)
+        self._settings = prepared(
+            simulated(compose_settings(["secagg=none", "embedding_cache=run", *overrides])), folder
+        )
+        self.parts = build_components(self._settings, folder=folder)
         self._texts, self._task = texts, self.parts.source.task()
         self._task.check_whole("bench_prompts", "as it asks for whole texts", "Choose another task")
         self._real, self._test = list[Record](), list[Record]()

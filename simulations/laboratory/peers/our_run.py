@@ -23,9 +23,9 @@ from server.federation.ask import Federation
 from server.llm.orders import per_label
 from server.methods.aug_pe import AugPe
 from server.operators import survivors
+from server.prepare.components import RunComponents, build_components
+from server.prepare.compose import reloaded, simulated
 from server.run_folder import TEXTS, ZERO_SHOT, read_candidates
-from server.settings.compose import reloaded, simulated
-from server.settings.parts import Parts, build_parts
 from server.tools import RunTools
 from simulations.federation.measured import with_records
 
@@ -46,7 +46,7 @@ class Run:
         texts: The synthetic texts.
     """
 
-    parts: Parts
+    parts: RunComponents
     method: AugPe
     tools: RunTools
     private: Sequence[Record] = field(repr=False)
@@ -73,7 +73,7 @@ class Run:
 def finished(folder: Path) -> Run:
     """Load a finished simulation of Aug-PE, which must not use `look_ahead`, `smoothing` or a vocabulary."""
     settings = simulated(reloaded(folder, []))
-    parts = build_parts(settings)
+    parts = build_components(settings)
     measured = with_records(settings, [])
     assert isinstance(parts.method, AugPe), "only a run of aug_pe can be compared"
     left_out = parts.method.look_ahead or parts.method.smoothing or parts.method.vocabulary

@@ -101,8 +101,8 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
     from server.failure import EXPECTED, at_work, summary
-    from server.settings.calls import AGREED
-    from server.settings.compose import composed, reloaded
+    from server.prepare.calls import AGREED
+    from server.prepare.compose import compose_settings, reloaded
     from server.settings.sections import changed
     from simulations.run import simulate
 
@@ -116,7 +116,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     logging.captureWarnings(capture=True)
     started = time.monotonic()
     try:
-        simulate(changed(reloaded(folder, []) if goes_on else composed(list(overrides)), AGREED), folder)
+        simulate(changed(reloaded(folder, []) if goes_on else compose_settings(list(overrides)), AGREED), folder)
     except CheckpointError as error:
         if not goes_on or isinstance(error, FolderInUseError):
             return replace(blank, error=summary(error))

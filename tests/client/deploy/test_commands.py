@@ -26,7 +26,7 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.system import processes
 from common.system.commands import UNREACHED
 from common.system.enrolment import PartyFile, RosterFile
-from server.settings.compose import values
+from server.prepare.compose import values
 from simulations.federation.parties import party_settings
 from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY, plan

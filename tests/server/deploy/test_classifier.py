@@ -11,8 +11,8 @@ from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
 from server.command import main
 from server.evaluation.text_classifier import TextClassifier
-from server.settings.build import build
-from server.settings.compose import load
+from server.prepare.build import build
+from server.prepare.compose import load
 from tests.support.runs import read, tiny
 
 PUBLIC = ("--public-license", "cc0-1.0")

@@ -20,7 +20,7 @@ from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.failure import lock_folder
-from server.settings.compose import composed, store
+from server.prepare.compose import compose_settings, store
 from tests.support.flower import DONE, SERVE, SMALL, coordinated, under_way
 
 
@@ -365,7 +365,10 @@ def test_one_command_at_a_time_starts_resumes_or_cancels_a_run(verb, asks, flowe
 
 def test_a_run_that_steer_makes_is_left_to_it(flower, capsys):
     folder = flower.folder / "runs" / "first"
-    store(composed(["method=census", "method.census=census.json", "federation.expected_records=100"], "server"), folder)
+    store(
+        compose_settings(["method=census", "method.census=census.json", "federation.expected_records=100"], "server"),
+        folder,
+    )
     for verb in ("resume", "cancel"):
         assert again(flower, verb) == 2
         error = capsys.readouterr().err

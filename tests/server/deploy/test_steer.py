@@ -11,10 +11,10 @@ from server import run as loop
 from server.command import main
 from server.deploy import steer
 from server.operators import census_file
+from server.prepare.calls import AGREED
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings, load, store
 from server.report.ending import ending
-from server.settings.calls import AGREED
-from server.settings.compose import composed, load, store
-from server.settings.parts import build_parts
 from server.settings.sections import changed
 from server.tasks import demo_notes
 from tests.support.runs import labelled, lines, read, settings, tiny
@@ -123,7 +123,7 @@ def test_what_was_asked_cannot_change_any_more(finished, tmp_path, override, cap
 
 def test_single_settings_of_groups_that_the_finished_run_chose_can_change(finished, tmp_path, monkeypatch):
     run, new = tmp_path / "run", tmp_path / "new"
-    store(composed(["method=census", "task=csv", "llm=smollm2", "method.words=9"], "server"), run)
+    store(compose_settings(["method=census", "task=csv", "llm=smollm2", "method.words=9"], "server"), run)
     (run / "census.json").write_bytes((finished / "census.json").read_bytes())
     monkeypatch.chdir(tmp_path)
     changes = ["task.public_text=more.csv", "llm.models.smollm2.top_p=0.5", "method.words=null"]
@@ -206,7 +206,7 @@ def test_a_census_that_its_own_run_contradicts_is_refused_with_both_figures(what
     if named:  # as method.census of any run, in a simulation too
         config = settings(*RUN, "federation.parties=2", f"method.census={run / 'census.json'}")
         with pytest.raises(ConfigError) as refused:
-            build_parts(config)
+            build_components(config)
         error = str(refused.value)
     else:
         error = said(capsys, run)

@@ -102,7 +102,7 @@ KEYS_OF_OTHERS = {
     "server/llm/spending.py": {"cost"},  # the account of payments
     "server/method.py": {"candidates", "round"},  # state.json
     "server/run_folder.py": {"seconds"},  # state.json
-    "server/settings/calls.py": {"calls", "cost", "input_tokens", "models", "output_tokens"},  # the forecast
+    "server/prepare/calls.py": {"calls", "cost", "input_tokens", "models", "output_tokens"},  # the forecast
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
     "server/report/croissant.py": {"spans"},  # a column

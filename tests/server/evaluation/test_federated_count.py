@@ -14,8 +14,8 @@ from common.queries.votes import VotesSpec
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
 from server.federation.attempt import Answered
-from server.settings.compose import composed
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
 from tests.support.federations import plan
 from tests.support.lanes import slow_but
 from tests.support.plans import planned as of_method
@@ -73,11 +73,13 @@ def test_whatever_is_asked_beside_it_the_count_costs_its_share_and_no_more(queri
 @pytest.mark.parametrize("method", slow_but({"wasp", "dpga"}, ["wasp", "fusegen", "pre_text", "dpga"]))
 def test_any_method_keeps_its_epsilon_with_it(method):
     user = ["privacy.unit=user", "privacy.max_records=4"] if method == "pre_text" else []
-    made = build_parts(composed([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])).plan
+    made = build_components(
+        compose_settings([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])
+    ).plan
     assert planned(made)
     assert made.queries[-1].scale > 0
     assert verify(made) <= 2
-    assert not planned(build_parts(composed([f"method={method}", *user])).plan)
+    assert not planned(build_components(compose_settings([f"method={method}", *user])).plan)
 
 
 def candidates(*labels):

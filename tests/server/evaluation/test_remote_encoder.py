@@ -7,7 +7,7 @@ from client.records import embed
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
 from server.evaluation.remote_encoder import RemoteEncoder
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from tests.support.embedding_endpoint import remote_encoder
 
 
@@ -72,11 +72,11 @@ def test_a_variable_that_cannot_be_used_is_named_before_anything_is_sent(monkeyp
 
 
 def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
-    from server.settings.parts import build_parts
+    from server.prepare.components import build_components
 
     monkeypatch.setenv("OPENAI_API_KEY", "a-word")
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
-        build_parts(composed(["embedding=openai_compatible"]))
+        build_components(compose_settings(["embedding=openai_compatible"]))
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "evaluation.model=encoder", "task.public_notes=60"]
-    parts = build_parts(composed(chosen))
+    parts = build_components(compose_settings(chosen))
     assert isinstance(parts.evaluation.embedding, RemoteEncoder)

@@ -19,9 +19,9 @@ from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CensusMethod
 from server.operators import census_file
 from server.operators.census_question import CLASS_SUMS
+from server.prepare.build import build
+from server.prepare.compose import load, store
 from server.run_folder import TRANSFER, read_candidates
-from server.settings.build import build
-from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.api.result import Result
 from simulations.run import simulate

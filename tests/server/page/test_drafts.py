@@ -12,7 +12,7 @@ from server.command import main
 from server.page import app, drafts
 from server.page.drafts import MADE, NOTES, SETTINGS, Draft
 from server.page.render import PAGES
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from tests.support.browsing import forms
 
 SAY = PAGES.say.plan
@@ -54,7 +54,7 @@ def test_each_method_and_field_has_a_note():
 
 
 def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatch):
-    monkeypatch.setattr("server.settings.parts.build_parts", lambda *_: 1 / 0)
+    monkeypatch.setattr("server.prepare.components.build_components", lambda *_: 1 / 0)
     form = {"method": "census", "epsilon": "2", "records": "300", "samples": "50"}
     text = html.unescape(browser.post("figures", **form).text)
     assert SAY.cost.format("2", "1e-5") in text
@@ -69,7 +69,7 @@ def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatc
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_reach_the_run_as_they_were_typed(text):
     draft = Draft.of({"purpose": text})
-    assert composed(draft.overrides(), "server").purpose == text
+    assert compose_settings(draft.overrides(), "server").purpose == text
 
 
 def test_empty_fields_keep_their_defaults_and_others_become_overrides():
@@ -84,7 +84,7 @@ def test_empty_fields_keep_their_defaults_and_others_become_overrides():
 def test_a_field_of_ones_own_task_makes_it_one_of_files_and_paths_may_have_spaces():
     labels = "{flu: influenza, cold: a common cold}"
     form = {"labels": labels, "public_text": "my texts.txt"}
-    task = composed(Draft.of(form).overrides(), "server").task
+    task = compose_settings(Draft.of(form).overrides(), "server").task
     assert task.labels == {"flu": "influenza", "cold": "a common cold"}
     assert task.public_text.endswith("/my texts.txt")
     assert Draft.of({**form, "more": "task=structured"}).overrides()[2:] == ["task=structured"]
@@ -166,7 +166,7 @@ def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browse
 @pytest.mark.parametrize("words", ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"])
 def test_words_are_taken_as_they_are_typed_and_fill_in_nothing(words):
     (override,) = Draft.of({"purpose": words}).overrides()
-    assert composed([override], "server").purpose == words
+    assert compose_settings([override], "server").purpose == words
 
 
 def test_with_nobody_enrolled_the_page_says_who_comes_first(browser, flower):

@@ -4,7 +4,7 @@ import pytest
 
 from server.planning import forecast
 from server.planning.signal import CLEAR, HOPELESS, signals
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
 from tests.support.lanes import slow_but
 from tests.support.runs import settings
 
@@ -21,7 +21,7 @@ METHODS = {
 
 @pytest.mark.parametrize("method", slow_but({"wasp", "census"}, METHODS))
 def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
-    parts = build_parts(settings(f"method={method}", *METHODS[method]))
+    parts = build_components(settings(f"method={method}", *METHODS[method]))
 
     def rehearsed(most):
         monkeypatch.setattr(forecast, "_MOST", most)
@@ -33,7 +33,7 @@ def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
 
 
 def test_a_million_texts_are_forecast_as_fast_as_some_thousand():
-    parts = build_parts(settings("method=aug_pe", "method.samples=1000000"))
+    parts = build_components(settings("method=aug_pe", "method.samples=1000000"))
     estimate = forecast.forecast(
         parts.method, parts.source.task(), parts.plan, parts.providers, parts.spending.prices, dimensions=32
     )
@@ -42,7 +42,7 @@ def test_a_million_texts_are_forecast_as_fast_as_some_thousand():
 
 
 def test_methods_whose_texts_parties_write_ask_no_model():
-    parts = build_parts(settings("method=dp_sgd", "method.samples=3000", "method.rounds=1"))
+    parts = build_components(settings("method=dp_sgd", "method.samples=3000", "method.rounds=1"))
     use = forecast.rehearse(parts.method, parts.source.task(), parts.plan, parts.providers, dimensions=32)
     assert {name: one.calls for name, one in use.items()} == dict.fromkeys(parts.providers, 0)
 
@@ -50,7 +50,7 @@ def test_methods_whose_texts_parties_write_ask_no_model():
 @pytest.mark.parametrize("records", [None, 300, 10_000_000])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_sentence_for_hospitals_says_what_the_weakest_signal_is(method, records):
-    parts = build_parts(settings(f"method={method}", *METHODS[method]))
+    parts = build_components(settings(f"method={method}", *METHODS[method]))
     compared = parts.method.compared(parts.source.task())
     sentence = forecast.forecast_sentence(parts.plan, compared, records)
     if not parts.plan.queries:

@@ -15,9 +15,9 @@ from server.methods.rpsg import Rpsg
 from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
 from server.planning.modes import refuse_declined, simplified
-from server.settings.build import build
-from server.settings.compose import composed
-from server.settings.parts import build_parts
+from server.prepare.build import build
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
 from server.settings.voting import Variation
 
 ALL = {"able": SimpleNamespace(declines=frozenset()), "small": SimpleNamespace(declines=frozenset(MODES))}
@@ -90,10 +90,10 @@ def test_the_error_names_the_settings_that_avoid_it(method, advice):
     ids=" ".join,
 )
 def test_a_setting_that_is_advised_does_avoid_its_mode(chosen):
-    modes = build(composed(chosen).method).modes
+    modes = build(compose_settings(chosen).method).modes
     assert modes
     for mode, setting in modes.items():
-        assert mode not in build(composed([*chosen, setting]).method).modes
+        assert mode not in build(compose_settings([*chosen, setting]).method).modes
 
 
 def test_only_what_a_run_would_ask_for_is_refused():
@@ -111,13 +111,13 @@ def test_a_declined_contrast_is_told_where_the_method_asks_for_it():
 def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
     monkeypatch.setattr(BuiltinModel, "declines", frozenset({"rewriting"}))
     small = ["task.public_notes=60", "method.samples=60", "evaluation.metrics=[]"]
-    build_parts(composed(small))
+    build_components(compose_settings(small))
     with pytest.raises(ConfigError, match="got broad, narrow, which decline rewriting; at"):
-        build_parts(composed([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))
+        build_components(compose_settings([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))
 
 
 @pytest.mark.parametrize("method", ["dp_sgd", "rupta"])
 def test_structured_texts_are_refused_where_the_parties_models_write(method):
     structure = "task.structure={text_field: note, schema: {properties: {note: {type: string}}}}"
     with pytest.raises(ConfigError, match=rf"task\.structure; expected null, .* with method {method}"):
-        build_parts(composed([f"method={method}", "task=csv", "task.labels=[a, b]", structure]))
+        build_components(compose_settings([f"method={method}", "task=csv", "task.labels=[a, b]", structure]))

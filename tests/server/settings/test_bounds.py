@@ -8,8 +8,8 @@ import pytest
 
 from common.errors import ConfigError, InputError
 from server.domain import Task
-from server.settings.build import drafted
-from server.settings.compose import composed, reloaded, store
+from server.prepare.build import draft_plan
+from server.prepare.compose import compose_settings, reloaded, store
 from server.settings.methods import METHODS
 from server.settings.reading import read
 from server.settings.schema import Settings, SimulationSettings
@@ -25,7 +25,7 @@ REQUIRED |= dict.fromkeys(("method", "task", "embedding"), A_PART)
 
 @pytest.fixture(scope="module")
 def settings():
-    return composed(["method=wasp"])
+    return compose_settings(["method=wasp"])
 
 
 def inside(hint):
@@ -112,7 +112,7 @@ def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
 )
 def test_a_run_is_refused_while_its_settings_are_composed(override, message):
     with pytest.raises(ConfigError) as caught:
-        composed([override])
+        compose_settings([override])
     assert str(caught.value).startswith(message)
 
 
@@ -131,11 +131,11 @@ def test_a_run_is_refused_while_its_settings_are_composed(override, message):
 )
 def test_bounds_of_a_query_are_those_of_the_method_that_asks_it(method, wrong):
     with pytest.raises(ConfigError, match=f"^method.{wrong.partition('=')[0]}; expected"):
-        composed([f"method={method}", f"method.{wrong}"])
+        compose_settings([f"method={method}", f"method.{wrong}"])
 
 
 def test_a_cap_that_is_raised_has_the_same_bounds(tmp_path):
-    store(composed([]), tmp_path)
+    store(compose_settings([]), tmp_path)
     with pytest.raises(ConfigError, match=r"llm\.max_tokens; expected a finite number > 0; got -3"):
         reloaded(tmp_path, ["llm.max_tokens=-3"])
     for value in ("1.5", "-1", "null"):
@@ -149,7 +149,7 @@ def test_a_plan_names_a_setting_of_its_method_in_full(schema, name, settings):
     refusals = []
     for value in (-1, 0, 10**9, "none of them"):
         try:
-            drafted(replace(settings, method=read(schema, {name: value}, "method")), TASK)
+            draft_plan(replace(settings, method=read(schema, {name: value}, "method")), TASK)
         except InputError as error:
             refusals.append(str(error))
     assert refusals, "it takes anything"

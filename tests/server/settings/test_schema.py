@@ -15,9 +15,9 @@ import configs
 import simulations
 from common.errors import ConfigError, PlanError
 from server.llm.remote.chat import RemoteSettings
+from server.prepare.build import plan_of
+from server.prepare.compose import compose_settings, load, store, values, write
 from server.settings import schema
-from server.settings.build import plan_of
-from server.settings.compose import composed, load, store, values, write
 from server.settings.evaluation import EvaluationSettings, Training
 from server.settings.methods import METHODS, AugPePlusSettings
 from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
@@ -143,8 +143,8 @@ def test_a_section_repeats_no_default_of_the_section_that_it_extends(section):
 def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
     # `PrivacyTarget` and `Membership` are promised to methods of one's own, with the defaults that their tests use.
     made = {}
-    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: made.update(arguments) or plan_with())
-    settings = composed(
+    monkeypatch.setattr("server.prepare.build.make_plan", lambda _, **arguments: made.update(arguments) or plan_with())
+    settings = compose_settings(
         [
             *("privacy.epsilon=2", "privacy.delta=1e-6", "privacy.unit=user", "privacy.max_records=3"),
             *("privacy.calibration=paper", "federation.parties=5", "federation.max_dropouts=1"),
@@ -158,16 +158,16 @@ def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
 
 def test_a_plan_whose_messages_no_hospital_reads_is_refused_with_its_forecast(monkeypatch):
     large = plan_with(labels=tuple(f"{number:030}" for number in range(2000)))
-    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: large)
+    monkeypatch.setattr("server.prepare.build.make_plan", lambda _, **arguments: large)
     with pytest.raises(PlanError, match="size of the plan"):
-        plan_of(composed([]), SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
+        plan_of(compose_settings([]), SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
 
 
 @pytest.mark.parametrize("function", [simulations.simulate, simulations.plan])
 def test_functions_for_python_show_the_defaults_of_the_settings(function):
     # Their signatures are promised, and shown by every editor.
     shown = {name: parameter.default for name, parameter in signature(function).parameters.items()}
-    settings = composed([])
+    settings = compose_settings([])
     assert shown["method"] == settings.method.name
     assert shown["parties"] == settings.federation.parties
     assert (shown["epsilon"], shown["delta"]) == (settings.privacy.epsilon, settings.privacy.delta)
@@ -187,37 +187,37 @@ def test_all_settings_are_documented():
 
 def test_what_is_stored_is_what_is_loaded(tmp_path):
     for choice in ("census", "rpsg", "dpga", "only_private"):
-        settings = composed([f"method={choice}", "privacy.epsilon=inf", "+more=${experiment_seed}"])
+        settings = compose_settings([f"method={choice}", "privacy.epsilon=inf", "+more=${experiment_seed}"])
         store(settings, tmp_path)
         assert load(tmp_path) == settings
         assert settings_of(values(tmp_path / "config.yaml")) == settings
-    assert mapping_of(composed(["method=census"]))["method"]["directions"] == AUTO
+    assert mapping_of(compose_settings(["method=census"]))["method"]["directions"] == AUTO
 
 
 def test_an_older_run_s_settings_are_still_read(tmp_path):
-    older = mapping_of(composed(["method=aug_pe", "run=x"]))
+    older = mapping_of(compose_settings(["method=aug_pe", "run=x"]))
     older["method"]["variation"]["_target_"] = "server.operators.variation.Variation"
     for name in ("vocabulary", "terms", "smoothing"):
         del older["method"][name]
     older["secagg"] = {"mode": "none", "roster": None}
     del older["evaluation"]["embedding"], older["labels_from_records"]
     write(older, tmp_path / "config.yaml")
-    assert load(tmp_path) == composed(["method=aug_pe", "secagg=none", "run=x"])
+    assert load(tmp_path) == compose_settings(["method=aug_pe", "secagg=none", "run=x"])
 
 
 def test_settings_of_our_own_parts_are_of_the_kinds_that_their_signatures_say():
-    from server.settings.build import build
+    from server.prepare.build import build
 
     with pytest.raises(ConfigError, match=r"embedding\.dimensions; expected a whole number; got 'many'"):
-        build(composed(["embedding.dimensions=many"]).embedding)
+        build(compose_settings(["embedding.dimensions=many"]).embedding)
     with pytest.raises(ConfigError, match=r"method\.variation; expected a mapping.*; got 'fill_in'"):
-        composed(["method=aug_pe", "method.variation=fill_in"])
+        compose_settings(["method=aug_pe", "method.variation=fill_in"])
     with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
-        composed(["method=aug_pe", "+method.variation._target_=mine.Variation"])
+        compose_settings(["method=aug_pe", "+method.variation._target_=mine.Variation"])
     with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
-        composed(["method=aug_pe", "+method.variation._target_=3"])
+        compose_settings(["method=aug_pe", "+method.variation._target_=3"])
     with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a part, such as \{_target_"):
-        composed(["+evaluation.own.words=5"])
+        compose_settings(["+evaluation.own.words=5"])
 
 
 def test_without_rules_nothing_is_cleaned_and_a_part_of_them_leaves_the_others():
@@ -228,6 +228,6 @@ def test_without_rules_nothing_is_cleaned_and_a_part_of_them_leaves_the_others()
     with pytest.raises(ConfigError, match=r"llm\.clean\.fances; .*Did you mean fences\?"):
         read(schema.Llm, {"clean": {"fances": True}}, "llm")
     assert schema.Llm().clean is None
-    assert composed(["llm=server"]).llm.clean == schema.Rules()
-    assert composed(["llm=mixed"]).llm.clean == schema.Rules()
-    assert composed(["llm=builtin"]).llm.clean is None
+    assert compose_settings(["llm=server"]).llm.clean == schema.Rules()
+    assert compose_settings(["llm=mixed"]).llm.clean == schema.Rules()
+    assert compose_settings(["llm=builtin"]).llm.clean is None

@@ -3,8 +3,8 @@
 import pytest
 
 from common.domain import NOT_STATED
-from server.settings.build import build, drafted
-from server.settings.compose import composed
+from server.prepare.build import build, draft_plan
+from server.prepare.compose import compose_settings
 
 KEY = "KEY-7F3A"
 OWN = "llm.models.own"
@@ -12,8 +12,8 @@ HERE = "on the coordinator's machine; place: not stated"
 
 
 def planned(*overrides, config="simulation"):
-    settings = composed(["method=census", *overrides], config)
-    return drafted(settings, build(settings.task).task())[0]
+    settings = compose_settings(["method=census", *overrides], config)
+    return draft_plan(settings, build(settings.task).task())[0]
 
 
 @pytest.mark.parametrize(

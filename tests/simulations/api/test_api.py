@@ -26,7 +26,7 @@ from common.labelled_files import read_records
 from server.command import main as coordinator
 from server.documents.codec import with_infinities
 from server.llm.builtin.model import BuiltinModel
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from simulations import Result, plan, resume, simulate
 from simulations.api import api
 from simulations.api.result import Report
@@ -335,7 +335,7 @@ PYTHON = [(page, block) for page in PAGES for block in FENCE.findall((ROOT / pag
 def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = ["method.samples=40", *SMALL[1:], "federation.parties=2"]
-    monkeypatch.setattr(api, "composed", lambda overrides: composed([*overrides, *few]))
+    monkeypatch.setattr(api, "compose_settings", lambda overrides: compose_settings([*overrides, *few]))
     names = {}
     for name, table in (("notes", TRAIN), ("held_out", pd.DataFrame(TEST))):
         names[name] = table.replace({"label": {"a": "flu", "b": "cold"}})

@@ -3,8 +3,8 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError
 from server.command import main
-from server.settings.compose import composed
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
 from simulations.baselines import unprotected
 from tests.support.runs import lines, read, tiny
 
@@ -17,7 +17,7 @@ def small(folder, *overrides):
 
 def test_a_coordinator_refuses_it_before_anything_else(capsys):
     with pytest.raises(ConfigError, match=r"only_private.*simulation.*caucus-simulate"):
-        build_parts(composed(["method=only_private"]))
+        build_components(compose_settings(["method=only_private"]))
     assert main(["plan", "method=only_private"]) == 2
     assert "caucus-simulate" in capsys.readouterr().err
 
@@ -59,7 +59,7 @@ def test_without_held_out_records_there_is_nothing_to_say(tmp_path):
 def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
     private = [Record(f"a note about {'hearts' if at % 2 else 'lungs'} {at}", "ab"[at % 2]) for at in range(8)]
     for model in ("encoder", "network"):
-        config = composed([f"evaluation.model={model}", "task.public_notes=60"])
+        config = compose_settings([f"evaluation.model={model}", "task.public_notes=60"])
         assert unprotected.train_on_records(config, private, private[:2])["real_private"]["records"] == 8
 
 
@@ -71,4 +71,4 @@ def test_without_labels_there_is_nothing_to_train(tmp_path):
 @pytest.mark.parametrize("name", ["only_private", "private_exemplars"])
 def test_baselines_refuse_spans_as_records_have_no_marks(name):
     with pytest.raises(ConfigError, match=rf"method {name}; expected no spans, as records have no marks"):
-        unprotected.records_of(composed([f"method={name}", "task=demo_notes", "task.spans=true"]))
+        unprotected.records_of(compose_settings([f"method={name}", "task=demo_notes", "task.spans=true"]))

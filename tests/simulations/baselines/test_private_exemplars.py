@@ -9,8 +9,8 @@ from server.domain import Task
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.llm.base import Reply
 from server.llm.builtin.model import BuiltinModel
-from server.settings.compose import composed
-from server.settings.parts import build_parts
+from server.prepare.components import build_components
+from server.prepare.compose import compose_settings
 from simulations.baselines import private_exemplars
 from tests.support.runs import labelled, lines, read, tiny
 
@@ -24,7 +24,7 @@ def small(folder, *overrides):
 
 def test_a_coordinator_refuses_it_before_anything_else(capsys):
     with pytest.raises(ConfigError, match=r"private_exemplars.*simulation.*caucus-simulate"):
-        build_parts(composed(["method=private_exemplars"]))
+        build_components(compose_settings(["method=private_exemplars"]))
     assert main(["plan", "method=private_exemplars"]) == 2
     assert "caucus-simulate" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from simulations.federation.parties import deal, parties, with_labels
 from simulations.private_evaluation.canaries import canaries
 
@@ -6,7 +6,7 @@ from simulations.private_evaluation.canaries import canaries
 def _config(tmp_path, *overrides):
     rows = "".join(f"note {i},{'ab'[i % 2]},user {i % 7}\n" for i in range(60))
     (tmp_path / "train.csv").write_text("text,label,user\n" + rows)
-    return composed(["task=csv", f"task.train={tmp_path / 'train.csv'}", "federation.parties=3", *overrides])
+    return compose_settings(["task=csv", f"task.train={tmp_path / 'train.csv'}", "federation.parties=3", *overrides])
 
 
 def test_at_user_level_a_user_stays_at_one_party(tmp_path):

@@ -11,7 +11,7 @@ from server.documents.codec import strict
 from server.domain import Candidate
 from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from simulations.baselines import unprotected
 from simulations.federation.measured import promised
 from simulations.private_evaluation.canaries import canaries
@@ -121,8 +121,8 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "task.public_notes=60"]
     private = [Record("zyxcanary", "a"), Record("b", "b")]
     with pytest.raises(ConfigError, match=r"evaluation\.embedding; expected an encoder that runs here"):
-        unprotected.train_on_records(composed([*chosen, "evaluation.model=encoder"]), private, private)
-    measured = unprotected.train_on_records(composed(chosen), private, private)
+        unprotected.train_on_records(compose_settings([*chosen, "evaluation.model=encoder"]), private, private)
+    measured = unprotected.train_on_records(compose_settings(chosen), private, private)
     assert measured["real_private"]["records"] == 2  # TF-IDF asks no encoder
 
 

@@ -12,7 +12,7 @@ from hydra.utils import instantiate
 from submitit.core.utils import FailedJobError, UncompletedJobError
 
 import simulations
-from server.settings.misprints import CONFIGS
+from server.prepare.misprints import CONFIGS
 from simulations import launch
 from simulations.sweeps import combinations
 

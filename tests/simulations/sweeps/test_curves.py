@@ -3,7 +3,7 @@ import json
 import pytest
 
 from common.errors import CheckpointError
-from server.settings.compose import write
+from server.prepare.compose import write
 from simulations.sweeps.curves import curves, main
 from tests.support.documents import round_json
 

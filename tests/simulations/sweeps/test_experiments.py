@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 import configs
 from common.errors import ConfigError
-from server.settings.compose import plain
+from server.prepare.compose import plain
 from simulations.sweeps.combinations import SweepCallback, planned_overrides, sweep_over
 from simulations.sweeps.experiments import rows, run_names
 

@@ -8,7 +8,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.settings.compose import composed, load
+from server.prepare.compose import compose_settings, load
 from server.settings.sections import setting
 from simulations import launch
 from simulations.sweeps.combinations import SweepCallback, record_failure, resuming_arguments, with_overrides
@@ -135,15 +135,15 @@ def test_a_folder_without_runs_is_refused(tmp_path):
 
 def test_a_row_sets_its_overrides_below_the_command_line():
     task = ["+experiment=wasp_table5", "row=Q 16", "method.samples=1000"]
-    config = with_overrides(composed(task), task)
+    config = with_overrides(compose_settings(task), task)
     assert (config.method.top, config.method.samples, config.row) == (16, 1000, "Q 16")
-    assert with_overrides(composed(task), [*task, "method.top=2"]).method.top == 2
+    assert with_overrides(compose_settings(task), [*task, "method.top=2"]).method.top == 2
 
 
 def test_a_row_that_nothing_runs_is_refused():
     for row in ("Q 3", "PrE-Text OPT"):
         with pytest.raises(ConfigError, match="row"):
-            with_overrides(composed(["+experiment=wasp_table2", f"row={row}"]), [])
+            with_overrides(compose_settings(["+experiment=wasp_table2", f"row={row}"]), [])
 
 
 def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):

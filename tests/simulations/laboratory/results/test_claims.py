@@ -6,7 +6,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.labelled_files import read_records
-from server.settings.compose import composed
+from server.prepare.compose import compose_settings
 from simulations.laboratory.results import cells, claims, data_sets, execution
 
 FILE = """
@@ -105,7 +105,7 @@ def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
     for settings in by_method.values():
         for number in range(max(map(len, settings.values()))):
             row = [list(values)[min(number, len(values) - 1)] for values in settings.values()]
-            composed(execution.with_folders(row, tmp_path))
+            compose_settings(execution.with_folders(row, tmp_path))
 
 
 def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs():

@@ -171,7 +171,7 @@ def roster_of(settings: Settings) -> Roster | None:
     return Roster.from_json(Path(path).read_bytes()) if path else None
 
 
-def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
+def draft_plan(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
     """Return the plan for settings without `auto`, not yet bound to an encoder, and the method's `compared` numbers."""
     method = method_of(settings)
     return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)

@@ -30,7 +30,7 @@ NEEDED = ("method", "task", "embedding")
 """Groups for which a run needs a choice."""
 
 
-def explained(
+def explain_hydra_error(
     error: Exception, known: Collection[str] = (), overrides: Sequence[Override] = (), *, sweep: bool = False
 ) -> ConfigError:
     """Translate a Hydra error into a one-line error about the setting that is wrong.
@@ -94,13 +94,13 @@ def is_group(name: str) -> bool:
     return (files(CONFIGS) / name.partition("@")[0]).is_dir()
 
 
-def names(config: DictConfig, above: str = "") -> Iterator[str]:
+def setting_names(config: DictConfig, above: str = "") -> Iterator[str]:
     """Yield the full names of all settings."""
     for key in map(str, config):
         yield f"{above}{key}"
         node = config._get_node(key)  # noqa: SLF001 the values may be missing, or refer to missing ones
         if isinstance(node, DictConfig) and not (node._is_none() or node._is_missing()):  # noqa: SLF001
-            yield from names(node, f"{above}{key}.")
+            yield from setting_names(node, f"{above}{key}.")
 
 
 def _unknown(name: str, known: Collection[str]) -> ConfigError:

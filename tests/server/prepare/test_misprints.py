@@ -10,10 +10,10 @@ from hydra.errors import HydraException, MissingConfigException
 
 from common.errors import ConfigError
 from server.command import main as coordinator
-from server.settings import misprints
-from server.settings.build import build
-from server.settings.compose import composed, misprint, overridden
-from server.settings.misprints import CONFIGS
+from server.prepare import misprints
+from server.prepare.build import build
+from server.prepare.compose import compose_settings, misprint, overridden
+from server.prepare.misprints import CONFIGS
 from server.settings.sections import Part
 
 NONE = "got an unknown setting"
@@ -67,7 +67,7 @@ NONE = "got an unknown setting"
 )
 def test_it_is_said_what_was_perhaps_meant(override, message, capsys):
     with pytest.raises(ConfigError) as caught:
-        composed([override])
+        compose_settings([override])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "append" not in str(caught.value)
@@ -77,7 +77,7 @@ def test_it_is_said_what_was_perhaps_meant(override, message, capsys):
 
 def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
     error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
-    assert str(misprints.explained(error)) == (
+    assert str(misprints.explain_hydra_error(error)) == (
         "hydra/launcher; expected one of basic, joblib; got 'submitit_slurm'. "
         "In the folder of the source: make coordinator EXTRAS=[cluster]"
     )
@@ -85,24 +85,24 @@ def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
 
 def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
     with pytest.raises(ConfigError, match=r"Did you mean method.directions\?"):
-        composed(["method=census", "method.direction=3"])
+        compose_settings(["method=census", "method.direction=3"])
 
 
 def test_a_group_that_is_left_out_is_named_before_its_settings():
     with pytest.raises(ConfigError, match=r"^method; expected one of aug_pe, .*; got none"):
-        composed(["~method", "method.samples=3"])
+        compose_settings(["~method", "method.samples=3"])
 
 
 def test_a_stored_run_s_settings_are_looked_up_too():
     with pytest.raises(ConfigError, match=r"method.sampels; expected a setting of.*Did you mean method.samples"):
-        overridden(composed([], "server"), ["method.sampels=3"])
+        overridden(compose_settings([], "server"), ["method.sampels=3"])
     with pytest.raises(ConfigError, match="expected NAME=VALUE"):
-        overridden(composed([], "server"), ["method.samples=["])
+        overridden(compose_settings([], "server"), ["method.samples=["])
 
 
 def test_a_setting_of_hydra_s_own_is_looked_up_by_its_error():
     with pytest.raises(ConfigError, match=f"hydra.rum; {NONE}"):
-        composed(["hydra.rum.dir=here"])
+        compose_settings(["hydra.rum.dir=here"])
 
 
 def test_in_a_sweep_several_values_are_not_what_is_wrong():
@@ -123,7 +123,7 @@ def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_help
 
 @pytest.mark.parametrize("group", ["embedding=minilm", "llm=builtin", "llm=qwen", "llm=smollm2"])
 def test_a_setting_that_a_part_or_a_part_in_it_does_not_have_is_named_in_full(group):
-    config = composed([group])
+    config = compose_settings([group])
     (part, *_) = [config.embedding] if group.startswith("embedding") else config.llm.models.values()
     inner = [name for name, value in part.settings.items() if isinstance(value, dict) and "_target_" in value]
     assert bool(inner) == (group == "llm=smollm2")

@@ -14,7 +14,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from server.domain import Task
 from server.planning.signal import HOPELESS, signals
-from server.settings.build import build, drafted, method_of
+from server.prepare.build import build, draft_plan, method_of
 from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, changed, setting
@@ -47,7 +47,7 @@ part of prompts only once; and of a model that completes lists or composes. Of Q
 """
 
 
-def settled(settings: Settings, task: Task | None = None) -> Settings:
+def resolve_auto(settings: Settings, task: Task | None = None) -> Settings:
     """Return the settings with a number, or None, in place of each `auto`. A run stores these, to resume with its plan.
 
     Args:
@@ -189,7 +189,7 @@ def _public_length(settings: Settings) -> int | None:
 
 def _directions(settings: Settings, task: Task) -> int:
     """Return the number of directions that suits the signal of the class sums."""
-    plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
+    plan, _ = draft_plan(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, expected_records(settings))
     kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
     ratios = [signal.ratio for signal in estimates if signal.kind in kinds and signal.expected]
@@ -204,7 +204,8 @@ def _rounds(settings: Settings, task: Task) -> int:
         return changed(settings, {"method.rounds": number})
 
     times = [
-        {query.name: query.times for query in drafted(with_rounds(number), task)[0].queries} for number in ROUNDS[-2:]
+        {query.name: query.times for query in draft_plan(with_rounds(number), task)[0].queries}
+        for number in ROUNDS[-2:]
     ]
     repeated = {name for name, number in times[0].items() if number != times[1].get(name)}
     if not repeated:
@@ -219,7 +220,7 @@ def _rounds(settings: Settings, task: Task) -> int:
 
     def ratio(number: int) -> float:
         try:
-            estimates = signals(*drafted(with_rounds(number), task), records)
+            estimates = signals(*draft_plan(with_rounds(number), task), records)
         except (ConfigError, InstantiationException):
             return -math.inf  # too few texts for this number of rounds
         return min(signal.ratio for signal in estimates if signal.query in repeated)

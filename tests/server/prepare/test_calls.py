@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from common.errors import CaucusError, ConfigError
-from server.settings.calls import AGREED, call_lines, check_calls, expected_calls
-from server.settings.compose import load, reloaded
-from server.settings.parts import build_parts
+from server.prepare.calls import AGREED, call_lines, check_calls, expected_calls
+from server.prepare.components import build_components
+from server.prepare.compose import load, reloaded
 from server.settings.sections import changed
 from simulations import launch
 from simulations.run import simulate
@@ -26,12 +26,12 @@ def chat(*more):
 
 
 def counted(chosen):
-    parts = build_parts(chosen)
+    parts = build_components(chosen)
     return expected_calls(chosen, parts), parts
 
 
 def test_built_in_models_are_neither_rehearsed_nor_asked_about(monkeypatch):
-    monkeypatch.setattr("server.settings.calls.forecast", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("server.prepare.calls.forecast", lambda *_, **__: 1 / 0)
     chosen = settings(*SMALL, "llm.confirm_calls=0")
     expected, parts = counted(chosen)
     assert expected == {}
@@ -60,7 +60,7 @@ def test_a_line_for_each_other_model_has_calls_tokens_and_cost():
 def test_only_many_calls_of_remote_and_chat_models_are_asked_about(most, kind, asks, monkeypatch):
     monkeypatch.setattr(Chat, "remote", kind == "remote")
     if kind != "chat":
-        monkeypatch.setattr("server.settings.calls.asked_in_chats", lambda _: set())
+        monkeypatch.setattr("server.prepare.calls.asked_in_chats", lambda _: set())
     chosen = chat(f"llm.confirm_calls={most}")
     expected, parts = counted(chosen)
     assert list(expected) == ["other"]

@@ -22,9 +22,17 @@ from common.phrases import series
 from common.system.files import write_atomic
 from common.validate import meant
 from server.domain import PrivacyTarget
-from server.settings.files import PATHS, with_absolute_paths
+from server.prepare.files import PATHS, with_absolute_paths
+from server.prepare.misprints import (
+    CONFIGS,
+    NEEDED,
+    NOT_COMPOSED,
+    explain_hydra_error,
+    is_group,
+    no_choice,
+    setting_names,
+)
 from server.settings.methods import METHODS
-from server.settings.misprints import CONFIGS, NEEDED, NOT_COMPOSED, explained, is_group, names, no_choice
 from server.settings.reading import defaults, mapping_of, number, settings_of
 from server.settings.schema import Llm, Rules, Secagg, Settings, SimulationSettings
 from server.settings.sections import changed
@@ -61,7 +69,7 @@ def register() -> None:
 register()
 
 
-def composed(overrides: Sequence[str], config_name: str = "simulation") -> Settings:
+def compose_settings(overrides: Sequence[str], config_name: str = "simulation") -> Settings:
     """Compose settings with overrides; check them, make their paths absolute, and give the run an ID.
 
     Raises:
@@ -80,7 +88,7 @@ def typed(config: object) -> Settings:
             expected, value = "a file", "PATH"
         raise ConfigError(key, expected=expected, got="none", do=f"Add {key}={value}") from error
     except OmegaConfBaseException as error:
-        raise explained(error) from error
+        raise explain_hydra_error(error) from error
     for group in NEEDED:
         if resolved.get(group) is None:
             raise no_choice(group)
@@ -88,7 +96,7 @@ def typed(config: object) -> Settings:
 
 
 def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
-    """Return a coordinator's stored settings with an operator's overrides applied, checked as in `composed`.
+    """Return a coordinator's stored settings with an operator's overrides applied, checked as in `compose_settings`.
 
     Args:
         settings: The settings that the run stored.
@@ -111,7 +119,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
             continue
         name = override.key_or_group
         if not (_has(config, name) or override.is_add()):
-            do = meant(name, tuple(names(config)))
+            do = meant(name, tuple(setting_names(config)))
             raise ConfigError(name, expected="a setting of the run", got="an unknown one", do=do)
         OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
     return typed(config)
@@ -132,7 +140,7 @@ def misprint(
     ]
     for choices in (chosen, []):  # a choice may be what is wrong
         with contextlib.suppress(*NOT_COMPOSED):
-            return explained(error, list(names(_composed(choices, config_name))), parsed, sweep=sweep)
+            return explain_hydra_error(error, list(setting_names(_composed(choices, config_name))), parsed, sweep=sweep)
     raise InternalError("our own settings cannot be composed") from error
 
 
@@ -196,7 +204,7 @@ def _parsed(overrides: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:
-        raise explained(error) from error
+        raise explain_hydra_error(error) from error
 
 
 def _has(config: DictConfig, name: str) -> bool:

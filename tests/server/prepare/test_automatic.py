@@ -8,10 +8,10 @@ import pytest
 
 from common.errors import ConfigError
 from server.planning.signal import signals, weakest
-from server.settings import automatic
-from server.settings.automatic import expected_records, settled
-from server.settings.build import build, drafted
-from server.settings.compose import composed, load
+from server.prepare import automatic
+from server.prepare.automatic import expected_records, resolve_auto
+from server.prepare.build import build, draft_plan
+from server.prepare.compose import compose_settings, load
 from server.settings.methods import METHODS, PromptingSettings
 from server.settings.reading import defaults
 from server.tasks.sources import LabelledFiles
@@ -21,28 +21,28 @@ from tests.support.runs import labelled, settings
 OPEN = ["method.texts_per_request=5", "method.words=null"]
 SMALL = ["task.public_notes=60", "federation.parties=3", "privacy.epsilon=0.5", *OPEN]
 VOTES = ["method.top=8", "method.shots=8"]
-TASK = build(composed(SMALL).task).task()
+TASK = build(compose_settings(SMALL).task).task()
 
 
 def chosen(name, *overrides):
-    return getattr(settled(composed([*SMALL, f"method.{name}=auto", *overrides]), TASK).method, name)
+    return getattr(resolve_auto(compose_settings([*SMALL, f"method.{name}=auto", *overrides]), TASK).method, name)
 
 
 def ratio(*overrides):
-    config = composed([*SMALL, *overrides])
-    return weakest(signals(*drafted(config, TASK), expected_records(config))).ratio
+    config = compose_settings([*SMALL, *overrides])
+    return weakest(signals(*draft_plan(config, TASK), expected_records(config))).ratio
 
 
 def test_a_configuration_without_auto_stays_as_it_is():
-    config = composed([*SMALL, *VOTES])
-    assert settled(config) is config
+    config = compose_settings([*SMALL, *VOTES])
+    assert resolve_auto(config) is config
 
 
 def test_of_one_whose_numbers_are_chosen_nothing_else_changes_and_the_given_one_stays():
-    config = composed([*SMALL, *VOTES, "method.rounds=auto", "federation.records=100"])
-    run = settled(config)
+    config = compose_settings([*SMALL, *VOTES, "method.rounds=auto", "federation.records=100"])
+    run = resolve_auto(config)
     assert config.automatic == ("rounds",)
-    assert run == composed([*SMALL, *VOTES, "method.rounds=2", "federation.records=100", f"run={config.run}"])
+    assert run == compose_settings([*SMALL, *VOTES, "method.rounds=2", "federation.records=100", f"run={config.run}"])
 
 
 def test_votes_are_asked_as_often_as_they_have_a_signal():
@@ -56,8 +56,8 @@ def test_votes_are_asked_as_often_as_they_have_a_signal():
     few = ["federation.expected_records=1000000", f"method.samples={4 * len(TASK.labels)}"]
     assert chosen("rounds", *few) == 4
     one_label = replace(TASK, labels={"flu": "influenza"})
-    config = composed([*SMALL, "method.rounds=auto", "method.samples=3", "federation.expected_records=1000000"])
-    assert settled(config, one_label).method.rounds == 3
+    config = compose_settings([*SMALL, "method.rounds=auto", "method.samples=3", "federation.expected_records=1000000"])
+    assert resolve_auto(config, one_label).method.rounds == 3
 
 
 def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
@@ -68,16 +68,16 @@ def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
 
 
 def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():
-    assert expected_records(composed(["federation.records=70"])) == 70
-    assert expected_records(composed(["federation.records=70", "federation.expected_records=50"])) == 50
-    assert expected_records(composed(["task.records_per_party=20", "federation.parties=4"])) == 80
-    assert expected_records(composed(["task=csv"])) is None
-    assert expected_records(composed([], "server")) is None
+    assert expected_records(compose_settings(["federation.records=70"])) == 70
+    assert expected_records(compose_settings(["federation.records=70", "federation.expected_records=50"])) == 50
+    assert expected_records(compose_settings(["task.records_per_party=20", "federation.parties=4"])) == 80
+    assert expected_records(compose_settings(["task=csv"])) is None
+    assert expected_records(compose_settings([], "server")) is None
 
 
 def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
     with pytest.raises(ConfigError, match=r"method\.rounds; expected a number, or auto with .*Add federation\.expec"):
-        settled(composed(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
+        resolve_auto(compose_settings(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
     assert chosen("rounds") == 2  # of the demo a simulation knows the number
     assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
     with pytest.raises(ConfigError, match="one text for each of"):
@@ -92,11 +92,11 @@ def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, 
     labels = "task.labels={" + ",".join(f"l{i}: x" for i in range(10)) + "}"
     files = ["task=csv", labels, "task.public_text=absent.txt"]
     settings = [*files, "method=census", f"privacy.epsilon={epsilon}", f"federation.expected_records={records}"]
-    config = composed(["federation.parties=3", "method.directions=auto", "method.count=0.1", *settings])
+    config = compose_settings(["federation.parties=3", "method.directions=auto", "method.count=0.1", *settings])
     task = type(TASK)(name="t", kind="note", labels={f"l{i}": "x" for i in range(10)})
-    assert settled(config, task).method.directions == number
-    both = composed(["federation.parties=3", "method.directions=auto", "method.rounds=auto", *settings])
-    assert settled(both, task).method.rounds == 5
+    assert resolve_auto(config, task).method.directions == number
+    both = compose_settings(["federation.parties=3", "method.directions=auto", "method.rounds=auto", *settings])
+    assert resolve_auto(both, task).method.rounds == 5
 
 
 def test_a_simulation_keeps_the_numbers_that_were_chosen(tmp_path, monkeypatch):
@@ -130,18 +130,20 @@ def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_coun
     for step in ("_in_process", "_compare"):
         monkeypatch.setattr(simulation, step, lambda *_: None)
     census = ["method=census", "task.public_notes=60"]
-    simulation.simulate(composed(census), tmp_path / "demo")
-    assert load(tmp_path / "demo").method.directions == settled(composed(census)).method.directions == 128
-    simulation.simulate(composed([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
-    said = settled(composed([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"]))
+    simulation.simulate(compose_settings(census), tmp_path / "demo")
+    assert load(tmp_path / "demo").method.directions == resolve_auto(compose_settings(census)).method.directions == 128
+    simulation.simulate(compose_settings([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
+    said = resolve_auto(
+        compose_settings([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"])
+    )
     run = load(tmp_path / "files")
     assert (run.method.directions, expected_records(run)) == (said.method.directions, 40)
 
 
 def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():
     with pytest.raises(ConfigError, match=r"method\.directions; expected one of .*got an unknown setting"):
-        composed(["method=wasp", "++method.directions=auto"])
-    assert composed(["method=only_private", "++method.directions=auto"]).automatic == ()
+        compose_settings(["method=wasp", "++method.directions=auto"])
+    assert compose_settings(["method=only_private", "++method.directions=auto"]).automatic == ()
 
 
 @pytest.mark.parametrize(("words", "texts"), [(12, 10), (20, 10), (21, 1), (900, 1)])
@@ -150,18 +152,18 @@ def test_a_request_asks_for_fewer_texts_if_they_are_longer(words, texts, public,
     (tmp_path / "public.txt").write_text(f"{'word ' * words}\n" * 3)
     length = [f"task.public_text={tmp_path}/public.txt"] if public else [f"method.words={words}"]
     task = ["llm=openai", "task=csv", "task.labels=[a,b]"]
-    assert settled(composed([*task, *length])).method.texts_per_request == texts
+    assert resolve_auto(compose_settings([*task, *length])).method.texts_per_request == texts
 
 
 @pytest.mark.parametrize(("llm", "texts"), [("qwen", 1), ("builtin", 5), ("smollm2", 5), ("mixed", 1)])
 def test_a_request_to_a_model_on_this_machine_has_its_own_number_of_texts(llm, texts):
-    run = settled(composed([f"llm={llm}", "method.words=30", "task=csv", "task.labels=[a,b]"]))
+    run = resolve_auto(compose_settings([f"llm={llm}", "method.words=30", "task=csv", "task.labels=[a,b]"]))
     assert run.method.texts_per_request == texts
 
 
 @pytest.mark.parametrize("text", ["null", "absent.txt"])
 def test_a_request_asks_for_many_texts_of_unknown_length(text):
-    run = settled(composed(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
+    run = resolve_auto(compose_settings(["llm=openai", "task=csv", "task.labels=[a,b]", f"task.public_text={text}"]))
     assert run.method.texts_per_request == 10
 
 
@@ -174,27 +176,29 @@ LABELS = "task.labels=[" + ",".join(f"l{i}" for i in range(10)) + "]"
     [(20, 2, 1, 2), (80, 2, 2, 2), (160, 2, 4, 4), (319, 2, 7, 7), (320, 2, 8, 8), (200, 5, 8, 8), (6000, 5, 8, 8)],
 )
 def test_votes_and_exemplars_are_at_most_half_of_a_label_s_candidates(samples, rounds, top, shots):
-    config = composed([*VOTED, LABELS, "method=wasp", f"method.samples={samples}", f"method.rounds={rounds}"])
-    run = settled(config)
+    config = compose_settings([*VOTED, LABELS, "method=wasp", f"method.samples={samples}", f"method.rounds={rounds}"])
+    run = resolve_auto(config)
     assert (run.method.top, run.method.shots, run.automatic) == (top, shots, ())
-    plan, _ = drafted(run, build(run.task).task())
+    plan, _ = draft_plan(run, build(run.task).task())
     assert plan.queries[0].spec.top == top
-    given = composed([*VOTED, LABELS, "method=wasp", "method.samples=80", "method.top=8", "method.shots=6"])
-    assert (settled(given).method.top, settled(given).method.shots) == (8, 6)
+    given = compose_settings([*VOTED, LABELS, "method=wasp", "method.samples=80", "method.top=8", "method.shots=6"])
+    assert (resolve_auto(given).method.top, resolve_auto(given).method.shots) == (8, 6)
 
 
 def test_the_number_of_votes_follows_the_number_of_rounds_if_both_are_chosen():
-    config = composed([*VOTED, LABELS, "method.samples=200", "method.rounds=auto", "federation.expected_records=30"])
-    assert (settled(config).method.rounds, settled(config).method.top) == (2, 5)
+    config = compose_settings(
+        [*VOTED, LABELS, "method.samples=200", "method.rounds=auto", "federation.expected_records=30"]
+    )
+    assert (resolve_auto(config).method.rounds, resolve_auto(config).method.top) == (2, 5)
 
 
 def test_a_method_that_compares_nothing_has_the_usual_number_of_exemplars():
-    assert settled(composed([*VOTED, LABELS, "method=fusegen", "method.shots=auto"])).method.shots == 8
+    assert resolve_auto(compose_settings([*VOTED, LABELS, "method=fusegen", "method.shots=auto"])).method.shots == 8
 
 
 @pytest.mark.parametrize(("samples", "pool"), [(9, 18), (499, 998), (500, 1000), (2000, 1000)])
 def test_a_pool_of_abstracts_follows_the_number_of_texts(samples, pool):
-    run = settled(composed([*VOTED, "task.labels=[a,b]", "method=rpsg", f"method.samples={samples}"]))
+    run = resolve_auto(compose_settings([*VOTED, "task.labels=[a,b]", "method=rpsg", f"method.samples={samples}"]))
     assert run.method.pool == pool
 
 
@@ -203,7 +207,7 @@ def test_a_pool_of_abstracts_follows_the_number_of_texts(samples, pool):
     [((), 4), (("method.words=9",), 9), (("method.words=90",), 40), (("task.public_text=absent.txt",), 40)],
 )
 def test_an_abstract_is_no_longer_than_a_text(overrides, words, tmp_path):
-    assert settled(with_public(tmp_path, "rpsg", "llm=builtin", *overrides)).method.abstract_words == words
+    assert resolve_auto(with_public(tmp_path, "rpsg", "llm=builtin", *overrides)).method.abstract_words == words
 
 
 WITH_WORDS = {defaults(method)["name"]: method for method in METHODS if "words" in defaults(method)}
@@ -216,7 +220,7 @@ def with_public(tmp_path, method, *overrides, texts=("a b", "a b c d e f g", "a 
     path.write_text("\n".join(texts))
     terms = ["method.vocabulary=absent.txt"] if "vocabulary" in defaults(WITH_WORDS[method]) else []
     task = ["task=csv", "task.labels=[a,b]", f"task.public_text={path}", "federation.parties=3"]
-    return composed([*task, f"method={method}", *terms, *overrides])
+    return compose_settings([*task, f"method={method}", *terms, *overrides])
 
 
 @pytest.mark.parametrize("method", WITH_WORDS)
@@ -235,7 +239,7 @@ def with_public(tmp_path, method, *overrides, texts=("a b", "a b c d e f g", "a 
 )
 def test_a_chat_model_is_asked_for_the_length_of_public_texts(method, overrides, words, tmp_path, caplog):
     caplog.set_level(logging.INFO)
-    run = settled(with_public(tmp_path, method, *overrides))
+    run = resolve_auto(with_public(tmp_path, method, *overrides))
     assert (run.method.words, "words" in run.automatic) == (words, False)
     assert ("method.words=auto: 4, the median length of public texts" in caplog.messages) == (words == 4)
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
@@ -244,14 +248,14 @@ def test_a_chat_model_is_asked_for_the_length_of_public_texts(method, overrides,
 @pytest.mark.parametrize("method", WITH_WORDS)
 def test_without_a_public_length_a_chat_model_s_texts_stay_open_which_is_said_once(method, tmp_path, caplog):
     unknown = ("llm=qwen", "task.public_text=null")
-    run = settled(with_public(tmp_path, method, *unknown))
+    run = resolve_auto(with_public(tmp_path, method, *unknown))
     (said,) = caplog.messages
     assert run.method.words is None
     assert "Set method.words=NUMBER" in said
     assert "task.public_text=FILE" in said
     caplog.clear()
-    assert settled(run) is run
-    assert settled(with_public(tmp_path, method, *unknown, "method.words=null")).method.words is None
+    assert resolve_auto(run) is run
+    assert resolve_auto(with_public(tmp_path, method, *unknown, "method.words=null")).method.words is None
     assert caplog.messages == []
 
 
@@ -263,24 +267,24 @@ def test_a_length_is_chosen_by_default_wherever_the_coordinator_s_models_are_pro
 def test_public_texts_are_read_once_for_both_choices(tmp_path, monkeypatch):
     reads, read = [], LabelledFiles.public_examples
     monkeypatch.setattr(LabelledFiles, "public_examples", lambda source: reads.append(source) or read(source))
-    run = settled(with_public(tmp_path, "census", "llm=openai"))
+    run = resolve_auto(with_public(tmp_path, "census", "llm=openai"))
     assert (run.method.words, run.method.texts_per_request, len(reads)) == (4, 10, 1)
 
 
 def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of_texts(tmp_path, caplog):
-    assert settled(with_public(tmp_path, "census", "llm=qwen", "method.questionnaire=terms")).method.words is None
+    assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", "method.questionnaire=terms")).method.words is None
     assert caplog.messages == []
     sections = ["task=demo_letters", "task.public_notes=20", "method=census", "federation.parties=3"]
-    assert settled(composed(["llm=qwen", *sections])).method.words is None
+    assert resolve_auto(compose_settings(["llm=qwen", *sections])).method.words is None
     assert "Set method.words=NUMBER" in caplog.text
 
 
 def test_the_shortest_length_is_a_word(tmp_path):
-    assert settled(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1
+    assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1
 
 
 def test_a_simulation_keeps_the_length_that_was_chosen(tmp_path, monkeypatch):
     for step in ("_in_process", "_compare"):
         monkeypatch.setattr(simulation, step, lambda *_: None)
-    simulation.simulate(composed(["llm=qwen", "task=demo_messages", "federation.records=40"]), tmp_path)
+    simulation.simulate(compose_settings(["llm=qwen", "task=demo_messages", "federation.records=40"]), tmp_path)
     assert load(tmp_path).method.words == 17

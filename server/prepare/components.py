@@ -21,17 +21,17 @@ from server.llm.spending import Spending
 from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.planning.modes import refuse_declined
+from server.prepare.automatic import resolve_auto, shows_descriptions
+from server.prepare.build import build, method_of, plan_of, roster_of
 from server.report import tensorboard
-from server.settings.automatic import settled, shows_descriptions
-from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.schema import MOST_LOST, Settings
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The objects that a run's settings describe, as built by `build_parts`.
+class RunComponents:
+    """The objects that a run's settings describe, as built by `build_components`.
 
     Attributes:
         source: The task: public description, public texts, held-out texts.
@@ -69,14 +69,14 @@ class Parts:
         return self.plan.epsilon if self.earlier is None else self.earlier.epsilon
 
 
-def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
+def build_components(settings: Settings, *, folder: Path | None = None) -> RunComponents:
     """Build and check everything that the settings describe, before any private data is accessed.
 
     Args:
         settings: The settings, which may contain `auto`.
         folder: Folder of caches and accounts, created if missing; None stores nothing on disk.
     """
-    settings = settled(settings)
+    settings = resolve_auto(settings)
     tensorboard.check(settings.tracking)
     roster = roster_of(settings)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
     earlier = method.earlier() if isinstance(method, Reusing) else None
     if earlier:
         _check_earlier(earlier, encoder, plan)
-    return Parts(
+    return RunComponents(
         source=source,
         method=method,
         plan=plan,

@@ -9,8 +9,8 @@ from typing import Any
 from common.errors import CaucusError
 from common.system.asking import is_agreed
 from server.planning.forecast import forecast
-from server.settings.automatic import asked_in_chats, built_in, expected_records
-from server.settings.parts import Parts
+from server.prepare.automatic import asked_in_chats, built_in, expected_records
+from server.prepare.components import RunComponents
 from server.settings.schema import Settings
 
 AGREED: Mapping[str, Any] = {"llm.confirm_calls": None}
@@ -18,7 +18,7 @@ AGREED: Mapping[str, Any] = {"llm.confirm_calls": None}
 _FEWER = "Ask for fewer texts (method.samples)"
 
 
-def expected_calls(settings: Settings, parts: Parts) -> dict[str, dict[str, Any]]:
+def expected_calls(settings: Settings, parts: RunComponents) -> dict[str, dict[str, Any]]:
     """Return the forecast of each model that is not built in, keyed by name (`server.planning.forecast.forecast`)."""
     names = [name for name in parts.providers if name not in built_in(settings)]
     if not names:
@@ -47,7 +47,7 @@ def call_lines(expected: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def check_calls(expected: Mapping[str, Mapping[str, Any]], settings: Settings, parts: Parts) -> None:
+def check_calls(expected: Mapping[str, Mapping[str, Any]], settings: Settings, parts: RunComponents) -> None:
     """Ask whether to make more calls than `llm.confirm_calls`, of models that are remote or asked in chats.
 
     Args:

@@ -3,8 +3,8 @@
 import pytest
 
 from common.errors import ConfigError
-from server.settings.compose import composed, reloaded, write
-from server.settings.files import check_files
+from server.prepare.compose import compose_settings, reloaded, write
+from server.prepare.files import check_files
 from server.settings.reading import mapping_of
 from server.settings.sections import changed
 
@@ -26,12 +26,12 @@ from server.settings.sections import changed
 )
 def test_a_value_of_another_kind_names_its_setting(override, message):
     with pytest.raises(ConfigError) as caught:
-        composed([override], "server")
+        compose_settings([override], "server")
     assert message in str(caught.value)
 
 
 def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_where_it_may_be():
-    config = composed(
+    config = compose_settings(
         [
             *("method=aug_pe", "method.rounds=3", "privacy.epsilon=.inf", "privacy.delta=1e-6", "secagg=none"),
             *("llm.models=null", "llm.use=null", "llm.max_cost=null", "purpose='2026'", "evaluation.metrics=[]"),
@@ -40,34 +40,36 @@ def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_wher
         "server",
     )
     assert (config.method.rounds, config.others["more"], config.purpose) == (3, 1, "2026")
-    assert composed(["method=dpga", "method.tau=null"], "server").method.tau is None
+    assert compose_settings(["method=dpga", "method.tau=null"], "server").method.tau is None
 
 
 def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own-model").mkdir()
     path = ["embedding=pretrained", "task=csv", "task.train=a.csv", "evaluation.target=/b.txt"]
-    config = composed([*path, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
+    config = compose_settings([*path, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
     assert config.task.train == str(tmp_path / "a.csv")
     assert config.evaluation.target == "/b.txt"
     assert config.embedding.settings["name_or_path"] == str(tmp_path / "own-model")
     assert config.evaluation.checkpoint == "bert-base-uncased"
     (tmp_path / "minilm").mkdir()
     for path, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
-        named = composed(["embedding=pretrained", f"embedding.name_or_path={path}"])
+        named = compose_settings(["embedding=pretrained", f"embedding.name_or_path={path}"])
         assert named.embedding.settings["name_or_path"] == kept
     (tmp_path / "copied-model").mkdir()
     entry = "+llm.models.mine={_target_: server.llm.local.Local, model: copied-model}"
-    models = composed(["llm=local", "llm.models.local.model=Qwen/Qwen2.5-1.5B-Instruct", entry]).llm.models
+    models = compose_settings(["llm=local", "llm.models.local.model=Qwen/Qwen2.5-1.5B-Instruct", entry]).llm.models
     assert models["local"].settings["model"] == "Qwen/Qwen2.5-1.5B-Instruct"
     assert models["mine"].settings["model"] == str(tmp_path / "copied-model")
-    assert composed(["embedding_cache=run"]).embedding_cache == "run"
-    assert composed(["reply_cache=own.db"]).reply_cache == str(tmp_path / "own.db")
+    assert compose_settings(["embedding_cache=run"]).embedding_cache == "run"
+    assert compose_settings(["reply_cache=own.db"]).reply_cache == str(tmp_path / "own.db")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "public.txt").write_text("x")
-    config = composed(["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"])
+    config = compose_settings(
+        ["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"]
+    )
     check_files(config)  # of private records a coordinator needs none
     config = changed(config, {"task.test": str(tmp_path)})
     with pytest.raises(ConfigError, match=f"task.test; expected a file that can be read; got a folder; at {tmp_path}"):
@@ -83,11 +85,11 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 )
 def test_a_setting_without_a_default_is_named(choice, line):
     with pytest.raises(ConfigError, match=line):
-        composed([choice])
+        compose_settings([choice])
 
 
 def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(tmp_path):
-    config = composed(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
+    config = compose_settings(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
     older = mapping_of(config)
     del older["federation"]["style_site"], older["reply_cache"]
     write(older, tmp_path / "config.yaml")
