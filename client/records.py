@@ -19,7 +19,6 @@ from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
-from common.structure import Structure, check_records
 from common.system.progress import progress
 from common.validate import in_range
 
@@ -272,15 +271,13 @@ def read(
     path: Path,
     *,
     may_be_empty: bool = False,
-    structure: Structure | None = None,
     labelled: bool = True,
     remarks: list[str] | None = None,
 ) -> list[Record]:
     """Read a party's own file: `text`, `label` and, if records name their users, `user` (`common.labelled_files`).
 
     A hospital's file may be empty: the hospital then contributes only noise, and nobody learns that it has no records.
-    Texts are embedded unchanged, structured or not; `structure` is only what this party itself expects of its file. If
-    the party expects no labels (`labelled` is False), its records take part only in plans without labels. `remarks`
+    If the party expects no labels (`labelled` is False), its records take part only in plans without labels. `remarks`
     receives lines on the file, for this hospital alone, since they may contain counts.
 
     Raises:
@@ -289,10 +286,7 @@ def read(
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     with named_by("records"):
-        private = read_records(path, may_be_empty=may_be_empty, labelled=labelled, remarks=remarks)
-        if structure:
-            check_records(private, structure, path)
-    return private
+        return read_records(path, may_be_empty=may_be_empty, labelled=labelled, remarks=remarks)
 
 
 def embed(private: Sequence[Record], encoder: Encoder, headings: Sequence[str] = ()) -> PartyRecords:

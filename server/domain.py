@@ -9,7 +9,6 @@ from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import ConfigError
 from common.file_diagnosis import SEPARATOR
 from common.sections import Sections, bodies, sections
-from common.structure import Structure
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 from server.spans import Spans
@@ -148,7 +147,6 @@ class Task:
             without labels has `UNLABELLED` alone, described by the kind of text.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
-        structure: The fields of each text, if it is a JSON object; None for plain texts.
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it determines what looks like
             personal information.
         labels_per_text: Maximum number of labels of a text; 1 means that each text has exactly one label.
@@ -164,7 +162,6 @@ class Task:
     labels: dict[str, str]
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
-    structure: Structure | None = None
     language: str = "english"
     labels_per_text: int = 1
     spans: Mapping[str, str] = field(default_factory=dict)
@@ -257,14 +254,11 @@ class Task:
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Return candidates or records reduced to what a classifier reads.
 
-        For a structured text, this is the text field; for a plain text, the whole text. A text in sections is replaced
-        by its sections, each with its heading as the label.
+        This is the whole text. A text in sections is replaced by its sections, each with its heading as the label.
         """
         if self.sectioned:
             return [part for text in texts for part in self._parts(text)]
-        if self.structure is None:
-            return list(texts)
-        return [replace(text, text=self.structure.reading(text.text)) for text in texts]
+        return list(texts)
 
     def _parts(self, text: ClassifierInput) -> Iterator[ClassifierInput]:
         parts = text.sections if isinstance(text, Candidate) else sections(text.text, self.labels)

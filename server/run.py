@@ -23,7 +23,6 @@ from server.documents.run import COMPLETE, PARTIAL
 from server.domain import Candidate, Example
 from server.evaluation import (
     federated_count,
-    fields,
     figures,
     groups,
     nearest_texts,
@@ -147,7 +146,6 @@ def run(
             classifier=classifier,
             transfer=task.classifier_inputs(transfer),
         )
-        | fields.of_run(measured.whole_texts, task.structure, cleaned)
         | sections.of_run(state.candidates, held_out(), task)
         | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)
     )
@@ -209,8 +207,7 @@ def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
     """Write and return the classifier made from the released numbers, if any, and its labels for public texts."""
-    structured = tools.task.structure is not None  # whole objects are embedded, and fields are tested
-    if not isinstance(method, Labelling) or structured or not tools.task.labelled or tools.task.several:
+    if not isinstance(method, Labelling) or not tools.task.labelled or tools.task.several:
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(

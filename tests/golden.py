@@ -22,7 +22,7 @@ from client.writers import causal_model
 from common import wire
 from server.prepare.compose import compose_settings
 from simulations.run import simulate
-from tests.e2e import test_sections, test_structured_texts
+from tests.e2e import test_sections
 from tests.mutations import say
 from tests.support.loopback import Loopback
 from tests.support.runs import labelled, with_columns
@@ -52,11 +52,9 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
     several = labelled(folder / "several")
     with_columns(folder / "several", ("text", "labels"), lambda text, row: (text, ("a", "a;b", "b;a", "b")[row % 4]))
     unlabelled = ["task.labels=unlabelled" if "labels=" in line else line for line in task]
-    sections, structured = folder / "sections", folder / "structured"
+    sections = folder / "sections"
     sections.mkdir()
-    structured.mkdir()
     texts_in_sections = test_sections.sections_task(sections)
-    objects = test_structured_texts.structured_task(structured, ward="{}ward")
     small = ("method.samples=8", "method.rounds=1")
     return {
         "wasp": WASP,
@@ -81,8 +79,6 @@ def runs(folder: Path, server: Loopback) -> dict[str, tuple[str, ...]]:
         "census of sections": (*CENSUS, *texts_in_sections),
         "census of one population": (*CENSUS, *unlabelled),
         "census of several labels": (*CENSUS, *several, "task.labels_per_text=2"),
-        "census of structured texts": (*CENSUS, *objects),
-        "wasp of structured texts": (*WASP, *objects),
         "dp_kps": (*KEYPHRASES, *terms, "method.mechanism=gaussian"),
         "dp_kps in sequence": (*KEYPHRASES, *terms, "method.mechanism=laplace", "method.sequence=iterative"),
         "dpga": (*METADATA, "method.bins=20", "method.buckets=16", "method.tau=null"),

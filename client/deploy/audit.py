@@ -28,7 +28,6 @@ from common.errors import CaucusError, ConfigError, MissingPackageError
 from common.labelled_files import named_by, read_records, read_texts
 from common.personal_patterns import LANGUAGES
 from common.redaction import entities
-from common.structure import check_records as check_structure
 from common.system.commands import Commands, add_command, add_folder
 from common.system.files import SECRET, check_records, write_atomic
 from common.system.log_lines import now
@@ -204,8 +203,6 @@ def audit_release(
     training = settings.read_records()
     with named_by("--control"):
         control = read_records(control_file, labelled=settings.labelled)
-        if settings.structure:
-            check_structure(control, settings.structure, control_file)
     with named_by("synthetic texts"):
         texts = read_texts(texts_file)
     kept, kept_control = learning.pooled([record.text for record in training], [record.text for record in control])

@@ -43,7 +43,6 @@ approval: manual           # manual: a person approves each run's plan (caucus-p
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
 ledger_head: private/ledger.head  # where the ledger's head is noted; on another disk, a restored old folder is noticed
 metrics_port: null         # or a port of 127.0.0.1: /metrics for this hospital's own Prometheus, open to this machine
-structure: null            # or text_field and schema of texts that are JSON objects: records of other texts are refused
 labelled: {labelled}  # false: records of text alone, which take part in plans without labels alone
 windows: null              # or average: the encoder reads all of a long text, where the plan's does; else its beginning
 headings: []               # or those of the records' sections, such as [History, Findings]: for plans by sections

@@ -16,7 +16,6 @@ from client import database
 from client.deploy.create import MAX_RECORDS, check_number, load_invitation, new_keys
 from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import ConfigError
-from common.structure import check_records
 from common.system import locks
 from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import PartyFile
@@ -106,8 +105,6 @@ def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
     remarks = list[str]()
     private = database.read(chosen.query, labelled=settings.labelled, remarks=remarks)
     check_number(len(private), settings.party_file())
-    if settings.structure:
-        check_records(private, settings.structure, chosen.query)
     content = database.as_json_lines(private, labelled=settings.labelled)
     before = copy.read_bytes() if copy.exists() else None
     if content != before:

@@ -34,7 +34,6 @@ from common.models.encoder import Encoder
 from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
 from common.sections import check_headings
-from common.structure import Structure
 from common.system.certificates import certificate_of
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
@@ -49,12 +48,14 @@ KEYS = (
     "relay_user",
     "ledger_head",
     "metrics_port",
-    "structure",
     "labelled",
     "headings",
     "windows",
 )
 """Keys that a deployment's file has in addition to the sections of `client/settings.py`."""
+
+REMOVED = "structure"
+"""Key of older files, for texts that are JSON objects; `init` wrote null, which still reads."""
 
 SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
 """Choices of `--only`, each with the halves that it starts. Each half takes a lock, so that it cannot run twice."""
@@ -99,7 +100,6 @@ class HospitalSettings:
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 that serves metrics to this hospital's own Prometheus; None for no metrics.
         party: Limits and writers, which simulated parties have too.
-        structure: Structure of the records' texts if they must be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
         headings: Headings of the records' sections, for plans by sections; if empty, no record takes part in such
             plans.
@@ -119,7 +119,6 @@ class HospitalSettings:
     relay_user: str | None = None
     ledger_head: str | None = None
     metrics_port: int | None = None
-    structure: Structure | None = None
     labelled: bool = True
     headings: tuple[str, ...] = ()
     windows: str | None = None
@@ -149,15 +148,14 @@ class HospitalSettings:
         for key in sorted(file.empty):
             if key.partition(".")[0] == "limits":
                 raise ConfigError(key, expected="a value; null for none", got="nothing", where=file.where(key))
-        party = PartySettings.read(file.values, file.where, others=KEYS, required=REQUIRED)
+        party = PartySettings.read(file.values, file.where, others=(*KEYS, REMOVED), required=REQUIRED)
         values = {key: file.values[key] for key in KEYS if key in file.values}
         types = get_type_hints(cls) | {"records": str}
         with located(file.where):
+            _check_removed(file.values.get(REMOVED))
             for key, value in values.items():
                 of_type(key, value, types[key])
             path_of_records = (folder / values["records"]).resolve()
-            if values.get("structure") is not None:
-                values["structure"] = Structure.of(values["structure"])
             if "headings" in values:
                 values["headings"] = check_headings("headings", values["headings"]) if values["headings"] else ()
             places = {"folder": folder.resolve(), "records": path_of_records}
@@ -193,7 +191,6 @@ class HospitalSettings:
         return records.read(
             self.records,
             may_be_empty=may_be_empty,
-            structure=self.structure,
             labelled=self.labelled,
             remarks=remarks,
         )
@@ -320,3 +317,14 @@ class HospitalSettings:
             return Encoder.hashed_ngrams()
         listed = self.encoder in catalogue.catalogue()
         return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder, windows=self.windows)
+
+
+def _check_removed(structure: object) -> None:
+    """Raise `ConfigError` if a file of an earlier version asks for texts that are JSON objects."""
+    if structure is not None:
+        raise ConfigError(
+            REMOVED,
+            expected="no such key: this version has no texts that are JSON objects",
+            got="one",
+            do=f"Remove {REMOVED}, and write the records as plain text or in sections",
+        )

@@ -72,7 +72,7 @@ class Measured:
 
     @property
     def whole_texts(self) -> Sequence[str]:
-        """Texts of the candidates, with all their fields."""
+        """The released texts, each whole."""
         return self.texts if self.released is None else self.released
 
     @property

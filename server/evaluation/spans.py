@@ -6,7 +6,8 @@ Since a classifier learns more from more texts, these three trainings use the sa
 uses all synthetic texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from common import rng
 from common.errors import CaucusError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Example, Task
-from server.evaluation.fields import Cleaned, counted
 from server.evaluation.figures import missing, over_texts
 from server.metrics import tagger
 from server.spans import REASONS, Marked
@@ -34,6 +34,10 @@ _LEARNED = (
 )
 _MARKS = "Spans that the language models marked in the synthetic texts."
 _NO_TEST = "no held-out text has spans, or only one: they are in task.test, as JSON Lines"
+_DROPPED = "no spans: "
+
+Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
+"""For each round, the numbers of repaired and dropped texts, keyed by model and by the cleaner's rule."""
 
 
 def of_run(
@@ -52,7 +56,7 @@ def of_run(
         zero_shot: Texts that the same models wrote before any answer; may be empty.
         held_out: Real texts with spans that do not belong to any party; may be empty.
         task: The task, with the types.
-        cleaned: Numbers of repaired and dropped texts (`fields.Cleaned`).
+        cleaned: Numbers of repaired and dropped texts.
         experiment_seed: Seed for all sampling.
     """
     if not task.spans:
@@ -136,14 +140,23 @@ def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> Gro
     by_type: Mapping[str, Figure] = {
         f"{name} in a text": Figure(value=kinds.count(name) / max(1, rows), rows=rows) for name in task.spans
     }
-    dropped = counted(cleaned, "dropped", "no spans: ")
+    dropped = _dropped(cleaned)
     return {
         "definition": _MARKS,
         "texts without spans": Figure(value=rows - sum(bool(text.spans) for text in texts), rows=rows),
         **by_type,
-        "note": f"Of what the models wrote, {dropped or 'no text was dropped for its marks'}. "
-        f"Reasons to drop a text: {', '.join(REASONS)}.",
+        "note": f"Of what the models wrote, {dropped}. Reasons to drop a text: {', '.join(REASONS)}.",
     }
+
+
+def _dropped(cleaned: Cleaned) -> str:
+    """Return how many texts of all rounds were dropped for their marks, by reason."""
+    counts: Counter[str] = Counter()
+    for rules in (rules for by_model in cleaned for rules in by_model.values()):
+        of_marks = {rule: count for rule, count in rules.items() if rule.startswith(_DROPPED)}
+        counts.update({rule.removeprefix(_DROPPED): count for rule, count in of_marks.items()})
+    listed = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items()))
+    return f"dropped: {listed}" if listed else "no text was dropped for its marks"
 
 
 def _marked(candidates: Sequence[Candidate]) -> list[Marked]:

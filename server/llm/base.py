@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 from common.errors import ConfigError, InternalError
-from common.structure import Structure
 from common.validate import at_least, in_range, not_empty
 from server.domain import Wording
 from server.llm.marks import Marks
@@ -58,7 +57,6 @@ class Request:
         seed: 64-bit number that distinguishes this request from otherwise equal ones, and seeds models that accept a
             seed.
         wording: Terms for the texts in a chat model's prompt.
-        structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
         more: Labels that each new text has in addition to `label`.
         marks: Types of the spans that are marked in each requested text, and in the texts shown; None requests no
             marks.
@@ -85,7 +83,6 @@ class Request:
     temperature: float = 1.0
     seed: int = 0
     wording: Wording = field(default_factory=Wording)
-    structure: Structure | None = None
     more: tuple[str, ...] = ()
     marks: Marks | None = None
     before: str | None = None
@@ -177,21 +174,17 @@ class Request:
         words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
         return self.n * (self.words or words_per_text)
 
-    def with_texts(
-        self, change: Callable[[str], str], *, structure: Structure | None, marks: Marks | None
-    ) -> "Request":
-        """Return the request with `change` applied to each text that it shows, and another structure or other marks."""
+    def with_texts(self, change: Callable[[str], str], *, marks: Marks | None) -> "Request":
+        """Return the request with `change` applied to each text that it shows, and with these marks."""
         good, bad, source = (tuple(map(change, texts)) for texts in (self.good, self.bad, self.source))
-        return replace(self, good=good, bad=bad, source=source, structure=structure, marks=marks)
+        return replace(self, good=good, bad=bad, source=source, marks=marks)
 
     def canonical(self) -> str:
         """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
         del fields["showable"]  # no part of the prompt
-        if self.structure is None:
-            del fields["structure"]  # the form from before there were structures: caches keep their replies
         if not self.more:
-            del fields["more"]  # and from before texts had several labels
+            del fields["more"]  # the form from before texts had several labels: caches keep their replies
         if self.marks is None:
             del fields["marks"]  # and from before marks
         if self.before is None:
@@ -279,7 +272,6 @@ LOSSES: Mapping[str, str] = {
     "change them in the model's server, or ask for fewer texts (method.samples)",
     "languages": "set task.language, or take a model that writes the language better",
     "foreign": "give public texts in the script that you want (task.public_text), or take another model",
-    "no structure": "take a larger model, which writes objects of the schema (task.structure)",
     "no section": "take a larger model, which writes the section that is requested and no other",
     "no spans": "take a larger model, which marks spans (task.spans)",
 }
@@ -292,7 +284,7 @@ server's answer could not be parsed; the prompt was too long."""
 def kind_of_loss(counted: str) -> str | None:
     """Return the kind of loss that is counted under this name; None for a repair, which loses no text.
 
-    The cleaner counts some kinds with a reason, as in "no structure: no object".
+    The cleaner counts some kinds with a reason, as in "no spans: an unknown type".
     """
     kind = counted.partition(":")[0]
     return kind if kind in LOSSES else None

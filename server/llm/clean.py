@@ -4,11 +4,9 @@ Rules change only the form of a text, or drop it. If nothing remains of a text, 
 again. A rule that the public texts break is off, since what they look like is right for the task. The phrases of models
 are in `phrases.yaml`.
 
-For a structured text, parsing by its structure replaces the rules from `fences` to `loops`, and takes place even if
-these rules are off. Each kind of repair is counted as "structure: KIND", and a text dropped during parsing as "no
-structure: REASON". Of a reply to a section's request only that section is left; without it the reply counts as "no
-section". The marks of a text with spans are removed after these rules (`marks.py`); a text dropped because of its marks
-counts as "no spans: REASON".
+Of a reply to a section's request only that section is left; without it the reply counts as "no section". The marks of a
+text with spans are removed after these rules (`marks.py`); a text dropped because of its marks counts as "no spans:
+REASON".
 """
 
 import logging
@@ -20,7 +18,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from common.sections import section_body
-from common.structure import Structure, without_surrogates
 from server.domain import Task
 from server.llm.base import Request
 from server.llm.clean_patterns import (
@@ -32,7 +29,7 @@ from server.llm.clean_patterns import (
     prompt_headings,
 )
 from server.llm.marks import RunMarks
-from server.llm.parse import NUMBERED, normal
+from server.llm.parse import NUMBERED, normal, without_surrogates
 from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
 from server.spans import Marked, without_tags
@@ -124,11 +121,7 @@ class Cleaner:
             if request.before is not None:
                 text = section_body(text, request.label or "", [name for name, _ in request.labels])  # noqa: PLW2901
                 changed["no section"] += not text
-            bare = (
-                _structured(text, request.structure, changed)
-                if request.structure
-                else self._bare(text, request, changed)
-            )
+            bare = self._bare(text, request, changed)
             marked = request.marks.read(bare) if request.marks else Marked(bare)
             if isinstance(marked, str):
                 changed[f"no spans: {marked}"] += 1
@@ -149,16 +142,12 @@ class Cleaner:
     def _unbroken(self, public: list[str], task: Task | None) -> Rules:
         """Return the rules without those that would change or drop too many of the public texts."""
         labels = tuple(task.labels.items()) if task else (("text", "text"),)
-        request = Request(
-            task_kind=task.kind if task else "text", labels=labels, structure=task.structure if task else None
-        )
+        request = Request(task_kind=task.kind if task else "text", labels=labels)
         checked = public[:: len(public) // _MOST_CHECKED + 1]
         broken: Counter[str] = Counter()
         for text in checked:
             changed: Counter[str] = Counter()
-            bare = self._readable(text, changed)
-            if not request.structure:
-                bare = self._bare(bare, request, changed)
+            bare = self._bare(self._readable(text, changed), request, changed)
             rule = self._violation(bare, request, set()) if bare else None
             broken.update({*changed, *([rule] if rule else [])})
         off = {rule: count for rule, count in broken.items() if count > max(1, _MOST_BROKEN * len(checked))}
@@ -198,7 +187,7 @@ class Cleaner:
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
         """Return the name of the first rule that drops this text, if any."""
         form = _form(text, request)
-        read = _APOSTROPHE.sub("'", request.structure.reading(text) if request.structure else text)
+        read = _APOSTROPHE.sub("'", text)
         patterns = language_patterns(self._language)
         checks: dict[str, Callable[[], object]] = {
             "shells": lambda: (
@@ -231,18 +220,9 @@ class Cleaner:
         return False
 
 
-def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
-    """Return the structured text in canonical JSON, or an empty text if it lacks the structure; count repairs."""
-    bare, said = structure.read(text)
-    changed.update(f"{'structure' if bare else 'no structure'}: {kind}" for kind in said)
-    return bare or ""
-
-
 def _form(text: str, request: Request) -> str:
-    """Return the normal form of a text without its marks, or of the text field of a structured one."""
-    if request.marks:
-        text = without_tags(text)
-    return normal(request.structure.reading(text) if request.structure else text)
+    """Return the normal form of a text without its marks."""
+    return normal(without_tags(text) if request.marks else text)
 
 
 def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:

@@ -13,8 +13,7 @@ section's heading) and then its sources. A prompt without any example is poor (`
 the requested length are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
 the model continues with a variation of it; with blanks, the new text begins with words of its source. Abstracts are
 requested and rewritten like any other text of the requested length, since such a model cannot summarise. A subtopic is
-a text of a few words that follows subtopics of other topics. For structured texts the model reads and writes only the
-text field (`structured_fallback.py`).
+a text of a few words that follows subtopics of other topics.
 """
 
 import re

@@ -27,7 +27,6 @@ from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.loading import EngineName, ModelCheckpoint
 from server.llm.parse import parse
 from server.llm.render import Prompts, our_prompts, whole
-from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
 
@@ -193,7 +192,7 @@ class Local:
         """Return the words of the prompt, without those that a chat template adds."""
         if self._completion is None:
             return whole(self._prompts.render(request))
-        return self._completion.beginning(plain(request), self._public).prompt
+        return self._completion.beginning(request, self._public).prompt
 
     @cached_property
     def _engine(self) -> Engine:
@@ -211,7 +210,7 @@ class Local:
                 temperature=request.temperature,
                 top_p=self._top_p,
             )
-        beginning = self._completion.beginning(plain(request), self._public)
+        beginning = self._completion.beginning(request, self._public)
         return Job(
             ids=tuple(self._checkpoint.ids(beginning.prompt)),
             seed=seed,
@@ -224,7 +223,7 @@ class Local:
 
     def _answer_room(self, request: Request) -> int:
         """Return the token limit of a chat's answer: far above the requested length, if one is requested."""
-        if request.words is None or request.structure:
+        if request.words is None:
             return self._max_new_tokens
         return min(request.n * (request.words * _LONGEST_ANSWER + _AROUND_TEXT), self._max_new_tokens)
 
@@ -237,14 +236,13 @@ class Local:
         outputs = list(map(self._checkpoint.text, written))
         cut = [len(ids) >= job.max_new_tokens for ids in written]
         if self._completion is None:
-            objects = request.structure is not None
-            texts = parse(outputs[0], request.n, phrases=request.phrases, objects=objects, cut=any(cut))
+            texts = parse(outputs[0], request.n, phrases=request.phrases, cut=any(cut))
         else:
             read = [
-                self._completion.read(output, plain(request), whole=completions.STOP in output or not broken)
+                self._completion.read(output, request, whole=completions.STOP in output or not broken)
                 for output, broken in zip(outputs, cut, strict=True)
             ]
-            texts = structured([text for text in read if text is not None], request, self.name)
+            texts = tuple(text for text in read if text is not None)
         loss = "truncated" if any(cut) and len(texts) < request.n else None if texts else "empty"
         return Reply(
             texts=texts,

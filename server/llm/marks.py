@@ -50,7 +50,7 @@ def unmarked(request: "Request") -> "Request":
     """Return the same request without marks, for a model that cannot read them."""
     if request.marks is None:
         return request
-    return request.with_texts(without_tags, structure=request.structure, marks=None)
+    return request.with_texts(without_tags, marks=None)
 
 
 class RunMarks:
@@ -83,7 +83,7 @@ class RunMarks:
         if request.marks is None:
             return request
         marks = replace(request.marks, example=self._example)
-        return request.with_texts(self._marked, structure=request.structure, marks=marks)
+        return request.with_texts(self._marked, marks=marks)
 
     def _marked(self, text: str) -> str:
         return marked(text, self._spans.get(text, ()))

@@ -1,8 +1,7 @@
-"""Conversion of a completion into the texts, phrases or objects that its prompt asked for."""
+"""Conversion of a completion into the texts or phrases that its prompt asked for."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from server.llm.loose_json import Found, found_values, read_string, read_value
 from server.llm.reasoning import answer_in
@@ -49,10 +48,8 @@ _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 _FEWEST_PARAGRAPHS = 3  # a refusal may have two
 
 
-def parse(
-    completion: str, n: int, *, phrases: bool = False, objects: bool = False, cut: bool = False
-) -> tuple[str, ...]:
-    """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
+def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) -> tuple[str, ...]:
+    """Extract at most `n` texts or phrases from a completion.
 
     Reasoning is no part of the answer (`reasoning.py`), nor is what stands outside a Markdown fence. If one text was
     requested, the answer is the text, unless it is a list, string or object with the text. If the completion was `cut`
@@ -67,8 +64,6 @@ def parse(
     answer = answer_in(completion)
     pieces = _FENCE.split(answer)
     fenced = [piece.strip() for piece in pieces[1::2] if piece.strip()]
-    if objects:
-        return tuple(_objects("".join(pieces)))[:n]
     if n == 1 and not phrases:
         bare = fenced[0] if fenced else "".join(pieces)
         items = _one_text(bare.strip(), cut=cut)
@@ -90,6 +85,14 @@ def normal(text: str) -> str:
     Texts with the same normalised form count as the same text.
     """
     return _NO_LETTERS.sub(" ", text).strip().casefold()
+
+
+def without_surrogates(text: str) -> str:
+    """Return the text with a question mark for each half of a surrogate pair, which no file can hold.
+
+    A language model may write one, and an escape in JSON can express it.
+    """
+    return text.encode(errors="replace").decode()
 
 
 def _one_text(text: str, *, cut: bool) -> list[str]:
@@ -146,26 +149,6 @@ def _string_lines(text: str) -> list[str]:
     lines = [line.strip().rstrip(",") for line in text.splitlines() if line.strip()]
     strings = [read_string(line) for line in lines[bool(lines) and lines[0].endswith(":") :]]
     return [string for string in strings if string is not None] if None not in strings else []
-
-
-def _objects(text: str) -> Iterator[str]:
-    """Yield each JSON object in the text as JSON.
-
-    If an object contains a list of objects, these objects are yielded instead. Text that begins like an object but is
-    not valid JSON is yielded unchanged, up to its first closing brace.
-    """
-    decoder, place = json.JSONDecoder(strict=False), text.find("{")
-    while place >= 0:
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = text.find("}", place) + 1 or len(text)
-            yield text[place:end]
-        else:
-            inner = [item for field in value.values() if isinstance(field, list) for item in field]
-            objects = [item for item in inner if isinstance(item, dict)] or [value]
-            yield from (json.dumps(item, ensure_ascii=False) for item in objects)
-        place = text.find("{", end)
 
 
 def _listed_items(text: str) -> list[str]:

@@ -6,7 +6,6 @@ import itertools
 import re
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError, meta, n
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from common.errors import ConfigError
-from common.structure import Structure
 from server.domain import Wording
 from server.llm.base import PROMPTS, Request
 from server.llm.marks import Marks
@@ -44,7 +42,6 @@ _CONDITIONS: tuple[Mapping[str, Any], ...] = (
     {},
     {"label": "first", "wording": Wording(writer="a writer", style="a style")},
     {"label": "first", "more": ("second",), "attribute": "an attribute"},
-    {"structure": Structure(text_field="text", schema="{}")},
     {"marks": Marks(types=(("drug", "a medicine"),))},
 )
 _SEPARATOR = re.compile(r"^---\n", re.MULTILINE)
@@ -128,7 +125,7 @@ class Prompts:
             "must": request.must,
             "good_must": request.good_must,
             "before": request.before,
-            "structure": request.structure,
+            "structure": None,
             "marks": request.marks,
         }
 
@@ -223,12 +220,9 @@ def _masked(request: Request) -> str:
     """Return the source with a fraction `blanks` of its words replaced by blanks.
 
     The blanks are evenly spaced and shifted by the request's seed, not drawn at random, so that equal requests give
-    equal prompts. In a structured text, only the text field gets blanks.
+    equal prompts.
     """
-    source, structure = request.source[0], request.structure
-    if structure and (fields := structure.fields(source)):
-        text = structure.text_field
-        return structure.canonical(fields | {text: _masked(replace(request, source=(fields[text],), structure=None))})
+    source = request.source[0]
     words = [word.group() for word in words_of(source)] if request.marks else source.split(" ")
     shift = request.seed % 997 / 997
     masked = [

@@ -94,7 +94,7 @@ def abstracts(task: Task, label: str | None, **common: Unpack[Common]) -> Reques
 
     Each abstract mentions one of the task's attributes.
     """
-    return replace(by_example(task, label, **common), abstract=True, structure=None, marks=None)
+    return replace(by_example(task, label, **common), abstract=True, marks=None)
 
 
 def from_abstract(task: Task, label: str | None, abstract: str, **common: Unpack[Common]) -> Request:
@@ -169,7 +169,7 @@ def subtopics(
 ) -> Request:
     """Make a request for short phrases that name subtopics for a label's texts (DPGA-TextSyn, 3.2 and appendix I)."""
     plain = _plain(task, label, texts=phrases, rng=rng, temperature=temperature)
-    return replace(plain, phrases=True, structure=None, marks=None)
+    return replace(plain, phrases=True, marks=None)
 
 
 def _plain(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
@@ -183,6 +183,5 @@ def _plain(task: Task, label: str | None, **common: Unpack[Common]) -> Request:
         words=common.get("words"),
         seed=int(common["rng"].integers(2**63)),
         wording=task.wording,
-        structure=task.structure,
         marks=marks_of(task),
     )

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from common.phrases import series
-from common.structure import without_surrogates
 from common.system.log_lines import printable_line
 from server.documents.rounds import Exchange, LostReply
 from server.llm.base import Reply, Request, advice_on, kind_of_loss
+from server.llm.parse import without_surrogates
 
 SAMPLES = 2
 """Number of replies that are kept as samples of each kind of loss."""

@@ -11,7 +11,6 @@ from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
 from server.documents.privacy import Earlier
-from server.domain import Task
 from server.evaluation.small_model import Evaluation
 from server.llm import providers
 from server.llm.base import Provider
@@ -19,7 +18,6 @@ from server.llm.clean import PLAIN, Cleaner
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending
 from server.method import Method, Reusing
-from server.operators.party_texts import PartyTexts
 from server.planning.modes import refuse_declined
 from server.prepare.automatic import resolve_auto, shows_descriptions
 from server.prepare.build import build, method_of, plan_of, roster_of
@@ -84,7 +82,6 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
     public_spans = source.public_examples if source.task().spans else list
     encoder: Encoder = build(settings.embedding)
     method = method_of(settings)
-    _check_structure(method, source.task())
     evaluation: Evaluation = build(settings.evaluation)
     plan = plan_of(settings, method, source.task(), encoder=encoder.digest, roster=roster)
     _check_directions(plan, encoder)
@@ -130,21 +127,6 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
         evaluation=evaluation,
         earlier=earlier,
     )
-
-
-def _check_structure(method: Method[Any], task: Task) -> None:
-    """Raise a ConfigError if structured texts are to be written by the parties' own models, which read no schema.
-
-    Raises:
-        ConfigError: The method does not support structured texts; the message names it.
-    """
-    if task.structure and isinstance(method, PartyTexts):
-        raise ConfigError(
-            "task.structure",
-            expected="null, as the parties' own models write the texts and know no schema",
-            got=f"a schema, with method {method.name}",
-            do="Choose another method, or set task.structure=null",
-        )
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:

@@ -19,6 +19,7 @@ from common.system.extras import how_to_install
 from common.validate import meant
 from server.failure import WRONG_SETTINGS
 from server.settings.sections import TARGET
+from server.settings.tasks import REMOVED
 
 NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
 """Errors that Hydra raises for settings that it cannot compose."""
@@ -111,7 +112,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
         got = f"a setting that this choice of {section} does not have"
         return ConfigError(name, got=got, do=f"Choose one that has it: {section}={', '.join(others)}")
     named = [setting for setting in known if not setting.endswith(TARGET)]
-    return ConfigError(name, got="an unknown setting", do=meant(name, named))
+    return ConfigError(name, got="an unknown setting", do=REMOVED.get(name) or meant(name, named))
 
 
 def _choices(group: str) -> dict[str, set[str]]:

@@ -18,7 +18,6 @@ OF_SOME = {
     "federated": "the accuracy of a classifier that learned from the texts on hospitals' records, by a noised count",
     "spans": "how well a model that learned from the texts marks entities in real test texts",
     "sections": "how the order and the lengths of sections differ from those of real test texts",
-    "fields": "which fields the texts have, and with which values",
 }
 """Groups of figures that test the texts of some tasks or settings alone: they are named only where they were begun."""
 TESTS = {

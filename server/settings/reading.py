@@ -18,7 +18,7 @@ from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
 from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
-from server.settings.tasks import TASKS
+from server.settings.tasks import REMOVED, TASKS
 from server.settings.voting import USUAL_VOTES
 
 AUTO = "auto"
@@ -94,11 +94,13 @@ def read(schema: type[S], values: object, section: str = "") -> S:
     """
     hints = _hints(schema)
     values = _as_mapping(section, values)
+    values = {name: value for name, value in values.items() if value is not None or full(section, name) not in REMOVED}
     if (target := values.get(TARGET)) and not str(target).startswith("server."):
         expected = "none: its class cannot be replaced, only its settings"
         raise ConfigError(full(section, TARGET), expected=expected, got=shown(target))
     for name in (name for name in values if name not in hints and name != TARGET):
-        expected, do = f"one of {', '.join(sorted(hints))}", meant(name, list(hints))
+        expected = f"one of {', '.join(sorted(hints))}"
+        do = REMOVED.get(full(section, name)) or meant(name, list(hints))
         raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
     given = {name: of_kind(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET}
     for field in fields(schema):  # type: ignore[arg-type]

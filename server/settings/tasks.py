@@ -12,6 +12,11 @@ from common.sections import check_headings
 from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
 
+REMOVED = {
+    "task.structure": "Leave it out: this version has no texts that are JSON objects. Write plain text or sections"
+}
+"""Advice on settings of earlier versions, keyed by name; null, which `config.yaml` of an older run has, still reads."""
+
 NOTES_LANGUAGES = ("english", "german", "french")
 """Languages in which the demo notes can be generated."""
 
@@ -47,7 +52,7 @@ class DemoSettings(TaskSettings):
         validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
         validate.integers(0, corpus_seed=self.corpus_seed)
         if self.labels not in (None, NO_LABELS):
-            do = "Labels of your own are those of task=csv or task=structured"
+            do = "Labels of your own are those of task=csv"
             raise ConfigError("task.labels", expected=f"null or {NO_LABELS} with a demo's task", got="others", do=do)
 
 
@@ -139,7 +144,6 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; if None, it is formed by English rules, which fail for "diagnosis" and for other
             languages.
-        structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
         language: Language of the texts, which determines what is detected as personal information: "english", "german",
             "french", "spanish" or "italian".
         labels_per_text: Maximum number of labels per text, from 1 to 64. Above 1, files may have `labels` in place of
@@ -162,7 +166,6 @@ class LabelledFilesSettings(TaskSettings):
     public_text: str | None = None
     attributes: tuple[str, ...] = ()
     wording: Any = None
-    structure: Mapping[str, Any] | None = None
     language: str = "english"
     labels_per_text: int = 1
     spans: Mapping[str, Any] | None = None
@@ -183,7 +186,7 @@ class LabelledFilesSettings(TaskSettings):
         headings = check_headings("task.sections", list(self.sections))
         if self.sections_per_text is not None:
             validate.integers_in(1, len(headings), sections_per_text=self.sections_per_text)
-        beside = {"labels": self.labels, "structure": self.structure, "spans": self.spans}
+        beside = {"labels": self.labels, "spans": self.spans}
         beside["labels_per_text"] = self.labels_per_text - 1
         for name, value in beside.items():
             if value:

@@ -8,13 +8,12 @@ from typing import Any
 from common.domain import UNLABELLED
 from common.errors import ConfigError
 from common.sections import check_headings
-from common.structure import Structure
 from common.validate import one_of
 from server.domain import NO_LABELS, Task, Wording
 from server.spans import NAME
 
 _KEYS = (
-    *("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text", "spans"),
+    *("name", "kind", "labels", "attributes", "wording", "language", "labels_per_text", "spans"),
     *("sections", "sections_per_text"),
 )
 _WORDING = tuple(field.name for field in fields(Wording))
@@ -27,18 +26,16 @@ def task_from(settings: Mapping[str, Any]) -> Task:
     Args:
         settings: `name`, which must be valid in a file name; `kind`, the kind of text; and `labels`, which is a mapping
             of at least two labels to public descriptions, a list of labels, or "unlabelled". Optional settings are
-            `attributes` (a list), `wording` (a mapping with the fields of `Wording`), `structure` (a mapping for
-            `Structure.of`), `language`, `labels_per_text` and `spans` (a mapping of types to public descriptions). A
-            text in sections has `sections` (a mapping of headings to public descriptions) and `sections_per_text` in
-            place of labels. The default description of a label, a type or a heading is its name, with spaces for
-            underscores.
+            `attributes` (a list), `wording` (a mapping with the fields of `Wording`), `language`, `labels_per_text` and
+            `spans` (a mapping of types to public descriptions). A text in sections has `sections` (a mapping of
+            headings to public descriptions) and `sections_per_text` in place of labels. The default description of a
+            label, a type or a heading is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
     """
     for unknown in settings.keys() - set(_KEYS):
         raise ConfigError("task", expected=f"the keys {', '.join(_KEYS)}", got=repr(unknown))
-    structure = settings.get("structure")
     name = _text(settings.get("name"), "task.name")
     if not _NAME.fullmatch(name):
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
@@ -53,10 +50,9 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         labels={} if unlabelled else headings or _labels(settings.get("labels")),
         attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
         wording=_wording(settings.get("wording"), "section" if headings else Wording().label),
-        structure=None if structure is None else Structure.of(structure, "task.structure"),
         language=_text(settings.get("language", "english"), "task.language"),
         labels_per_text=1 if unlabelled else per_text,
-        spans=_spans(settings.get("spans"), structured=structure is not None),
+        spans=_spans(settings.get("spans")),
         sectioned=bool(headings),
     )
     return task.without_labels() if unlabelled else task
@@ -96,18 +92,11 @@ def _described(name: str, text: object, where: str) -> str:
     return _text(text, f"{where}.{name}")
 
 
-def _spans(given: object, *, structured: bool) -> dict[str, str]:
+def _spans(given: object) -> dict[str, str]:
     if not given:
         return {}
     if not isinstance(given, Mapping):
         raise ConfigError("task.spans", expected="type: public description", got=repr(given))
-    if structured:
-        raise ConfigError(
-            "task.spans",
-            expected="no task.structure beside it, as spans are places in a plain text",
-            got="both",
-            do="Set task.structure=null or task.spans={}",
-        )
     for name in given:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             expected = "types whose names are letters, digits, dashes and underscores, a letter first"

@@ -4,7 +4,7 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 (`simulations/federation/parties.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,6 @@ from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.sections import bodies, sections
-from common.structure import Structure, check_records
 from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoLettersSettings, DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_letters, demo_messages, demo_notes
@@ -188,7 +187,6 @@ class LabelledFiles(LabelledFilesSettings):
                 "labels": self.labels,
                 "attributes": list(self.attributes),
                 "wording": self.wording,
-                "structure": self.structure,
                 "language": self.language,
                 "labels_per_text": self.labels_per_text,
                 "spans": self.spans,
@@ -213,7 +211,7 @@ class LabelledFiles(LabelledFilesSettings):
         if self.sections:
             return [example.text for example in self.public_examples()]
         with named_by("task.public_text"):
-            return list(map(self._reading(), read_texts(self.public_text)))
+            return read_texts(self.public_text)
 
     def public_examples(self) -> list[Example]:
         """Return the public texts that a prompt may show, with their topics; none if `public_text` is not set."""
@@ -222,9 +220,8 @@ class LabelledFiles(LabelledFilesSettings):
         with named_by("task.public_text"):
             topics = read_topics(self.public_text)
             spans = read_spans(self.public_text, self.spans) if self.spans else []
-        reading = self._reading()
         examples = [
-            Example(text=reading(text), topic=topic and topic.strip().replace("_", " "), spans=of_text)
+            Example(text=text, topic=topic and topic.strip().replace("_", " "), spans=of_text)
             for (text, topic), of_text in zip_longest(topics, spans)
         ]
         return self._in_sections(examples) if self.sections else examples
@@ -263,20 +260,14 @@ class LabelledFiles(LabelledFilesSettings):
         return self.checked(read_records(path, labels, show_names=True), path)
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
-        """Return the records of a file for this task, after checking their structure.
+        """Return the records of a file for this task, after checking their sections.
 
         Raises:
-            DataError: A text does not have the task's structure.
+            DataError: A text has none of the task's headings.
         """
-        if structure := self.task().structure:
-            check_records(records, structure, path)
         if self.sections:
             check_sections(records, self.task(), path)
         return records
-
-    def _reading(self) -> Callable[[str], str]:
-        """Return a function that extracts the text field of a public text, or an unstructured text unchanged."""
-        return Structure.of(self.structure, "task.structure").reading if self.structure else str
 
 
 def check_sections(records: Sequence[Record], task: Task, path: object) -> None:

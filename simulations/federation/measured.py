@@ -23,7 +23,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
     source: Source = build(settings.task)
     encoder: Encoder = build(settings.embedding)
     task, dealt = source.task(), parties.deal(settings)
-    whole = [record for records in dealt for record in records]
     return MeasuredWithRecords(
         candidates=task.classifier_inputs(candidates),
         released=[candidate.text for candidate in candidates],
@@ -34,9 +33,7 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
         language=task.language,
-        private=task.classifier_inputs(whole),
-        structure=task.structure,
-        whole_records=[record.text for record in whole],
+        private=task.classifier_inputs(record for records in dealt for record in records),
         sites=[party for party, records in enumerate(dealt) for _ in task.classifier_inputs(records)],
         canaries=parties.planted(settings, source),
         canary_times=settings.federation.canary_times,

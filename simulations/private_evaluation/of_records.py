@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from common.domain import Record
 from common.errors import CaucusError, DataError
-from common.structure import Structure
 from server.documents.metrics import Figure, Group
-from server.evaluation import fields, subgroups
+from server.evaluation import subgroups
 from server.evaluation.figures import (
     Measured,
     classification,
@@ -52,8 +51,6 @@ class MeasuredWithRecords(Measured):
         style_site: Index of the party whose records have a planted style; None if there is no such party.
         epsilon: Epsilon of the run's guarantee; infinite if there is no guarantee.
         delta: Delta of the guarantee.
-        structure: The fields of structured texts; None for plain texts.
-        whole_records: Complete texts of the records, which contain all fields of structured records.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -63,8 +60,6 @@ class MeasuredWithRecords(Measured):
     style_site: int | None = None
     epsilon: float = math.inf
     delta: float = 0.0
-    structure: Structure | None = None
-    whole_records: Sequence[str] = field(default=(), repr=False)
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
@@ -106,8 +101,6 @@ def of_records(measured: MeasuredWithRecords) -> Group:
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     made = {name: make(measured) for name, make in chosen}
-    if measured.structure:
-        made[fields.RECORDS] = fields.shares(measured.whole_records, measured.structure)
     return {
         name: replace(group, simulation_only=True) if isinstance(group, Figure) else group | {"simulation_only": True}
         for name, group in made.items()

@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 PROTOCOL = ("common/*.py", "common/plan", "common/queries", "common/secagg", "client/*.py", "client/contributions")
 PERMITTED = {
     "common/redaction.py": "patterns of the process, which no message decides",
-    "common/structure.py": "schemas of structured texts: a party reads many texts of one schema",
     "client/app.py": "the one lasting channel of a relay to its service",
 }
 

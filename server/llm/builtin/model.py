@@ -25,7 +25,6 @@ from server.llm.builtin.lexicon import Lexicon
 from server.llm.builtin.library import NORM, Library, Sense, Vector, headings_of, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
 from server.llm.marks import unmarked
-from server.llm.structured_fallback import plain, structured
 
 _VERSION = 4  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
@@ -115,7 +114,7 @@ class BuiltinModel:
         """Generate the replies (`server.llm.base.Provider`); each depends only on this model and its request."""
         if not requests:
             return []
-        asked, requests = requests, [unmarked(plain(request)) for request in requests]
+        asked, requests = requests, [unmarked(request) for request in requests]
         vectors = self._vectors(requests)
         replies: list[Reply] = []
         for start in range(0, len(requests), _BLOCK):
@@ -126,7 +125,6 @@ class BuiltinModel:
                 texts = self._listed(request, near) if request.phrases else self._write(request, near, vectors)
                 written = sum(len(text.split()) for text in texts)
                 read = self.estimate(request)[0]
-                texts = structured(texts, asked[len(replies)], self.name)
                 if asked[len(replies)].marks:
                     texts = tuple(map(self._lexicon.mark, texts))
                 reply = Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD))

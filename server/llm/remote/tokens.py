@@ -16,9 +16,8 @@ _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 def read(completion: Completion, prompt: tuple[str, str], request: Request) -> Reply:
     """Return the reply to a request with this prompt; the texts are parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
-    objects = request.structure is not None
     cut = completion.loss == "truncated"
-    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects, cut=cut)
+    texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, cut=cut)
     use = completion.usage
     return Reply(
         texts=texts,

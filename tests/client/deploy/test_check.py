@@ -164,25 +164,6 @@ def test_of_a_file_without_a_header_nothing_is_shown(made, capsys):
     assert checked(capsys, made, "--offline", code=1)["records"]["result"] == "problem"
 
 
-def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, capsys):
-    """The schema is the hospital's own setting, and yet it is checked as what a stranger wrote."""
-    file, records = made / "client.yaml", HospitalSettings.load(made).records
-    schema = "{properties: {note: {type: string}}}"
-    before = file.read_text()
-    file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {schema}}} "))
-    detail = checked(capsys, made, "--offline", code=1)["records"]["detail"]
-    assert "records: texts that are not" in detail
-    assert "got not an object" in detail
-    assert "records 1, 2" in detail
-    assert CANARY not in detail
-    records.write_text('text,label\n"{""note"": ""one""}",a\n"{ ""note"" : ""two"" }",b\n')
-    assert checked(capsys, made, "--offline", code=0)["records"]["result"] == "passed"
-    for hostile in ("{properties: {note: {type: string, pattern: '(a+)+$'}}}", "{$ref: 'http://example.org'}"):
-        file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {hostile}}} "))
-        assert main(["check", str(made), "--offline"]) == 2
-        assert "an unknown key" in capsys.readouterr().err
-
-
 def rows(folder, *labels):
     HospitalSettings.load(folder).records.write_text(
         "text,label\n" + "".join(f"{number},{label}\n" for number, label in enumerate(labels))

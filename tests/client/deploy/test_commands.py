@@ -16,9 +16,10 @@ from client.command import main
 from client.deploy import host, start
 from client.deploy.create import shipped_limits
 from client.deploy.node_state import STILL_COUNTED
-from client.deploy.settings import SIDES, HospitalSettings
+from client.deploy.settings import REMOVED, SIDES, HospitalSettings
 from common import messages as m
 from common import wire
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import make_query
@@ -195,6 +196,18 @@ def test_a_roster_without_this_hospital(made, tmp_path, capsys):
 def test_a_setting_that_is_wrong(values, line, made, capsys):
     change(made, **values)
     assert line in said(capsys, "status", made)
+
+
+def test_a_removed_key_reads_as_null_alone_in_an_older_file(made):
+    assert REMOVED not in (made / "client.yaml").read_text()
+    change(made, **{REMOVED: None})
+    assert HospitalSettings.load(made).name
+    change(made, **{REMOVED: {"text_field": "note", "schema": {"properties": {"note": {"type": "string"}}}}})
+    with pytest.raises(ConfigError) as caught:
+        HospitalSettings.load(made)
+    assert caught.value.what == REMOVED
+    assert str(caught.value.where).startswith(f"{made / 'client.yaml'}:")
+    assert caught.value.do
 
 
 def test_a_folder_that_is_none(tmp_path, capsys):

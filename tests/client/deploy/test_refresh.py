@@ -137,9 +137,6 @@ def test_refresh_refuses_what_init_refuses_and_leaves_the_copy(query, folder, ca
     execute(query, "UPDATE notes SET label = NULL WHERE id = 1")
     assert "got null" in said(capsys, "refresh", folder, query)
     execute(query, "UPDATE notes SET label = 'a'")
-    change(folder, structure={"text_field": "t", "schema": {"properties": {"t": {"type": "string"}}}})
-    assert "JSON" in said(capsys, "refresh", folder, query)
-    change(folder, structure=None)
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
     execute(query, f"{numbers} INSERT INTO notes SELECT i, 'x', 'a', 'p' FROM n")
     assert "expected at most 1,000" in said(capsys, "refresh", folder, query)

@@ -70,10 +70,6 @@ def test_the_text_of_an_object_is_found_beside_any_other_field(field, others, fi
     assert parse(json.dumps(fields), 1) == parse(json.dumps([fields]), 3) == ("one text",)
 
 
-def test_one_object_stays_json():
-    assert parse('{"text": "one", "age": 3}', 1, objects=True) == ('{"text": "one", "age": 3}',)
-
-
 @pytest.mark.parametrize(
     ("completion", "n", "phrases"),
     [
@@ -165,9 +161,9 @@ MARKS = st.sampled_from(
 )
 
 
-@given(st.lists(MARKS, max_size=30).map("".join), st.sampled_from([1, 5]), st.booleans(), st.booleans(), st.booleans())
+@given(st.lists(MARKS, max_size=30).map("".join), st.sampled_from([1, 5]), st.booleans(), st.booleans())
 @settings(deadline=None)
-def test_any_reply_is_read(completion, n, phrases, objects, cut):
-    texts = parse(completion, n, phrases=phrases, objects=objects, cut=cut)
+def test_any_reply_is_read(completion, n, phrases, cut):
+    texts = parse(completion, n, phrases=phrases, cut=cut)
     assert len(texts) <= n
     assert all(isinstance(text, str) for text in texts)

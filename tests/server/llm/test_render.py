@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from common.errors import ConfigError
-from common.structure import Structure
 from server.domain import Wording
 from server.llm.base import PROMPTS, Request
 from server.llm.marks import Marks
@@ -23,12 +22,10 @@ CONDITIONS = {
     "several labels": {"label": "late_card", "more": ("lost_card",)},
     "wording": {"label": "fee", "wording": Wording(writer="a nurse", style="no full sentences", label="reason")},
     "marks": {"marks": Marks(types=(("drug", "name of a medicine"),))},
-    "structure": {"structure": Structure(text_field="note", schema='{"properties": {}}')},
 }
 SAID = {"words": "55", "attribute": "at night"}
 """What a prompt says for a condition."""
-NO_PLACE = {("subtopics", "words"), ("subtopics", "marks"), ("subtopics", "structure")}
-NO_PLACE |= {("abstracts", "marks"), ("abstracts", "structure")}
+NO_PLACE = {("subtopics", "words"), ("subtopics", "marks"), ("abstracts", "marks")}
 """Kinds of prompts that no request combines with these conditions."""
 
 

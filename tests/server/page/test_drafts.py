@@ -87,7 +87,7 @@ def test_a_field_of_ones_own_task_makes_it_one_of_files_and_paths_may_have_space
     task = compose_settings(Draft.of(form).overrides(), "server").task
     assert task.labels == {"flu": "influenza", "cold": "a common cold"}
     assert task.public_text.endswith("/my texts.txt")
-    assert Draft.of({**form, "more": "task=structured"}).overrides()[2:] == ["task=structured"]
+    assert Draft.of({**form, "more": "task=mine"}).overrides()[2:] == ["task=mine"]
 
 
 def test_a_plan_of_the_demo_or_without_a_purpose_is_warned_of_above_its_start(browser, unplanned):

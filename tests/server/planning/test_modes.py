@@ -114,10 +114,3 @@ def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
     build_components(compose_settings(small))
     with pytest.raises(ConfigError, match="got broad, narrow, which decline rewriting; at"):
         build_components(compose_settings([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))
-
-
-@pytest.mark.parametrize("method", ["dp_sgd", "rupta"])
-def test_structured_texts_are_refused_where_the_parties_models_write(method):
-    structure = "task.structure={text_field: note, schema: {properties: {note: {type: string}}}}"
-    with pytest.raises(ConfigError, match=rf"task\.structure; expected null, .* with method {method}"):
-        build_components(compose_settings([f"method={method}", "task=csv", "task.labels=[a, b]", structure]))

@@ -60,7 +60,11 @@ NONE = "got an unknown setting"
             "embedding.device; got a setting that this choice of embedding does not have. Choose one that has it: ",
         ),
         ("method.expansion=3", "choice of method does not have. Choose one that has it: method=aug_pe, aug_pe_plus"),
-        ("task.train=notes.csv", "choice of task does not have. Choose one that has it: task=csv, structured"),
+        ("task.train=notes.csv", "choice of task does not have. Choose one that has it: task=csv"),
+        (
+            "task.structure={text_field: note, schema: {properties: {note: {type: string}}}}",
+            "task.structure; got an unknown setting. Leave it out: this version has no texts that are JSON objects",
+        ),
         ("purpose=to share, with care", "purpose='\"to share, with care\"'"),
         ("llm.models.mine.model=3", f"llm.models.mine.model; {NONE}"),
     ],

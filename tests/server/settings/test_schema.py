@@ -22,7 +22,7 @@ from server.settings.evaluation import EvaluationSettings, Training
 from server.settings.methods import METHODS, AugPePlusSettings
 from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
 from server.settings.seeded import RefinementSettings
-from server.settings.tasks import TASKS
+from server.settings.tasks import REMOVED, TASKS
 from tests.support.plans import plan_with
 
 ROOT = Path(configs.__file__).parent
@@ -203,6 +203,17 @@ def test_an_older_run_s_settings_are_still_read(tmp_path):
     del older["evaluation"]["embedding"], older["labels_from_records"]
     write(older, tmp_path / "config.yaml")
     assert load(tmp_path) == compose_settings(["method=aug_pe", "secagg=none", "run=x"])
+
+
+def test_a_removed_setting_reads_as_null_alone_in_an_older_run(tmp_path):
+    older = mapping_of(compose_settings(["task=csv", "run=x"]))
+    older["task"]["structure"] = None
+    assert settings_of(older) == compose_settings(["task=csv", "run=x"])
+    older["task"]["structure"] = {"text_field": "note", "schema": {"properties": {"note": {"type": "string"}}}}
+    with pytest.raises(ConfigError) as caught:
+        settings_of(older)
+    assert caught.value.what == "task.structure"
+    assert caught.value.do == REMOVED["task.structure"]
 
 
 def test_settings_of_our_own_parts_are_of_the_kinds_that_their_signatures_say():

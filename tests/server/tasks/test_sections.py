@@ -80,7 +80,6 @@ def test_what_a_simulation_plants_has_no_sections_and_is_refused(planted):
         ({"labels": "unlabelled"}, "labels"),
         ({"labels_per_text": 2}, "labels_per_text"),
         ({"spans": {"drug": "x"}}, "spans"),
-        ({"structure": {"text_field": "t"}}, "structure"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused_before_any_file_is_read(changes, setting):

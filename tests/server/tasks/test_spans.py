@@ -11,7 +11,6 @@ from server.spans import Span
 from server.tasks.description import task_from
 from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, unmarked_types
 from tests.support.marks import fit
-from tests.support.structures import SETTINGS
 
 DRUG = Span(start=5, end=12, type="drug")
 
@@ -92,7 +91,6 @@ def test_types_that_no_public_text_marks_are_said(tmp_path):
         ({"spans": ["drug"]}, "type: public description"),
         ({"spans": {"a b": "x"}}, "letters, digits"),
         ({"spans": {"drug": 3}}, "task.spans.drug"),
-        ({"spans": {"drug": "x"}, "structure": SETTINGS}, "both"),
     ],
 )
 def test_wrong_types_are_named(change, names):
