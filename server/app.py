@@ -21,7 +21,7 @@ from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.system.progress import progress
 from server.documents.hospitals import Delivery
-from server.documents.run import PARTIAL, RunSummary, versions
+from server.documents.run import PARTIAL, TEXTS, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
@@ -35,7 +35,7 @@ from server.prepare.calls import call_lines, check_calls, expected_calls
 from server.prepare.components import RunComponents, build_components
 from server.prepare.compose import compose_settings, load, store
 from server.run import run
-from server.run_folder import SENDING, TEXTS, RunFolder, now, started
+from server.run_folder import SENDING, RunFolder, now, started
 from server.settings.schema import Settings, SimulationSettings
 from server.tasks.sources import unmarked_types
 from server.tools import RunTools

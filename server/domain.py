@@ -1,6 +1,6 @@
 """Basic terms of the coordinator: task, public and synthetic texts, privacy target, membership and earlier runs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -11,6 +11,7 @@ from common.file_diagnosis import SEPARATOR
 from common.sections import Sections, bodies, sections
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
+from server.documents.rounds import RoundReport, first_round
 from server.spans import Spans
 
 NO_LABELS = "unlabelled"
@@ -317,3 +318,16 @@ class Membership:
     def __post_init__(self) -> None:
         validate.integers(1, parties=self.parties)
         validate.integers(0, colluders=self.colluders)
+
+
+def from_round_1(
+    rounds: Sequence[RoundReport], texts: Sequence[Candidate]
+) -> tuple[list[RoundReport], list[Candidate]]:
+    """Return a run folder's rounds and texts, counted from 1, even if an earlier version of Caucus counted from 0."""
+    if not rounds or rounds[0].round != 0:
+        return list(rounds), list(texts)
+    first = first_round({text.round for text in texts}, len(rounds))
+    return (
+        [report.for_readers() for report in rounds],
+        [replace(text, round=text.round + first) for text in texts],
+    )

@@ -19,7 +19,7 @@ from common.domain import Record
 from common.errors import CaucusError
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
-from server.documents.run import COMPLETE, PARTIAL
+from server.documents.run import COMPLETE, PARTIAL, ZERO_SHOT
 from server.domain import Candidate, Example
 from server.evaluation import (
     federated_count,
@@ -43,7 +43,7 @@ from server.planning.modes import simplified
 from server.report.tensorboard import track
 from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
-from server.run_folder import ZERO_SHOT, RunFolder, read_candidates
+from server.run_folder import RunFolder, read_candidates
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")

@@ -24,7 +24,7 @@ sending/          who was sent the texts afterwards                  (by `caucus
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,8 +40,8 @@ from server.documents.codec import MALFORMED
 from server.documents.files import split, write_lines
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.privacy import Earlier, Privacy
-from server.documents.rounds import RoundReport
-from server.documents.run import RunSummary
+from server.documents.rounds import RoundReport, first_round
+from server.documents.run import TEXTS, TRANSFER, ZERO_SHOT, RunSummary
 from server.domain import Candidate
 from server.evaluation import federated_count, text_classifier
 from server.federation.checkpoint import Checkpoint
@@ -49,9 +49,6 @@ from server.method import State
 from server.metrics.linear import LinearClassifier
 from server.planning.guarantee_facts import describe, released
 
-TEXTS = "synthetic.jsonl"
-ZERO_SHOT = "zero_shot.jsonl"
-TRANSFER = "transfer.jsonl"
 SENDING = "sending"
 """Folder, within a run folder, for the process that sends the texts to the hospitals."""
 
@@ -198,28 +195,6 @@ def started(folder: Path) -> str:
     """Return the day on which the run began; for a resumed run, the day of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()
-
-
-def first_round(rounds: Collection[int], done: int) -> int:
-    """Return the number displayed for the first round, which is round 0 internally.
-
-    Methods that vary texts after the votes of a round give the new texts the number of completed rounds, so for these
-    methods the number 0 means that a text was written before all rounds.
-    """
-    return 0 if done in rounds else 1
-
-
-def from_round_1(
-    rounds: Sequence[RoundReport], texts: Sequence[Candidate]
-) -> tuple[list[RoundReport], list[Candidate]]:
-    """Return a run folder's rounds and texts, counted from 1, even if an earlier version of Caucus counted from 0."""
-    if not rounds or rounds[0].round != 0:
-        return list(rounds), list(texts)
-    first = first_round({text.round for text in texts}, len(rounds))
-    return (
-        [report.for_readers() for report in rounds],
-        [replace(text, round=text.round + first) for text in texts],
-    )
 
 
 def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:

@@ -9,8 +9,6 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from server.documents.files import Document
-
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """Pattern of a type's name."""
 REASONS = ("unplanned type", "unbalanced tags", "nested tags", "empty span")
@@ -22,7 +20,7 @@ _WORD = re.compile(rf"(?:<({NAME.pattern})>.*?</\1>|\S)+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span(Document):
+class Span:
     """An entity in a text.
 
     Attributes:

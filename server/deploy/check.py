@@ -23,10 +23,9 @@ from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, with_weakest_parts
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build
-from server.prepare.components import build_components
+from server.prepare.components import build_components, check_tracking
 from server.prepare.compose import compose_settings
 from server.prepare.files import FILES, check_file, given_paths
-from server.report import tensorboard
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source
@@ -197,7 +196,7 @@ def _file(name: str, path: str) -> tuple[str, str]:
 
 
 def _tracking(kind: str) -> tuple[str, str]:
-    tensorboard.check(kind)
+    check_tracking(kind)
     return "", ""
 
 

@@ -11,6 +11,7 @@ from common.system.progress import progress
 from server.deploy.results import add_run, run_folder
 from server.documents.classifier import TrainedClassifier
 from server.documents.metrics import Metrics
+from server.documents.run import TRANSFER
 from server.evaluation import text_classifier
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import labels_of, linear_classifier
@@ -18,7 +19,7 @@ from server.metrics.accuracy import SoftLabels, sizes
 from server.prepare.build import build
 from server.prepare.compose import load
 from server.report.quality import read_quality
-from server.run_folder import TRANSFER, read_candidates
+from server.run_folder import read_candidates
 from server.settings.sections import Part
 
 FOLDER = "classifier"

@@ -16,14 +16,14 @@ from common.system.files import new_folder, text_of, write_atomic
 from server.deploy.results import add_run, run_folder
 from server.documents.files import read, write_json, write_lines
 from server.documents.privacy import Privacy
-from server.documents.run import RunSummary
+from server.documents.run import TEXTS, RunSummary
+from server.documents.run import TRANSFER as PUBLIC_TEXTS
 from server.domain import Candidate
 from server.failure import CANCELLED, FAILURE
 from server.guarantee.case import unprotected
 from server.report import croissant, dataset_card
 from server.report.dataset_card import JSON_LINES, PARQUET, SYNTHETIC, TRANSFER, Card, Terms
-from server.run_folder import TEXTS, read_candidates
-from server.run_folder import TRANSFER as PUBLIC_TEXTS
+from server.run_folder import read_candidates
 
 FOLDER = "dataset"
 CARD = "README.md"

@@ -12,7 +12,7 @@ from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.documents.codec import strict
 from server.documents.metrics import Metrics
-from server.documents.run import RunSummary
+from server.documents.run import TRANSFER, ZERO_SHOT, RunSummary
 from server.evaluation import (
     figures,
     groups,
@@ -29,7 +29,7 @@ from server.prepare.build import build
 from server.prepare.compose import load
 from server.report.ending import ending
 from server.report.write import write_report
-from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
+from server.run_folder import read_candidates
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
 from server.tasks import span_files

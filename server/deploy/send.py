@@ -30,8 +30,9 @@ from server.deploy.runs import is_steered, started_run_folder
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
 from server.documents.privacy import Privacy
+from server.documents.run import TEXTS
 from server.guarantee.case import unprotected
-from server.run_folder import SENDING, TEXTS
+from server.run_folder import SENDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """`rounds.jsonl`: a line for each round, with requests to the models, queries to the parties, and results."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -177,3 +177,12 @@ class RoundReport(Document):
 
 
 _MEASURED = {"fid", "fid_error", "seconds", "paid", "epsilon"}
+
+
+def first_round(rounds: Collection[int], done: int) -> int:
+    """Return the number displayed for the first round, which is round 0 internally.
+
+    Methods that vary texts after the votes of a round give the new texts the number of completed rounds, so for these
+    methods the number 0 means that a text was written before all rounds.
+    """
+    return 0 if done in rounds else 1

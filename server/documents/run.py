@@ -15,6 +15,13 @@ VERSIONS = ("flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", 
 
 COMPLETE, PARTIAL, REFUSED = "complete", "partial", "refused"
 
+TEXTS = "synthetic.jsonl"
+"""File of the synthetic texts, in a run folder."""
+ZERO_SHOT = "zero_shot.jsonl"
+"""File of the texts that the models wrote before any answer."""
+TRANSFER = "transfer.jsonl"
+"""File of public texts with the labels that the released numbers give them."""
+
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages that a run depends on."""

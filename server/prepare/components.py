@@ -10,6 +10,7 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSumsSpec
 from common.secagg.identity import Roster
+from common.system.extras import needs
 from server.documents.privacy import Earlier
 from server.evaluation.small_model import Evaluation
 from server.llm import providers
@@ -21,7 +22,6 @@ from server.method import Method, Reusing
 from server.planning.modes import refuse_declined
 from server.prepare.automatic import resolve_auto, shows_descriptions
 from server.prepare.build import build, method_of, plan_of, roster_of
-from server.report import tensorboard
 from server.settings.schema import MOST_LOST, Settings
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
@@ -75,7 +75,7 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
         folder: Folder of caches and accounts, created if missing; None stores nothing on disk.
     """
     settings = resolve_auto(settings)
-    tensorboard.check(settings.tracking)
+    check_tracking(settings.tracking)
     roster = roster_of(settings)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
     source: Source = build(settings.task)
@@ -127,6 +127,16 @@ def build_components(settings: Settings, *, folder: Path | None = None) -> RunCo
         evaluation=evaluation,
         earlier=earlier,
     )
+
+
+def check_tracking(kind: str | None) -> None:
+    """Check before a run starts that figures can be tracked.
+
+    Raises:
+        ConfigError: TensorBoard is not installed.
+    """
+    if kind is not None:
+        needs("tracking", kind, extra="tracking")
 
 
 def _check_directions(plan: Plan, encoder: Encoder) -> None:

@@ -11,13 +11,12 @@ from server.documents.files import read_lines, split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import REFUSED, RunSummary
+from server.documents.run import REFUSED, TEXTS, RunSummary
 from server.guarantee.statement import cost
 from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, unmeasured
 from server.report.verdict import compare_gain, describe_difference
 from server.report.votes import read_votes
 from server.report.weaknesses import votes_above_forecast, votes_were_noise
-from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:

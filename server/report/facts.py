@@ -17,9 +17,9 @@ from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
-from server.documents.run import RunSummary
+from server.documents.run import TEXTS, RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
-from server.domain import Candidate
+from server.domain import Candidate, from_round_1
 from server.guarantee.case import Kind
 from server.guarantee.rounding import counted, hospitals
 from server.guarantee.sides import Guarantee, guarantee
@@ -33,7 +33,6 @@ from server.report.quality import read_quality, read_utility, unmeasured
 from server.report.verdict import reach_verdict
 from server.report.votes import Votes, read_votes
 from server.report.weaknesses import find_weaknesses, votes_were_noise
-from server.run_folder import TEXTS, from_round_1
 
 _UNKNOWN: dict[str, Any] = {
     "reason": None,

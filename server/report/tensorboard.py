@@ -6,22 +6,11 @@ Figures that a simulation computes from private records are left out, because ev
 import time
 from pathlib import Path
 
-from common.system.extras import needs
 from server.documents.metrics import Metrics, shareable
 from server.documents.rounds import RoundReport
 
 FOLDER = "tensorboard"
 """Folder of the event files, in the run folder."""
-
-
-def check(kind: str | None) -> None:
-    """Check before a run starts that figures can be tracked.
-
-    Raises:
-        ConfigError: TensorBoard is not installed.
-    """
-    if kind is not None:
-        needs("tracking", kind, extra="tracking")
 
 
 def track(kind: str | None, run: Path, step: int, document: RoundReport | Metrics) -> None:

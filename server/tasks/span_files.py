@@ -14,7 +14,7 @@ from typing import Any
 
 from common.errors import DataError
 from common.labelled_files import read_texts
-from server.documents.codec import MALFORMED
+from server.documents.codec import MALFORMED, from_json
 from server.domain import Example
 from server.spans import Span, Spans, misfit
 
@@ -83,7 +83,7 @@ def _numbered(given: object, *, where: str) -> list[tuple[int, Span]]:
     numbered = []
     for number, one in enumerate(given, start=1):
         try:
-            numbered.append((number, Span.from_json(one)))
+            numbered.append((number, from_json(Span, one)))
         except MALFORMED:
             raise _wrong(f"span {number} that is no object with start, end and type", where) from None
     return numbered

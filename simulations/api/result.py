@@ -19,12 +19,12 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.domain import Candidate, has_label_sets
+from server.domain import Candidate, from_round_1, has_label_sets
 from server.evaluation.text_classifier import TextClassifier
 from server.prepare.build import build
 from server.prepare.compose import load
 from server.report.dataset_card import MARKED
-from server.run_folder import from_round_1, read_candidates
+from server.run_folder import read_candidates
 from simulations.sweeps.runs import TABLE
 
 _TEXTS = ("text", "label", "model", "round", "weight")

@@ -8,7 +8,7 @@ import pytest
 from common.domain import UNLABELLED
 from common.errors import ConfigError, DataError
 from server.command import main
-from server.run_folder import ZERO_SHOT
+from server.documents.run import ZERO_SHOT
 from simulations import simulate
 from simulations.api.result import Result
 from tests.support.lanes import slow_but

@@ -14,12 +14,13 @@ from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from server import app
 from server.documents.hospitals import Delivery
+from server.documents.run import TEXTS
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
 from server.federation.release import OFFLINE, send
 from server.prepare.compose import compose_settings, store
-from server.run_folder import SENDING, TEXTS
+from server.run_folder import SENDING
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from simulations.federation.local_grid import LocalGrid

@@ -2,9 +2,9 @@
 
 import json
 
-from server.domain import Candidate
+from server.documents.rounds import first_round
+from server.domain import Candidate, from_round_1
 from server.report.facts import gather
-from server.run_folder import first_round, from_round_1
 from simulations.api.result import Result
 from tests.support.documents import report_of
 from tests.support.runs import lines, tiny

@@ -18,6 +18,7 @@ from server.app import run_with
 from server.documents.codec import strict
 from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.metrics import Metrics
+from server.documents.run import ZERO_SHOT
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.fusegen import FuseGen
@@ -25,7 +26,7 @@ from server.methods.wasp import Wasp
 from server.prepare.components import RunComponents
 from server.prepare.compose import compose_settings
 from server.report.weaknesses import read_weaknesses
-from server.run_folder import ZERO_SHOT, read_candidates
+from server.run_folder import read_candidates
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from tests.support.direct_federation import TASK, Encoder, World

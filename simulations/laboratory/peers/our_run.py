@@ -17,6 +17,7 @@ from common.domain import Record
 from common.models.encoder import Encoder
 from common.privacy.samplers import discrete_gaussian
 from common.queries.votes import Votes, VotesSpec
+from server.documents.run import TEXTS, ZERO_SHOT
 from server.domain import Candidate
 from server.evaluation import small_model
 from server.federation.ask import Federation
@@ -25,7 +26,7 @@ from server.methods.aug_pe import AugPe
 from server.operators import survivors
 from server.prepare.components import RunComponents, build_components
 from server.prepare.compose import reloaded, simulated
-from server.run_folder import TEXTS, ZERO_SHOT, read_candidates
+from server.run_folder import read_candidates
 from server.tools import RunTools
 from simulations.federation.measured import with_records
 

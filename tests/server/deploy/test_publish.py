@@ -15,8 +15,7 @@ from common.plan.facts import MALICIOUS
 from server.command import main
 from server.documents.files import split
 from server.documents.privacy import Privacy
-from server.documents.run import RunSummary
-from server.run_folder import TRANSFER, ZERO_SHOT
+from server.documents.run import TRANSFER, ZERO_SHOT, RunSummary
 from tests.support.documents import privacy_json, summary_json
 from tests.support.documents import write_run as write
 from tests.support.offline import refuse_network

@@ -10,8 +10,9 @@ from server.command import main
 from server.deploy import run_state
 from server.deploy import send as module
 from server.deploy.settings import CoordinatorSettings
+from server.documents.run import TEXTS
 from server.failure import lock_folder
-from server.run_folder import SENDING, TEXTS
+from server.run_folder import SENDING
 from tests.support.documents import privacy_json
 from tests.support.flower import DONE, SMALL, coordinated
 

@@ -14,6 +14,7 @@ from common.queries.closed_set import spec_to_dict
 from common.queries.questions import QUESTIONS
 from common.queries.terms import decode_terms
 from server.command import main
+from server.documents.run import TRANSFER
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CensusMethod
@@ -21,7 +22,7 @@ from server.operators import census_file
 from server.operators.census_question import CLASS_SUMS
 from server.prepare.build import build
 from server.prepare.compose import load, store
-from server.run_folder import TRANSFER, read_candidates
+from server.run_folder import read_candidates
 from server.settings.sections import changed
 from simulations.api.result import Result
 from simulations.run import simulate

@@ -6,7 +6,8 @@ import pytest
 
 from common.errors import ConfigError
 from server.documents.metrics import Metrics, shareable
-from server.report.tensorboard import FOLDER, check, track
+from server.prepare.components import check_tracking
+from server.report.tensorboard import FOLDER, track
 from tests.support.runs import tiny
 
 FIGURES = {
@@ -39,14 +40,14 @@ def test_a_step_that_is_done_again_counts_once(tmp_path):
 
 
 def test_without_it_nothing_is_written(tmp_path):
-    check(None)
+    check_tracking(None)
     track(None, tmp_path, 1, Metrics(content=FIGURES))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_one_is_refused():
     with pytest.raises(ConfigError, match="tracking"):
-        check("mlflow")
+        check_tracking("mlflow")
 
 
 def test_one_that_is_not_installed_is_named_before_the_run(monkeypatch, tmp_path):
