@@ -189,6 +189,6 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         public=lambda: [example.text for example in source.public_examples()],
         evaluation=parts.evaluation,
         tracking=settings.tracking,
-        spanned=source.held_out_spans if task.spans else tuple,
-        held_out=source.held_out if task.sectioned else tuple,
+        spanned=source.held_out_spans,
+        held_out=source.held_out,
     )

@@ -112,11 +112,13 @@ class Example:
     Attributes:
         text: The text.
         topic: The text's topic, if the source names one; it may be one of the task's labels.
+        section: Whether the topic is the heading of a section, as in a task whose texts have sections.
         spans: Entities of the text; None if the source names none.
     """
 
     text: str
     topic: str | None = None
+    section: bool = False
     spans: Spans | None = None
 
 
@@ -186,6 +188,16 @@ class Task:
     def labelled(self) -> bool:
         """Whether texts have labels. If not, prompts name no labels, and every record takes part."""
         return not is_one_population(self.labels)
+
+    @property
+    def one_label(self) -> bool:
+        """Whether each text has exactly one of the labels."""
+        return self.labelled and not self.several
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of sections; empty if texts have none."""
+        return tuple(self.labels) if self.sectioned else ()
 
     def without_labels(self) -> "Task":
         """Return the same task with all texts as one population."""
@@ -260,6 +272,12 @@ class Task:
         if self.sectioned:
             return [part for text in texts for part in self._parts(text)]
         return list(texts)
+
+    def labels_of(self, record: Record) -> list[str]:
+        """Return the labels of a record that count, or the headings of its sections."""
+        if self.sectioned:
+            return [part.heading for part in sections(record.text, self.labels)]
+        return list(record.labels[: self.labels_per_text])
 
     def _parts(self, text: ClassifierInput) -> Iterator[ClassifierInput]:
         parts = text.sections if isinstance(text, Candidate) else sections(text.text, self.labels)

@@ -73,8 +73,8 @@ def run(
         public: Reads the public texts.
         evaluation: Settings of the measurements.
         tracking: "tensorboard" to write figures for it, or None.
-        spanned: Reads the real texts that have spans.
-        held_out: Reads the real texts as they are, if they have sections.
+        spanned: Reads the real texts that have spans; called only if the task has types of spans.
+        held_out: Reads the real texts as they are; called only if they have sections.
 
     Returns:
         The last state; all other results are in the folder.
@@ -97,7 +97,7 @@ def run(
             state = method.step(state, tools)
         state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
-            folder.keep_zero_shot(state.candidates if task.sectioned else tools.zero_shot)
+            folder.keep_zero_shot(tools.zero_shot or [text for text in state.candidates if text.sections])
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
@@ -135,7 +135,6 @@ def run(
     )
     before = read_candidates(folder.path, ZERO_SHOT)
     cleaned = [report.cleaned for report in state.rounds]
-    real = spanned() if task.spans else ()
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | nearest_texts.nearest_texts(measured)
@@ -146,8 +145,8 @@ def run(
             classifier=classifier,
             transfer=task.classifier_inputs(transfer),
         )
-        | sections.of_run(state.candidates, held_out(), task)
-        | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)
+        | sections.of_run(state.candidates, held_out, task)
+        | spans.of_run(state.candidates, before, spanned, task, cleaned, experiment_seed=tools.experiment_seed)
     )
     if paid := payments(tools.spending):
         metrics = metrics.adding({"paid": paid})
@@ -207,7 +206,7 @@ def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
     """Write and return the classifier made from the released numbers, if any, and its labels for public texts."""
-    if not isinstance(method, Labelling) or not tools.task.labelled or tools.task.several:
+    if not isinstance(method, Labelling) or not tools.task.one_label:
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(

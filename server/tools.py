@@ -103,8 +103,8 @@ class RunTools:
         self._unusable.clear()
 
     def with_spans(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """Return the candidates with the spans that their models marked; unchanged if the task has no span types."""
-        return self._cleaner.marks.given(candidates) if self.task.spans else tuple(candidates)
+        """Return the candidates with the spans that their models marked."""
+        return self._cleaner.marks.given(candidates)
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`."""

@@ -23,7 +23,6 @@ from server.settings.sections import changed, has, setting
 if TYPE_CHECKING:
     from common.plan.plan import Plan
     from server.documents.privacy import Earlier, Privacy
-    from server.domain import Task
     from server.prepare.components import RunComponents
 
 _COUNTED = 0.05
@@ -139,7 +138,7 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     facts["advice"] += [
         *([unspoken] if unspoken else []),
         *_count_in_place_of_test_texts(chosen, parts),
-        *_loop(task, expected, setting(chosen, "method.shown_words")),
+        *_loop(plan, expected, setting(chosen, "method.shown_words")),
     ]
     return privacy, {
         **facts,
@@ -180,9 +179,9 @@ def facts_of(
     }
 
 
-def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
+def _loop(plan: "Plan", expected: Mapping[str, Any], shown: int | None) -> list[str]:
     """Return a sentence on the cost per text of writing section by section; empty for texts without sections."""
-    if not (task.sectioned and expected["texts"]):
+    if not (plan.by_section and expected["texts"]):
         return []
     calls, read, written = (
         expected[name] / expected["texts"] for name in ("model_calls", "input_tokens", "output_tokens")
@@ -207,7 +206,7 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") ->
     plan, task, counted = parts.plan, parts.source.task(), federated_count.planned(parts.plan)
     if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
         return []
-    if task.several or not task.labelled:
+    if not task.one_label:
         return []
     with_count, _ = draft_plan(changed(settings, {"evaluation.federated": _COUNTED}), task)
     (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)

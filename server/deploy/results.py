@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.errors import ConfigError, DataError
-from common.labelled_files import named_by, read_records
+from common.errors import ConfigError
+from common.labelled_files import named_by
 from common.system.commands import Commands, add_command, as_json
 from common.system.progress import progress
 from server.documents.codec import strict
@@ -33,7 +33,7 @@ from server.run_folder import read_candidates
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
 from server.tasks import span_files
-from server.tasks.sources import check_sections
+from server.tasks.sources import read_test_records
 
 
 def register(commands: Commands) -> None:
@@ -111,12 +111,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     source, texts = build(settings.task), read_candidates(run)
     task = source.task()
     with named_by("--test"):
-        held_out = read_records(test, labelled=task.labelled and not task.sectioned, show_names=True)
-        if task.sectioned:
-            check_sections(held_out, task, test)
-        elif not {label for record in held_out for label in record.labels} & set(task.labels):
-            expected = f"texts with labels of the run: {', '.join(task.labels)}"
-            raise DataError("labels", expected=expected, got="none with one of them", where=test)
+        held_out = read_test_records(test, task)
     measured = figures.Measured(
         candidates=task.classifier_inputs(texts),
         test=task.classifier_inputs(held_out),
@@ -141,7 +136,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
             classifier=trained,
             transfer=task.classifier_inputs(read_candidates(run, TRANSFER)),
         )
-        | sections.of_run(texts, held_out, task)
+        | sections.of_run(texts, lambda: held_out, task)
         | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)

@@ -71,6 +71,11 @@ class Measured:
         return has_label_sets(self.candidates)
 
     @property
+    def one_label(self) -> bool:
+        """Whether each text has exactly one label."""
+        return self.labelled and not self.several
+
+    @property
     def whole_texts(self) -> Sequence[str]:
         """The released texts, each whole."""
         return self.texts if self.released is None else self.released
@@ -156,7 +161,7 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group | Figure:
     """Measure the accuracy and macro-F1 of the small model trained on `train` on test texts, if these have labels."""
-    if not measured.labelled or measured.several:
+    if not measured.one_label:
         return Figure(reason=SEVERAL_LABELS if measured.several else WITHOUT_LABELS)
     seeds = 1 if evaluation.deterministic else evaluation.seeds
     right = [record.label for record in measured.test]

@@ -6,7 +6,7 @@ serve for comparison: one in which each section is independent of the preceding 
 frequencies, and the order of the plan, with all headings in every text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -32,15 +32,16 @@ _DEFINITION = (
 Floats = NDArray[np.float64]
 
 
-def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> Group:
+def of_run(texts: Sequence[Candidate], held_out: Callable[[], Sequence[Record]], task: Task) -> Group:
     """Return the group for `metrics.json`; empty unless the task has sections and there are real texts.
 
     Args:
         texts: The synthetic texts, as a whole.
-        real: Real texts, as a whole, that do not belong to any party.
+        held_out: Reads the real texts, as a whole, that do not belong to any party.
         task: The task.
     """
-    if not (task.sectioned and real):
+    real = held_out() if task.sectioned else ()
+    if not real:
         return {}
     if not any(text.sections for text in texts):
         return {NAME: Figure(reason="no synthetic text has a section")}
@@ -55,12 +56,12 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> Gr
         "independent": orders.independent(theirs.sum(axis=0)),
         "plan_order": orders.steps([headings], headings)[0],
     }
-    whole, held_out = [text.text for text in texts], [record.text for record in real]
+    whole, real_texts = [text.text for text in texts], [record.text for record in real]
     group: Group = {"definition": _DEFINITION}
     for name, steps in ({"order_distance": ours} | others).items():
         group[name] = over_texts(partial(distance, steps), rows)
-    group["length_distance"] = figure(lambda: surface.length_distance(whole, held_out), rows=rows)
-    for ending, members, steps in (("", whole, ours), ("_real", held_out, theirs.sum(axis=0))):
+    group["length_distance"] = figure(lambda: surface.length_distance(whole, real_texts), rows=rows)
+    for ending, members, steps in (("", whole, ours), ("_real", real_texts, theirs.sum(axis=0))):
         group[f"per_text{ending}"] = Figure(value=float(steps[:, :-1].sum() / len(members)), rows=len(members))
         words = float(np.mean([len(text.split()) for text in members]))
         group[f"words{ending}"] = Figure(value=words, rows=len(members))

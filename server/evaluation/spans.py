@@ -7,7 +7,7 @@ uses all synthetic texts.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 def of_run(
     candidates: Sequence[Candidate],
     zero_shot: Sequence[Candidate],
-    held_out: Sequence[Example],
+    held_out: Callable[[], Sequence[Example]],
     task: Task,
     cleaned: Cleaned,
     *,
@@ -54,14 +54,14 @@ def of_run(
     Args:
         candidates: The synthetic texts.
         zero_shot: Texts that the same models wrote before any answer; may be empty.
-        held_out: Real texts with spans that do not belong to any party; may be empty.
+        held_out: Reads the real texts with spans that do not belong to any party; there may be none.
         task: The task, with the types.
         cleaned: Numbers of repaired and dropped texts.
         experiment_seed: Seed for all sampling.
     """
     if not task.spans:
         return {}
-    return learned(candidates, zero_shot, held_out, task, experiment_seed=experiment_seed) | {
+    return learned(candidates, zero_shot, held_out(), task, experiment_seed=experiment_seed) | {
         MARKS: _marks(candidates, task, cleaned)
     }
 

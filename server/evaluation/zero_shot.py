@@ -48,7 +48,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         zero_shot: Texts that the same models wrote before any answer, with the requested labels.
     """
     sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
-    if not measured.labelled or measured.several or not measured.test or not all(sets.values()):
+    if not measured.one_label or not measured.test or not all(sets.values()):
         return {}
     texts = min(map(len, sets.values()))
     measured = _remembering(measured)

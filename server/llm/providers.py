@@ -25,8 +25,6 @@ def providers(
     *,
     public_texts: Callable[[], list[str]],
     public_examples: Callable[[], list[Example]],
-    public_spans: Callable[[], list[Example]] = list,
-    public_sections: Callable[[], list[Example]] = list,
     encoder: Encoder,
     experiment_seed: int,
     spending: Spending,
@@ -37,16 +35,13 @@ def providers(
     """Build the language models of a run, and return them keyed by name.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
-    `public_texts`, `public_examples`, `public_spans` and `public_sections` (each read only if a model requires it),
-    `encoder`, `experiment_seed`, `spending`, `folder` and `prompts`.
+    `public_texts` and `public_examples` (each read only if a model requires it), `encoder`, `experiment_seed`,
+    `spending`, `folder` and `prompts`.
 
     Args:
         models: Constructors, keyed by name, with their own settings already bound.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
-        public_spans: Reads texts with spans, from which a built-in model learns to mark its own texts; there may be
-            none.
-        public_sections: Reads the sections with headings that a built-in model writes sections from; there may be none.
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
@@ -70,12 +65,7 @@ def providers(
     path = (folder and folder / "replies.db") if cache is None else cache
     for name, constructor in models.items():
         parameters = inspect.signature(constructor).parameters
-        for argument, read in (
-            ("public_texts", public_texts),
-            ("public_examples", public_examples),
-            ("public_spans", public_spans),
-            ("public_sections", public_sections),
-        ):
+        for argument, read in (("public_texts", public_texts), ("public_examples", public_examples)):
             if argument in parameters and argument not in arguments:
                 arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
@@ -92,7 +82,7 @@ def cleaner(
     rules: Rules | None,
     task: Task,
     public_texts: Callable[[], list[str]],
-    public_spans: Callable[[], list[Example]] = list,
+    public_examples: Callable[[], list[Example]] = list,
     prompts: Prompts | None = None,
 ) -> Cleaner:
     """Build the cleaner of the models' texts.
@@ -101,10 +91,10 @@ def cleaner(
         rules: The rules to apply; None for no rules.
         task: The task; its language decides which phrases the rules know.
         public_texts: Reads the public texts; a rule that they break is off.
-        public_spans: Reads public texts; one of those with spans serves as the example of marks. There may be none.
+        public_examples: Reads public texts; one of those with spans serves as the example of marks. There may be none.
         prompts: Wordings of the prompts; None for our own.
     """
-    marks = RunMarks(public_spans())
+    marks = RunMarks(public_examples())
     if rules is None:
         return Cleaner(Rules.none(), marks=marks)
     try:

@@ -118,7 +118,7 @@ class CensusMethod(CensusSettings):
         census = census or census_question.ask(self, texts, written, tools)
         aimed = self._aims(census)
         estimated = estimates(census, shrinkage=self.shrinkage)
-        labelled = census_question.distinct(tools.task)
+        labelled = tools.task.one_label
         if labelled:
             posterior = posteriors(texts.vectors, estimated.means, census.softness)
         else:
@@ -207,7 +207,7 @@ class CensusMethod(CensusSettings):
     def _reliability(self, census: Census, estimated: Estimates, texts: TextRows, tools: Tools) -> Floats:
         """Estimate the proportion of each model's texts with the requested label, (K,); zeros without `evidence`."""
         models = len(tools.models)
-        evidence = self.evidence and census_question.distinct(tools.task)
+        evidence = self.evidence and tools.task.one_label
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
 
 

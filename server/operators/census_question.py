@@ -93,7 +93,7 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
         texts.requested,
         tools.embed(described),
         directions=settings.directions,
-        description=settings.description if distinct(tools.task) else 0.0,
+        description=settings.description if tools.task.one_label else 0.0,
         quantile=REACH,
     )
     spec = tools.spec(CLASS_SUMS)
@@ -119,11 +119,6 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
     if isinstance(spec, QuestionnaireSpec):
         census = replace(census, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
     return census
-
-
-def distinct(task: Task) -> bool:
-    """Return whether each text has exactly one of several labels, which the means of a census can distinguish."""
-    return task.labelled and not task.several
 
 
 def _check_finished(settings: CensusSettings, path: str, task: Task) -> None:

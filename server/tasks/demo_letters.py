@@ -56,7 +56,7 @@ def public_sections(count: int, experiment_seed: int) -> tuple[Example, ...]:
     """Return the sections of `count` letters from other wards, each section with its heading as the topic."""
     rng = experiment(experiment_seed, "public letters")
     letters = (_parts(rng, 3) for _ in range(count))
-    return tuple(Example(text=body, topic=heading) for letter in letters for heading, body in letter)
+    return tuple(Example(text=body, topic=heading, section=True) for letter in letters for heading, body in letter)
 
 
 def _letter(rng: np.random.Generator, hospital: int) -> Record:

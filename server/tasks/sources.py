@@ -38,7 +38,7 @@ class Source(Protocol):
         """Return real texts that do not belong to any party; may be empty."""
 
     def held_out_spans(self) -> list[Example]:
-        """Return the held-out texts that have spans; read only if the task has types of spans."""
+        """Return the held-out texts that have spans; called only if the task has types of spans."""
 
 
 def _as_set(task: Task, labels: str | None) -> Task:
@@ -67,7 +67,8 @@ class DemoNotes(DemoNotesSettings):
 
     def public_examples(self) -> list[Example]:
         """Return public texts with their topics: complaints on other wards, and the four conditions."""
-        return demo_notes.public_examples(self.public_notes, self.corpus_seed, self.language)
+        examples = demo_notes.public_examples(self.public_notes, self.corpus_seed, self.language)
+        return examples if self.spans else [replace(example, spans=None) for example in examples]
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
@@ -227,13 +228,16 @@ class LabelledFiles(LabelledFilesSettings):
         return self._in_sections(examples) if self.sections else examples
 
     def _in_sections(self, examples: list[Example]) -> list[Example]:
-        """Return the sections of public texts, with their headings as topics; a text without sections stays whole."""
+        """Return the sections of public texts, with their headings as topics.
+
+        A text without headings is one section, whose heading is the text's own topic.
+        """
         parts = []
         for example in examples:
             headed = sections(example.text, self.sections)
             for part, body in zip(headed, bodies(example.text, headed), strict=True):
-                parts.append(Example(text=body, topic=part.heading))
-            parts += [] if headed else [example]
+                parts.append(Example(text=body, topic=part.heading, section=True))
+            parts += [] if headed else [replace(example, section=True)]
         return parts
 
     def held_out(self) -> list[Record]:
@@ -256,18 +260,26 @@ class LabelledFiles(LabelledFilesSettings):
         Raises:
             DataError: The file is invalid, or a text has none of the task's headings; the message states where.
         """
-        labels = [UNLABELLED] if self.sections else list(self.task().labels)
-        return self.checked(read_records(path, labels, show_names=True), path)
-
-    def checked(self, records: list[Record], path: str) -> list[Record]:
-        """Return the records of a file for this task, after checking their sections.
-
-        Raises:
-            DataError: A text has none of the task's headings.
-        """
-        if self.sections:
-            check_sections(records, self.task(), path)
+        task = self.task()
+        records = read_records(path, [UNLABELLED] if task.sectioned else list(task.labels), show_names=True)
+        if task.sectioned:
+            check_sections(records, task, path)
         return records
+
+
+def read_test_records(path: Path, task: Task) -> list[Record]:
+    """Return the records of a file with held-out texts, which is not among a run's settings.
+
+    Raises:
+        DataError: The file is invalid, a text has none of the task's headings, or no text has a label of the task.
+    """
+    records = read_records(path, labelled=task.labelled and not task.sectioned, show_names=True)
+    if task.sectioned:
+        check_sections(records, task, path)
+    elif not {label for record in records for label in record.labels} & set(task.labels):
+        expected = f"texts with labels of the run: {', '.join(task.labels)}"
+        raise DataError("labels", expected=expected, got="none with one of them", where=path)
+    return records
 
 
 def check_sections(records: Sequence[Record], task: Task, path: object) -> None:

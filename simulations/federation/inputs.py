@@ -106,7 +106,7 @@ def _notes(settings: SimulationSettings, source: Source, held_out: Sequence[Reco
 
 def _measure(source: Source) -> str:
     task = source.task()
-    return MICRO_F1 if task.several and not task.sectioned else ACCURACY
+    return MICRO_F1 if task.labels_per_text > 1 and not task.headings else ACCURACY
 
 
 def _dealing(source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weakness]:
@@ -124,14 +124,11 @@ def _dealing(source: Source, dealt: Sequence[Sequence[Record]]) -> Iterator[Weak
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[Weakness]:
     task = source.task()
-    labels, most = task.labels, task.labels_per_text
+    labels = task.labels
     if is_one_population(labels):
         return
-    if task.sectioned:
-        counts = Counter(part.label for part in task.classifier_inputs(private))
-    else:
-        counts = Counter(label for record in private for label in record.labels[:most])
-    if most == 1 and not task.sectioned and (several := sum(bool(record.more) for record in private)):
+    counts = Counter(label for record in private for label in task.labels_of(record))
+    if task.one_label and (several := sum(bool(record.more) for record in private)):
         yield _private(
             f"{several} rows have several labels, of which only the first counts", "raise task.labels_per_text"
         )

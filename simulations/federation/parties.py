@@ -89,7 +89,6 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     """Return the service of each simulated party, keyed by number, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
     task = build(settings.task).task()
-    headings = tuple(task.labels) if task.sectioned else ()
     hospital = party_settings(settings.client)
     writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -98,7 +97,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     return {
         party: PartyService(
             party=party,
-            private=records.embed(private, encoder, headings),
+            private=records.embed(private, encoder, task.headings),
             declared=settings.federation.max_records or len(private),
             terms=lambda: Terms(limits=hospital.limits),
             writers=writers,

@@ -34,11 +34,10 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and rewrite the report."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
-    single = measured.labelled and not measured.several
-    if single and not measured.evaluation.uses_endpoint:
+    if measured.one_label and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
     shares: dict[str, Any] = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
-    shares |= {"real_private": scores} if single else _several_labels(measured)
+    shares |= {"real_private": scores} if measured.one_label else _several_labels(measured)
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)

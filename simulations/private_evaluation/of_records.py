@@ -76,7 +76,7 @@ class MeasuredWithRecords(Measured):
         """Return the groups of these private records, by length, hospital, and label if each has one."""
         records = [self.private[place] for place in places]
         groups = {"length": subgroups.lengths([record.text for record in records])}
-        if self.labelled and not self.several:
+        if self.one_label:
             groups |= {"label": [record.label for record in records]}
         return groups | ({"hospital": [f"hospital {self.sites[place] + 1}" for place in places]} if self.sites else {})
 
@@ -217,7 +217,7 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
 
 def _subgroups(measured: MeasuredWithRecords) -> Group | Figure:
     """Return the accuracy on the private records of the small model trained on the synthetic texts, by group."""
-    if not measured.labelled or measured.several or measured.evaluation.uses_endpoint:
+    if not measured.one_label or measured.evaluation.uses_endpoint:
         return Figure(reason="the classifier must run here and learn one label a text")
     records = [measured.private[place] for place in measured.unplanted]
     labels = [record.label for record in records]

@@ -183,10 +183,10 @@ class Library:
 
 
 def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[frozenset[str], ...]:
-    """Return the headings under which each text occurs in the examples, in normal form; empty without examples."""
+    """Return the headings under which each text occurs in the examples, in normal form; empty without sections."""
     named = defaultdict[str, set[str]](set)
     for example in examples:
-        if example.topic:
+        if example.section and example.topic:
             named[example.text].add(sections.normal(example.topic))
     return tuple(frozenset(named[text]) for text in texts) if named else ()
 

@@ -51,8 +51,8 @@ class BuiltinModel:
         name: Name in reports and candidates.
         public_texts: All texts that it may read.
         encoder: Encoder for the similarity of texts.
-        public_spans: Public texts with spans, from which it learns to mark its own texts.
-        public_sections: Public texts with their headings: a section is written from those under its heading.
+        public_examples: The same texts with their spans, from which it learns to mark its own texts, and with their
+            headings: a section is written from those under its heading.
         share: Fraction of the public text that it has read; if below 1, it has read only texts on randomly drawn
             topics.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
@@ -72,8 +72,7 @@ class BuiltinModel:
         name: str,
         public_texts: Sequence[str],
         encoder: TextEncoder,
-        public_spans: Sequence[Example] = (),
-        public_sections: Sequence[Example] = (),
+        public_examples: Sequence[Example] = (),
         share: float = 1.0,
         focus: float = 8.0,
         noise: float = 0.1,
@@ -97,10 +96,10 @@ class BuiltinModel:
         self.name = name
         settings = f"{name}/{share}/{focus}/{noise}/{experiment_seed}"
         self.identity = f"embedded/{settings}/{read}/{getattr(encoder, 'digest', '')}/{_VERSION}"
-        self._lexicon = Lexicon(public_spans)
+        self._lexicon = Lexicon(public_examples)
         if self._lexicon.digest:
             self.identity += f"/spans={self._lexicon.digest}"
-        self._headings = headings_of(self._texts, public_sections)
+        self._headings = headings_of(self._texts, public_examples)
         if self._headings:
             content = repr(list(map(sorted, self._headings)))
             self.identity += f"/headings={hashlib.sha256(content.encode()).hexdigest()[:16]}"

@@ -65,7 +65,7 @@ def test_a_run_has_what_texts_teach_beside_no_hospitals_and_real_texts_and_what_
     # What the models wrote without the hospitals marks too much.
     wrong = [replace(member, spans=(Span(start=0, end=4, type="drug"), *member.spans)) for member in texts(50, 16)]
     cleaned = [{"m": {"no spans: nested tags": 2, "copies": 1}}, {"k": {"no spans: nested tags": 1}}]
-    made = spans.of_run(candidates(texts(0, 30)), candidates(wrong), held_out, TASK, cleaned, experiment_seed=0)
+    made = spans.of_run(candidates(texts(0, 30)), candidates(wrong), lambda: held_out, TASK, cleaned, experiment_seed=0)
     learned, marks = made["spans"], made["marks"]
     assert learned["trained_on"] == 30
     assert "trained on 16 of" in learned["definition"]
@@ -79,14 +79,14 @@ def test_a_run_has_what_texts_teach_beside_no_hospitals_and_real_texts_and_what_
 
 
 def test_figures_that_cannot_be_are_left_out_with_their_reason():
-    made = spans.of_run(candidates(texts(0, 4)), [], [], TASK, [], experiment_seed=0)
+    made = spans.of_run(candidates(texts(0, 4)), [], list, TASK, [], experiment_seed=0)
     assert "task.test" in made["spans"]["f1"].reason
     assert "no text was dropped" in made["marks"]["note"]
     held_out = [Example(text=member.text, spans=member.spans) for member in texts(9, 8)]
     bare = candidates(texts(0, 9, marked=False))
-    group = spans.of_run(bare, [], held_out, TASK, [], experiment_seed=0)["spans"]
+    group = spans.of_run(bare, [], lambda: held_out, TASK, [], experiment_seed=0)["spans"]
     assert "expected some" in group["f1"].reason
     assert group["real"].value > 0
     assert "difference" not in group
-    assert spans.of_run(bare, [], held_out, replace(TASK, spans={}), [], experiment_seed=0) == {}
+    assert spans.of_run(bare, [], lambda: held_out, replace(TASK, spans={}), [], experiment_seed=0) == {}
     assert tagger.DEFINITION in group["definition"]

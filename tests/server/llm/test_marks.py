@@ -156,7 +156,7 @@ def test_an_example_is_not_cut_within_a_span():
 def test_the_builtin_model_marks_what_public_texts_mark_and_writes_what_it_wrote_before():
     public = demo_notes.public_examples(60, 0)
     texts = [example.text for example in public]
-    model = BuiltinModel(name="m", public_texts=texts, public_spans=public, encoder=Encoder.hashed_ngrams())
+    model = BuiltinModel(name="m", public_texts=texts, public_examples=public, encoder=Encoder.hashed_ngrams())
     plain = BuiltinModel(name="m", public_texts=texts, encoder=Encoder.hashed_ngrams())
     assert model.identity == f"{plain.identity}/spans={Lexicon(public).digest}"
     good = tuple(marked(example.text, example.spans) for example in public[:2])

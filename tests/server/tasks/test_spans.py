@@ -28,6 +28,7 @@ def test_notes_have_the_same_words_with_and_without_spans(language):
 
 def test_only_who_asks_for_spans_gets_types():
     assert DemoNotes().task().spans == {}
+    assert all(example.spans is None for example in DemoNotes(public_notes=60).public_examples())
     assert DemoMessages().held_out_spans() == []
 
 

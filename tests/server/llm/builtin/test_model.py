@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -339,12 +340,14 @@ def test_reading_less_writes_differently(model):
 
 def test_a_section_is_written_from_public_ones_under_its_heading_whatever_its_description_says():
     cards, transfers = PUBLIC[: len(PUBLIC) // 2], PUBLIC[len(PUBLIC) // 2 :]
-    named = [Example(text=text, topic="First  Part") for text in cards]
-    named += [Example(text=text, topic="Second") for text in transfers[:60]]
+    named = [Example(text=text, topic="First  Part", section=True) for text in cards]
+    named += [Example(text=text, topic="Second", section=True) for text in transfers[:60]]
     labels = (("first part", "a pending transfer"), ("Second", "a card in the post"), ("Third", "a lost card"))
     fields = {"name": "small", "public_texts": PUBLIC, "encoder": Hashed()}
-    plain, model = BuiltinModel(**fields), BuiltinModel(**fields, public_sections=named)
+    plain, model = BuiltinModel(**fields), BuiltinModel(**fields, public_examples=named)
     assert model.identity != plain.identity
+    topics = [replace(example, section=False) for example in named]
+    assert BuiltinModel(**fields, public_examples=topics).identity == plain.identity
     for heading, own in (("first part", "card"), ("Second", "transfer")):
         other = {"card": "transfer", "transfer": "card"}[own]
         for good in ((), ("Where is it?",)):
@@ -356,11 +359,12 @@ def test_a_section_is_written_from_public_ones_under_its_heading_whatever_its_de
 
 
 def test_a_section_that_is_a_formula_may_be_a_public_one():
-    named = [Example(text="None known.", topic="Allergies"), Example(text="My card is late.", topic="History")]
+    allergies = Example(text="None known.", topic="Allergies", section=True)
+    named = [allergies, Example(text="My card is late.", topic="History", section=True)]
     labels, texts = (("Allergies", "what to avoid"), ("History", "what came before")), [text.text for text in named]
     fields = {"name": "small", "public_texts": texts, "encoder": Hashed()}
     asked = ask(1, n=1, labels=labels, label="Allergies", before="")
-    assert written(BuiltinModel(**fields, public_sections=named), asked) == ["None known."]
+    assert written(BuiltinModel(**fields, public_examples=named), asked) == ["None known."]
     assert "None known." not in written(BuiltinModel(**fields), asked)
 
 
