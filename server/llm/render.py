@@ -125,7 +125,6 @@ class Prompts:
             "must": request.must,
             "good_must": request.good_must,
             "before": request.before,
-            "structure": None,
             "marks": request.marks,
         }
 

@@ -68,6 +68,9 @@ class Task:
     def held_out(self):
         return self.records
 
+    def held_out_spans(self):
+        raise AssertionError("the task has no types of spans")
+
 
 @dataclass(frozen=True)
 class Setup:

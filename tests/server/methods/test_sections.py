@@ -99,11 +99,14 @@ def test_without_any_section_the_records_are_not_asked_about():
 
 @pytest.mark.parametrize("texts", [[], [Candidate(text="Nothing.", label="", model="m", round=0)]])
 def test_figures_of_texts_without_any_section_are_missing_with_a_reason(texts):
-    group = of_run(texts, [Record("History\nAn old cough.", "")], TASK)
+    group = of_run(texts, lambda: [Record("History\nAn old cough.", "")], TASK)
     assert (group.keys(), group["sections"].value) == ({"sections"}, None)
     assert group["sections"].reason == "no synthetic text has a section"
     whole = Candidate.in_sections("Plan\nRest.", sections("Plan\nRest.", HEADINGS), model="m", round_number=0)
-    assert of_run([*texts, whole], [Record("Plan\nRest.", "")], TASK)["sections"]["per_text"].rows == len(texts) + 1
+    assert (
+        of_run([*texts, whole], lambda: [Record("Plan\nRest.", "")], TASK)["sections"]["per_text"].rows
+        == len(texts) + 1
+    )
 
 
 @pytest.mark.parametrize("method", [AugPe, DpSgd, Wasp], ids=lambda method: method.__name__)

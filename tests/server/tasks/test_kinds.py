@@ -22,7 +22,7 @@ DECIDING = {
         "server/methods/census.py",
         "server/operators/census_question.py",
         "server/operators/census_texts.py",
-        "server/settings/automatic.py",
+        "server/prepare/automatic.py",
         "server/tasks/sources.py",
     },
     "several": {
