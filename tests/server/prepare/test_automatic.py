@@ -24,6 +24,19 @@ VOTES = ["method.top=8", "method.shots=8"]
 TASK = build(compose_settings(SMALL).task).task()
 
 
+@pytest.fixture
+def simulated(tmp_path, monkeypatch):
+    """A function that keeps a simulation's settings in its folder, without the simulation, and reads them there."""
+    for step in ("_in_process", "_compare"):
+        monkeypatch.setattr(simulation, step, lambda *_: None)
+
+    def kept(config, name="run"):
+        simulation.simulate(config, tmp_path / name)
+        return load(tmp_path / name)
+
+    return kept
+
+
 def chosen(name, *overrides):
     return getattr(resolve_auto(compose_settings([*SMALL, f"method.{name}=auto", *overrides]), TASK).method, name)
 
@@ -76,11 +89,11 @@ def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is
 
 
 def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
-    with pytest.raises(ConfigError, match=r"method\.rounds; expected a number, or auto with .*Add federation\.expec"):
+    with pytest.raises(ConfigError, match=r"^method\.rounds; .*federation\.expected_records"):
         resolve_auto(compose_settings(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
     assert chosen("rounds") == 2  # of the demo a simulation knows the number
     assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
-    with pytest.raises(ConfigError, match="one text for each of"):
+    with pytest.raises(ConfigError, match="one text"):
         chosen("rounds", "method.samples=8", "federation.expected_records=30")
 
 
@@ -99,11 +112,11 @@ def test_directions_of_a_census_follow_from_labels_records_and_epsilon(records, 
     assert resolve_auto(both, task).method.rounds == 5
 
 
-def test_a_simulation_keeps_the_numbers_that_were_chosen(tmp_path, monkeypatch):
-    for step in ("_in_process", "_compare"):
-        monkeypatch.setattr(simulation, step, lambda *_: None)
-    simulation.simulate(settings("method.rounds=auto", "federation.records=12", "privacy.epsilon=0.5"), tmp_path)
-    assert load(tmp_path).method.rounds == 2
+def test_a_simulation_keeps_the_numbers_that_were_chosen(simulated):
+    few = settings("method.rounds=auto", "federation.records=12", "privacy.epsilon=0.5")
+    assert simulated(few, "rounds").method.rounds == 2
+    chat = compose_settings(["llm=qwen", "task=demo_messages", "federation.records=40"])
+    assert simulated(chat, "length").method.words == 17
 
 
 @pytest.mark.parametrize(
@@ -126,22 +139,22 @@ def test_as_many_rounds_as_have_a_signal(ratios, number):
     assert automatic.rounds(ratios.__getitem__) == number
 
 
-def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_count(tmp_path, monkeypatch):
-    for step in ("_in_process", "_compare"):
-        monkeypatch.setattr(simulation, step, lambda *_: None)
+def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_count(tmp_path, simulated):
     census = ["method=census", "task.public_notes=60"]
-    simulation.simulate(compose_settings(census), tmp_path / "demo")
-    assert load(tmp_path / "demo").method.directions == resolve_auto(compose_settings(census)).method.directions == 128
-    simulation.simulate(compose_settings([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
+    assert (
+        simulated(compose_settings(census)).method.directions
+        == resolve_auto(compose_settings(census)).method.directions
+        == 128
+    )
+    run = simulated(compose_settings([*labelled(tmp_path / "data"), "method=census"]), "files")
     said = resolve_auto(
         compose_settings([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"])
     )
-    run = load(tmp_path / "files")
     assert (run.method.directions, expected_records(run)) == (said.method.directions, 40)
 
 
 def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():
-    with pytest.raises(ConfigError, match=r"method\.directions; expected one of .*got an unknown setting"):
+    with pytest.raises(ConfigError, match=r"^method\.directions;"):
         compose_settings(["method=wasp", "++method.directions=auto"])
     assert compose_settings(["method=only_private", "++method.directions=auto"]).automatic == ()
 
@@ -241,7 +254,7 @@ def test_a_chat_model_is_asked_for_the_length_of_public_texts(method, overrides,
     caplog.set_level(logging.INFO)
     run = resolve_auto(with_public(tmp_path, method, *overrides))
     assert (run.method.words, "words" in run.automatic) == (words, False)
-    assert ("method.words=auto: 4, the median length of public texts" in caplog.messages) == (words == 4)
+    assert any(message.startswith("method.words=auto: 4,") for message in caplog.messages) == (words == 4)
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
 
 
@@ -281,10 +294,3 @@ def test_lengths_that_the_hospitals_tell_and_those_of_sections_are_no_lengths_of
 
 def test_the_shortest_length_is_a_word(tmp_path):
     assert resolve_auto(with_public(tmp_path, "census", "llm=qwen", texts=("a", "b", "c"))).method.words == 1
-
-
-def test_a_simulation_keeps_the_length_that_was_chosen(tmp_path, monkeypatch):
-    for step in ("_in_process", "_compare"):
-        monkeypatch.setattr(simulation, step, lambda *_: None)
-    simulation.simulate(compose_settings(["llm=qwen", "task=demo_messages", "federation.records=40"]), tmp_path)
-    assert load(tmp_path).method.words == 17

@@ -39,12 +39,10 @@ def test_built_in_models_are_neither_rehearsed_nor_asked_about(monkeypatch):
 
 
 def test_a_line_for_each_other_model_has_calls_tokens_and_cost():
-    said = "about 1,200 calls, 90,000 tokens read and 8,000 written, if no text is lost"
-    assert list(call_lines({"far": REMOTE, "new": REMOTE | {"cost": None}, "here": REMOTE | {"cost": 0.0}})) == [
-        f"far: {said}; 1.25 in the currency of the prices",
-        f"new: {said}; its price is unknown",
-        f"here: {said}",
-    ]
+    lines = list(call_lines({"far": REMOTE, "new": REMOTE | {"cost": None}, "here": REMOTE | {"cost": 0.0}}))
+    assert all(all(number in line for number in ("1,200", "90,000", "8,000")) for line in lines)
+    assert [line.partition(":")[0] for line in lines] == ["far", "new", "here"]
+    assert [("1.25" in line, "unknown" in line) for line in lines] == [(True, False), (False, True), (False, False)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +66,7 @@ def test_only_many_calls_of_remote_and_chat_models_are_asked_about(most, kind, a
     if not asks:
         check_calls(expected, chosen, parts)
         return
-    with pytest.raises(ConfigError, match=r"llm\.confirm_calls=0; expected a terminal, or --yes"):
+    with pytest.raises(ConfigError, match=r"llm\.confirm_calls=0; .*--yes"):
         check_calls(expected, chosen, parts)
     check_calls(expected, changed(chosen, AGREED), parts)
 
@@ -76,12 +74,12 @@ def test_only_many_calls_of_remote_and_chat_models_are_asked_about(most, kind, a
 def test_a_terminal_is_asked_before_the_first_call_and_a_run_that_goes_on_is_not(tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
     chosen, folder = chat("llm.confirm_calls=0", *labelled(tmp_path / "data")), tmp_path / "run"
-    with pytest.raises(ConfigError, match="--yes goes on"):
+    with pytest.raises(ConfigError, match="--yes"):
         simulate(chosen, folder)
     assert any("other: about" in line for line in caplog.messages)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
-    with pytest.raises(CaucusError, match="no model was asked"):
+    with pytest.raises(CaucusError, match="no model"):
         simulate(load(folder), folder)
     assert not (folder / "run.json").exists()
     monkeypatch.setattr("builtins.input", lambda _: "y")

@@ -159,7 +159,7 @@ def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
 def test_a_plan_whose_messages_no_hospital_reads_is_refused_with_its_forecast(monkeypatch):
     large = plan_with(labels=tuple(f"{number:030}" for number in range(2000)))
     monkeypatch.setattr("server.prepare.build.make_plan", lambda _, **arguments: large)
-    with pytest.raises(PlanError, match="size of the plan"):
+    with pytest.raises(PlanError, match="size"):
         plan_of(compose_settings([]), SimpleNamespace(compared=lambda _: {}), None, encoder="", roster=None)
 
 
@@ -219,24 +219,25 @@ def test_a_removed_setting_reads_as_null_alone_in_an_older_run(tmp_path):
 def test_settings_of_our_own_parts_are_of_the_kinds_that_their_signatures_say():
     from server.prepare.build import build
 
-    with pytest.raises(ConfigError, match=r"embedding\.dimensions; expected a whole number; got 'many'"):
+    with pytest.raises(ConfigError, match=r"^embedding\.dimensions;"):
         build(compose_settings(["embedding.dimensions=many"]).embedding)
-    with pytest.raises(ConfigError, match=r"method\.variation; expected a mapping.*; got 'fill_in'"):
-        compose_settings(["method=aug_pe", "method.variation=fill_in"])
-    with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
-        compose_settings(["method=aug_pe", "+method.variation._target_=mine.Variation"])
-    with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
-        compose_settings(["method=aug_pe", "+method.variation._target_=3"])
-    with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a part, such as \{_target_"):
-        compose_settings(["+evaluation.own.words=5"])
+    for override in (
+        "method.variation=fill_in",
+        "+method.variation._target_=mine.Variation",
+        "+method.variation._target_=3",
+        "+evaluation.own.words=5",
+    ):
+        with pytest.raises(ConfigError) as caught:
+            compose_settings(["method=aug_pe", override])
+        assert caught.value.what == override.lstrip("+").partition("=")[0]
 
 
 def test_without_rules_nothing_is_cleaned_and_a_part_of_them_leaves_the_others():
     assert read(schema.Llm, {"clean": {}}, "llm").clean is None
     assert read(schema.Llm, {"clean": {"foreign": True}}, "llm").clean == schema.Rules(foreign=True)
-    with pytest.raises(ConfigError, match=r"llm\.clean\.fences; expected true or false; got 1"):
+    with pytest.raises(ConfigError, match=r"^llm\.clean\.fences;"):
         read(schema.Llm, {"clean": {"fences": 1}}, "llm")
-    with pytest.raises(ConfigError, match=r"llm\.clean\.fances; .*Did you mean fences\?"):
+    with pytest.raises(ConfigError, match=r"^llm\.clean\.fances; .*fences\?"):
         read(schema.Llm, {"clean": {"fances": True}}, "llm")
     assert schema.Llm().clean is None
     assert compose_settings(["llm=server"]).llm.clean == schema.Rules()

@@ -57,9 +57,8 @@ def test_the_plan_has_the_coordinators_own_forecast():
     guesses = [("method=wasp", "federation.parties=10", f"federation.expected_records={n}") for n in (30, 100_000)]
     few, many = (planned(*guess, config="server").forecast for guess in guesses)
     assert (few, many) != (NOT_STATED, NOT_STATED)
-    assert "will be noise" in few
-    assert "30 records" in few
-    assert "will be noise" not in many
+    assert ("noise" in few, "30 records" in few) == (True, True)
+    assert "be noise" not in many
     # A simulation counts the private records, of which nothing may be in a plan.
     assert len({planned(*guess).forecast for guess in guesses}) == 1
-    assert "named no number of records" in planned().forecast
+    assert "no number" in planned().forecast
