@@ -156,12 +156,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content, word):
 
 
 def test_no_file_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"the census\.json of a finished run; got no file"):
+    with pytest.raises(ConfigError, match="no file"):
         census_file.read(tmp_path / "census.json")
 
 
 def test_other_labels_or_the_same_in_another_order_are_refused(census, tmp_path):
     census_file.check_labels(census, ("a", "b"), tmp_path)
     for labels in (("b", "a"), ("a",), ("a", "b", "c")):
-        with pytest.raises(ConfigError, match="got one of a, b"):
+        with pytest.raises(ConfigError, match="a, b"):
             census_file.check_labels(census, labels, tmp_path)

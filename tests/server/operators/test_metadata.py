@@ -29,14 +29,10 @@ TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B", "c": "C"})
 def test_labels_get_their_share_and_one_without_counts_is_named():
     shares, notes = label_shares(np.array([30.0, -2.0, 10.0]), TASK)
     assert shares == {"a": 0.75, "b": 0.0, "c": 0.25}
-    assert len(notes) == 1
-    assert notes[0].startswith("b: ")
-
-
-def test_no_label_above_zero_means_equal_shares_and_says_so():
+    assert [note[:3] for note in notes] == ["b: "]
     shares, notes = label_shares(np.array([-3.0, 0.0, -1.0]), TASK)
     assert set(shares.values()) == {1 / 3}
-    assert "equal shares" in notes[0]
+    assert "equal" in notes[0]
 
 
 def test_the_range_is_the_median_of_the_parties_ends():
@@ -44,12 +40,8 @@ def test_the_range_is_the_median_of_the_parties_ends():
     assert length_range(ends, 200) == ((6, 36), [])
     assert length_range(ends[:2], 200) == ((5, 33), [])
     assert length_range(ends[:1], 200) == ((4, 30), [])
-
-
-def test_a_search_that_ends_at_the_cap_is_stated():
-    span, notes = length_range(np.array([[3.0, 200.0]]), 200)
-    assert span == (3, 200)
-    assert "cap of 200" in notes[0]
+    span, notes = length_range(np.array([[3.0, 200.0]]), 200)  # a search that ends at the cap
+    assert (span, "200" in notes[0]) == ((3, 200), True)
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 120))
@@ -151,30 +143,14 @@ def test_each_model_lists_its_part_of_the_keywords_of_each_label():
 def test_fewer_keywords_than_asked_and_repetitions_are_stated():
     (keywords, written, notes), _ = listed(["x"], ["X", "y", "more than was asked"])
     assert keywords["a"] == ["x", "y"]
-    assert "a: 2 of 4 keywords listed" in notes
+    assert any(note.startswith("a: 2 of 4") for note in notes)
     assert written.lost["0"] == 2
 
 
-USABLE = (
-    "costs",
-    "X-ray",
-    "type 2 diabetes",
-    "patient's rights",
-    "terms & conditions",
-    "Kosten (privat)",
-    "Größe: 4 cm.",
-)
-RUBBISH = (
-    "",
-    "...",
-    "12",
-    "mdl fighters🌶ෝ輩🏻}/>",
-    "pleforcement่ม",
-    "five words are too many",
-    "a_b",
-    "<b>cost",
-    "費用",
-)
+USABLE = ["costs", "X-ray", "type 2 diabetes", "patient's rights", "terms & conditions", "Kosten (privat)"]
+USABLE += ["Größe: 4 cm."]
+RUBBISH = ["", "...", "12", "mdl fighters🌶ෝ輩🏻}/>", "pleforcement่ม", "five words are too many", "a_b", "<b>cost"]
+RUBBISH += ["費用"]
 
 
 @pytest.mark.parametrize(("phrases", "number"), [(USABLE, len(USABLE)), (RUBBISH, 0)])
@@ -191,13 +167,11 @@ def test_keywords_may_be_in_a_script_of_their_own():
 
 @pytest.mark.parametrize("phrases", [[], ["costs", "🌶", "}/>", "费 用 costs 🌶"]])
 def test_models_that_list_less_than_half_of_the_keywords_stop_the_run(phrases):
-    with pytest.raises(
-        ProviderError, match=r"keywords of a; expected at least half of 4 .*method\.keyword_temperature"
-    ):
+    with pytest.raises(ProviderError, match=r"of a; .* 4 .*method\.keyword_temperature"):
         listed(phrases)
 
 
 def test_half_of_the_keywords_are_enough_even_if_models_list_the_same_ones():
     (keywords, _, notes), _ = listed(["x", "🌶"], ["X", "🌶"])
     assert keywords == {"a": ["x"], "b": ["x"]}
-    assert notes == ["a: 1 of 4 keywords listed", "b: 1 of 4 keywords listed"]
+    assert [note.partition(" keywords")[0] for note in notes] == ["a: 1 of 4", "b: 1 of 4"]
