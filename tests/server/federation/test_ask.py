@@ -65,9 +65,7 @@ def test_who_does_not_sign_the_survivors_is_named_with_the_reason(tmp_path):
         return wire.pack(replace(envelope, body=m.Refusal(m.Reason.INTERNAL))) if unsigned else parcel
 
     world.network.change = refuse
-    with pytest.raises(
-        DropoutError, match=r"too few parties take part; expected at least 3 of 3; got 2 \(party 1 refused: INTERNAL"
-    ):
+    with pytest.raises(DropoutError, match=r"got 2 \(party 1 refused: INTERNAL"):
         coordinator.ask(VOTES, 0, world.query)
 
 
@@ -98,11 +96,7 @@ def test_a_sum_that_honest_parties_cannot_have_sent_is_refused_and_never_used(se
         return wire.pack(replace(envelope, body=m.Answer(envelope.body.words * np.uint64(0x9E3779B97F4A7C15))))
 
     world.network.change = garbled
-    names = "party 0, party 1, party 2"
-    message = (
-        rf"sum of the answers to {VOTES}: a coordinate; expected at most .* no records add up to; at query 0: {names}"
-    )
-    with pytest.raises(ProtocolError, match=message):
+    with pytest.raises(ProtocolError, match=rf"{VOTES}: a coordinate;.* at query 0: party 0, party 1, party 2"):
         coordinator.ask(VOTES, 0, world.query)
     assert [entry.committed for entry in Ledger(tmp_path / "ledger.db").entries()] == [False]
     world.network.change = lambda _, parcel: parcel
@@ -120,8 +114,7 @@ def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
 
 def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
     world = World(tmp_path, limits=lenient(max_epsilon=1.0))
-    refused = r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, the plan, the question or the texts are beyond"
-    with pytest.raises(RejectedError, match=refused):
+    with pytest.raises(RejectedError, match=r"got 0 \(party 0 refused: OVER_LIMIT,"):
         world.coordinator()
     assert world.network.sent[3:] == ["Close"] * 3  # so that nobody decides about it any more
 
@@ -137,9 +130,7 @@ def test_parties_that_await_a_person_alone_are_no_failure(tmp_path):
         world.coordinator()
     assert caught.value.parties == (0, 2)
     world.network.change = lambda party, parcel: None if party == 1 else awaiting(party, parcel)
-    with pytest.raises(
-        DropoutError, match=r"party 0 has not decided yet \(caucus-party approve\); party 1 did not answer"
-    ) as caught:
+    with pytest.raises(DropoutError, match=r"party 0 .*\(caucus-party approve\); party 1 ") as caught:
         world.coordinator()
     assert not isinstance(caught.value, AwaitingError)
 
@@ -147,48 +138,33 @@ def test_parties_that_await_a_person_alone_are_no_failure(tmp_path):
 def test_another_encoder_is_one_clear_line_on_both_sides(tmp_path, caplog):
     world = World(tmp_path)
     world.plan = replace(world.plan, encoder="f" * 64)
-    expected = "party 0 refused: ENCODER, not ffffffffffffffff: weights, prompt and pooling are compared; party 1"
-    with pytest.raises(DropoutError, match=expected):
+    with pytest.raises(DropoutError, match=r"party 0 refused: ENCODER, not ffffffffffffffff: .*; party 1"):
         world.coordinator()
-    assert (
-        "party 0 refuses Open of run run (ENCODER): encoder: weights, tokenizer, prompt, pooling and longest text"
-        in caplog.text
-    )
-    assert f"must be the coordinator's; expected '{'f' * 64}'; got e" in caplog.text
+    (line,) = (record.getMessage() for record in caplog.records if record.getMessage().startswith("party 0 refuses"))
+    assert all(fact in line for fact in ("(ENCODER)", f"expected '{'f' * 64}'; got e"))
+
+
+def changed(**changes):
+    return lambda parcel: wire.pack(replace(wire.unpack(parcel), **changes))
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "said"),
     [
-        lambda envelope: replace(envelope, run="other"),
-        lambda envelope: replace(envelope, attempt=envelope.attempt + 1),
-        lambda envelope: replace(envelope, index=1),
-        lambda envelope: replace(envelope, plan_digest=bytes(32)),
-        lambda envelope: replace(envelope, body=m.Closed()),
+        (changed(run="other"), "out of place"),
+        (changed(attempt=7), "out of place"),
+        (changed(index=1), "out of place"),
+        (changed(plan_digest=bytes(32)), "out of place"),
+        (changed(body=m.Closed()), "out of place"),
+        (changed(party=2), "answered as number 2"),
+        (lambda _: m.Parcel(b"\xff\xff", b""), "unreadable reply"),
     ],
 )
-def test_a_reply_that_is_out_of_place_is_no_reply(change, tmp_path):
+def test_a_reply_that_is_out_of_place_of_another_party_or_unreadable_is_no_reply(change, said, tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()
-    world.network.change = lambda party, parcel: wire.pack(change(wire.unpack(parcel))) if party == 1 else parcel
-    with pytest.raises(DropoutError, match="party 1 out of place"):
-        coordinator.ask(VOTES, 0, world.query)
-
-
-def test_a_party_that_thinks_it_is_another_has_another_roster(tmp_path):
-    world = World(tmp_path)
-    coordinator = world.coordinator()
-    other = lambda parcel: wire.pack(replace(wire.unpack(parcel), party=2))
-    world.network.change = lambda party, parcel: other(parcel) if party == 1 else parcel
-    with pytest.raises(DropoutError, match="party 1 answered as number 2: it has another roster"):
-        coordinator.ask(VOTES, 0, world.query)
-
-
-def test_bytes_that_are_no_reply_are_named(tmp_path):
-    world = World(tmp_path)
-    coordinator = world.coordinator()
-    world.network.change = lambda party, parcel: m.Parcel(b"\xff\xff", b"") if party == 1 else parcel
-    with pytest.raises(DropoutError, match="party 1 unreadable reply"):
+    world.network.change = lambda party, parcel: change(parcel) if party == 1 else parcel
+    with pytest.raises(DropoutError, match=f"party 1 {said}"):
         coordinator.ask(VOTES, 0, world.query)
 
 
@@ -204,8 +180,7 @@ def test_a_party_of_another_version_is_named_with_both(tmp_path, monkeypatch):
             return wire.pack(envelope)
 
     world.network.change = newer
-    expected = f"party 1 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}. Install"
-    with pytest.raises(DropoutError, match=expected):
+    with pytest.raises(DropoutError, match=f"party 1 .* expected {VERSION}; got {VERSION + 1}"):
         world.coordinator()
 
 

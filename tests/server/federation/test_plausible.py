@@ -91,9 +91,7 @@ def test_vectors_longer_than_their_count_are_refused_by_label():
     assert refused(query, honest) == ""
     lie = honest.copy()
     lie[per_label : per_label + 3] += 10_000 * grid // 3
-    assert "length of the vectors of b relative to its count; expected at most" in refused(
-        query, lie, planned(query, max_records_per_party=2**20)
-    )
+    assert "vectors of b" in refused(query, lie, planned(query, max_records_per_party=2**20))
     # The other label's records do not excuse it, and neither do as many records as the hospitals never declared.
     lie = np.zeros_like(honest)
     lie[per_label - 1] = 100 * count
@@ -110,15 +108,15 @@ def test_votes_that_no_records_cast_are_refused_by_label():
     honest = true_counts(query, records(2))
     first = int(np.flatnonzero(query.labels == 1)[0])
     for change, message in (
-        ({first: -60 * top}, "votes against a text of b"),
-        ({first: 60 * top, candidates + first: 60 * top}, "votes for one text of b beyond its records"),
-        (dict.fromkeys(np.flatnonzero(query.labels == 1), 60 * top), "nearest less furthest votes of b"),
+        ({first: -60 * top}, "against a text of b"),
+        ({first: 60 * top, candidates + first: 60 * top}, "one text of b"),
+        (dict.fromkeys(np.flatnonzero(query.labels == 1), 60 * top), "furthest votes of b"),
     ):
         lie = honest.copy()
         for place, votes in change.items():
             lie[place] += votes
         assert message in refused(query, lie)
-    assert "records behind the votes" in refused(query, 13 * honest // 10)
+    assert "records behind" in refused(query, 13 * honest // 10)
     only_near = replace(query, spec=replace(query.spec, furthest=False))
     assert refused(only_near, honest[:candidates], planned(only_near)) == ""
     assert "records behind" in refused(only_near, 13 * honest[:candidates] // 10, planned(only_near))
@@ -148,5 +146,5 @@ def test_other_sums_that_no_records_add_up_to(kind, values, message):
 
 def test_what_is_said_names_hospitals_and_what_to_do():
     message = refused(ASKED["label histogram"], [10**6, 0])
-    assert message.startswith("sum of the answers to asked: a coordinate; expected at most ")
-    assert "which no records add up to; at query 0: party 0, party 1, party 2, party 3, party 4. One of them" in message
+    assert "asked: a coordinate;" in message
+    assert f"at query 0: {', '.join(f'party {party}' for party in sorted(EVERYBODY))}. " in message

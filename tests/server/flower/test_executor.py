@@ -77,4 +77,4 @@ def test_every_serverapp_is_started_and_a_superlink_that_is_away_is_waited_for(t
     with pytest.raises(EndError):
         executor.serve("127.0.0.1:1", tmp_path / "ca.crt", b"secret")
     assert started == ["one", "two"]
-    assert caplog.text.count("no SuperLink at 127.0.0.1:1: ConnectError") == 1
+    assert caplog.text.count("127.0.0.1:1: ConnectError") == 1

@@ -172,26 +172,26 @@ def test_the_papers_sigma_and_what_it_really_costs():
     ids=["count", "range", "laplace", "subsampled"],
 )
 def test_the_papers_formula_is_for_gaussian_votes_alone(query):
-    with pytest.raises(PlanError, match="tight, for all but Gaussian votes"):
+    with pytest.raises(PlanError, match=r"^calibration;"):
         calibrate(draft(query), 4.0, calibration="paper")
 
 
 @pytest.mark.parametrize("calibration", ["tight", "paper"])
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, -math.inf])
 def test_an_epsilon_that_is_none_is_refused(epsilon, calibration):
-    with pytest.raises(ConfigError, match="epsilon; expected a finite number > 0"):
+    with pytest.raises(ConfigError, match=r"^epsilon;"):
         calibrate(draft(VOTES), epsilon, calibration=calibration)
 
 
 def test_another_calibration_is_refused():
-    with pytest.raises(ConfigError, match="one of tight, paper"):
+    with pytest.raises(ConfigError, match="tight, paper"):
         calibrate(draft(VOTES), 4.0, calibration="guess")
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.4), (1.0, 1.0), (0.3, 0.8)])
 def test_shares_that_are_not_1_in_all_are_refused(shares):
     queries = [dataclasses.replace(query, share=share) for query, share in zip((SMALL, COUNT), shares, strict=True)]
-    with pytest.raises(ConfigError, match="shares of epsilon; expected 1 in all"):
+    with pytest.raises(ConfigError, match=r"^shares of epsilon"):
         calibrate(draft(*queries), 4.0)
 
 
@@ -212,13 +212,13 @@ def test_a_grid_too_coarse_for_the_parties_is_refused_not_drowned_in_noise(monke
 
 def test_a_share_too_small_for_the_grid_is_refused_for_that_query():
     # Alone it would have the noise; of a small share all the more.
-    with pytest.raises(PlanError, match="share of noise for votes"):
+    with pytest.raises(PlanError, match="for votes"):
         calibrate(draft(dataclasses.replace(SMALL, spec=VotesSpec(top=1)), parties=100), 4.0)
 
 
 def test_a_laplace_noise_too_large_is_refused():
     wide = PlannedQuery(name="sketch", spec=SketchSpec(labels=2, features=2000, paired=False), mechanism="laplace")
-    with pytest.raises(PlanError, match=r"scale of sketch.*Gaussian noise"):
+    with pytest.raises(PlanError, match="of sketch"):
         calibrate(draft(wide), 0.1)
 
 
@@ -251,7 +251,7 @@ def test_proven_queries_keep_their_noise_beside_unproven_ones(calibration):
 
 
 def test_an_epsilon_beyond_what_can_be_shown_is_refused():
-    with pytest.raises(PlanError, match="epsilon below 50"):
+    with pytest.raises(PlanError, match="below 50"):
         calibrate(draft(VOTES), 70.0)
 
 

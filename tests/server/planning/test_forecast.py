@@ -47,22 +47,18 @@ def test_methods_whose_texts_parties_write_ask_no_model():
     assert {name: one.calls for name, one in use.items()} == dict.fromkeys(parts.providers, 0)
 
 
-@pytest.mark.parametrize("records", [None, 300, 10_000_000])
 @pytest.mark.parametrize("method", METHODS)
-def test_the_sentence_for_hospitals_says_what_the_weakest_signal_is(method, records):
+def test_the_sentence_for_hospitals_says_what_the_weakest_signal_is(method):
     parts = build_components(settings(f"method={method}", *METHODS[method]))
     compared = parts.method.compared(parts.source.task())
-    sentence = forecast.forecast_sentence(parts.plan, compared, records)
-    if not parts.plan.queries:
-        assert sentence == "no answer is asked for"
-        return
-    if records is None:
-        assert sentence == "not known: the coordinator has named no number of records"
-        return
-    least = min(signal.ratio for signal in signals(parts.plan, compared, records) if signal.expected)
-    assert ("will be noise" in sentence) == (least < HOPELESS)
-    assert ("will be weak" in sentence) == (HOPELESS <= least < CLEAR)
-    assert ("will be clear" in sentence) == (least >= CLEAR)
-    by_user = parts.plan.unit == "user"
-    assert f" if {records:,} records take part" in sentence
-    assert ("of each person, and of a hospital whose file names nobody" in sentence) == by_user
+    for records in (None, 300, 10_000_000):
+        sentence = forecast.forecast_sentence(parts.plan, compared, records)
+        if not parts.plan.queries or records is None:
+            assert not any(word in sentence for word in ("noise", "weak", "clear"))
+            continue
+        least = min(signal.ratio for signal in signals(parts.plan, compared, records) if signal.expected)
+        assert ("be noise" in sentence) == (least < HOPELESS)
+        assert ("be weak" in sentence) == (HOPELESS <= least < CLEAR)
+        assert ("be clear" in sentence) == (least >= CLEAR)
+        assert f"{records:,} records" in sentence
+        assert ("each person" in sentence) == (parts.plan.unit == "user")

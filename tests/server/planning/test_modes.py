@@ -56,20 +56,19 @@ def test_a_method_with_models_that_decline_what_it_asks_for_is_refused_beforehan
     with pytest.raises(ConfigError) as caught:
         refuse_declined(method, ALL)
     message = str(caught.value)
-    assert f"method {method.name}; expected language models that honour " in message
+    assert (caught.value.what, caught.value.where) == (f"method {method.name}", "llm.use")
     assert all(mode in message for mode in used - {"contrast"})
-    assert "small, which declines " in message
-    assert "Leave small out of llm.use, " in message
+    assert message.count("small") == 2  # what it declines, and to leave it out
     assert "able" not in message
 
 
 @pytest.mark.parametrize(
     ("method", "advice"),
     [
-        (AugPe(), "llm.use, set method.variation.kind=fill_in, or choose another method"),
-        (Dpga(keywords=0), "set method.rewritten=0 and method.filled=0 and method.crossed=0, or choose another method"),
+        (AugPe(), "llm.use, set method.variation.kind=fill_in, or"),
+        (Dpga(keywords=0), "set method.rewritten=0 and method.filled=0 and method.crossed=0, or"),
         (Wasp(look_ahead=1), "set method.look_ahead=0, or"),
-        (Rpsg(), "Leave small out of llm.use, or choose another method"),
+        (Rpsg(), "out of llm.use, or"),
     ],
 )
 def test_the_error_names_the_settings_that_avoid_it(method, advice):
@@ -99,12 +98,13 @@ def test_a_setting_that_is_advised_does_avoid_its_mode(chosen):
 def test_only_what_a_run_would_ask_for_is_refused():
     model = {"m": SimpleNamespace(declines=frozenset({"keyphrases", "crossing"}))}
     refuse_declined(AugPe(), model)
-    with pytest.raises(ConfigError, match="got m, which declines crossing;"):
+    with pytest.raises(ConfigError, match=r"got m, .* crossing;"):
         refuse_declined(Dpga(), model)
 
 
 def test_a_declined_contrast_is_told_where_the_method_asks_for_it():
-    assert simplified(Wasp(), ALL) == ["small declines contrast: its prompts show good exemplars alone"]
+    (sentence,) = simplified(Wasp(), ALL)
+    assert sentence.startswith("small declines")
     assert simplified(Wasp(contrast=False), ALL) == simplified(AugPe(), ALL) == []
 
 
@@ -112,5 +112,5 @@ def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):
     monkeypatch.setattr(BuiltinModel, "declines", frozenset({"rewriting"}))
     small = ["task.public_notes=60", "method.samples=60", "evaluation.metrics=[]"]
     build_components(compose_settings(small))
-    with pytest.raises(ConfigError, match="got broad, narrow, which decline rewriting; at"):
+    with pytest.raises(ConfigError, match="got broad, narrow, "):
         build_components(compose_settings([*small, "method=aug_pe", "llm.use=[broad,narrow]"]))

@@ -89,16 +89,15 @@ def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     joint = math.sqrt((1 + 1 / 16 + 1 / 16 + 1 / 4 + 16 / 64) / (1 + 1 / 16))
     assert sums.expected.noise / alone.expected.noise == pytest.approx(joint, rel=1e-6)
     assert parts[2].clear_from == records_for(3.0, plan, plan.queries[0], 0, "terms")
-    words, terms = advice(parts)
-    assert words.startswith("q, words will be weak: 11 records an answer against ")
-    assert terms.startswith("q, terms will be weak: 25 records with a term against ")
+    for sentence, facts in zip(advice(parts), (("q, words", "11 records"), ("q, terms", "25 records")), strict=True):
+        assert all(fact in sentence for fact in (*facts, "be weak"))
 
 
 def test_a_questionnaire_without_terms_has_no_signal_of_terms():
     plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
     parts = of_parts(plan, plan.queries[0], None)
     assert [part.query for part in parts] == ["q, words", "q, person"]
-    assert {part.reason for part in parts} == {"no number of records is expected"}
+    assert all(part.reason and part.expected is None for part in parts)
 
 
 @pytest.mark.parametrize(("records", "epsilon"), [(100, 4.0), (100, 0.001), (None, 4.0)])
@@ -171,7 +170,7 @@ def test_every_kind_of_query_has_its_own_formula_or_reason():
     others = expected.dispatch(object)
     for spec, _ in QUERIES:
         assert expected.dispatch(spec) is not others, spec.kind
-    assert others(None, None) == "there is no formula for this kind of query"
+    assert isinstance(others(None, None), str)  # a reason in place of a formula
 
 
 @pytest.mark.parametrize(
@@ -191,7 +190,7 @@ def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
     assert query.expected is None
     assert math.isnan(query.ratio)
     assert reason in query.to_dict()["not_estimated"]
-    with pytest.raises(PlanError, match="expected a query whose signal can be estimated"):
+    with pytest.raises(PlanError, match=r"^signal;"):
         weakest([query])
     assert (hopeless([query]), len(advice([query]))) == ({}, 1)
 
@@ -247,38 +246,47 @@ def test_without_noise_all_is_clear_and_still_json():
 def test_what_is_hopeless_is_said_in_words():
     method = Wasp(samples=6000)
     estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
-    sentence = (
-        "nearest and furthest votes will be noise: 0.042 votes a candidate against 3.5 of noise if there are 100 "
-        "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates "
-        "(method.samples) or method=census"
+    (sentence,) = advice(estimates)
+    facts = (
+        VOTES,
+        "be noise",
+        "0.042 votes",
+        "against 3.5",
+        "100 records",
+        "25,524",
+        "method.samples",
+        "method=census",
     )
-    assert advice(estimates) == [sentence]
+    assert [fact for fact in facts if fact not in sentence] == []
     assert hopeless(estimates) == {VOTES: sentence}
 
 
-def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
-    weak = estimate(LabelHistogramSpec(labels=10), 20, mechanism="laplace")
-    sentence = (
-        "q will be weak: 2 records a label against 1.4 of noise if there are 20 records; it takes more records (43 for "
-        "3 times the noise) or a larger epsilon"
-    )
-    assert (hopeless([weak]), advice([weak])) == ({}, [sentence])
+@pytest.mark.parametrize(
+    ("spec", "records", "facts"),
+    [
+        (LabelHistogramSpec(labels=10), 20, ("2 records", "against 1.4", "20 records", "43 for")),
+        (LabelSetsSpec(labels=10), 20, ("2 records",)),
+        (SectionOrderSpec(labels=10), 40, ("4 records",)),
+        (SelfSimilaritySpec(buckets=2), 8, ("8 records",)),
+    ],
+    ids=lambda value: value.kind if hasattr(value, "kind") else "",
+)
+def test_what_is_weak_is_advised_on_and_no_reason_to_warn(spec, records, facts):
+    weak = estimate(spec, records, mechanism="laplace")
+    (sentence,) = advice([weak])
+    assert [fact for fact in ("q will be weak", *facts) if fact not in sentence] == []
+    assert ("more records" in sentence) is (weak.clear_from is not None)
+    assert hopeless([weak]) == {}
     assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
-    sets = advice([estimate(LabelSetsSpec(labels=10), 20, mechanism="laplace")])
-    assert sets[0].startswith("q will be weak: 2 records a single label (of a pair only those with both, against")
-    order = advice([estimate(SectionOrderSpec(labels=10), 40, mechanism="laplace")])
-    assert order[0].startswith(
-        "q will be weak: 4 records of a section after one other, if all orders are alike against"
-    )
-    full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
-    assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes():
     query = estimate(LabelHistogramSpec(labels=10), None, mechanism="laplace")
-    assert query.to_dict() == {"not_estimated": "no number of records is expected", "clear_from_records": 43}
+    assert query.to_dict().keys() == {"not_estimated", "clear_from_records"}
+    assert query.to_dict()["clear_from_records"] == 43
     assert hopeless([query]) == {}
-    assert advice([query]) == ["q: not estimated: no number of records is expected; it takes 43 for 3 times the noise"]
+    (sentence,) = advice([query])
+    assert (sentence.startswith("q:"), "43" in sentence) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_the_least_epsilon_is_found_with_few_plans(power, target):
 
 
 def test_a_signal_that_no_sensible_epsilon_gives_is_refused_with_what_there_would_be():
-    with pytest.raises(PlanError, match=r"expected 3 times the noise at an epsilon of at most 20; got 2\. Expect more"):
+    with pytest.raises(PlanError, match=r"^signal; .*; got 2\."):
         least_epsilon(lambda epsilon: epsilon / 10, 3.0)
     assert least_epsilon(lambda epsilon: 1000 * epsilon, 1.0) == 0.01
 
@@ -107,10 +107,9 @@ def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
 
 
 def test_records_that_help_nothing_are_refused_with_advice():
-    with pytest.raises(PlanError, match=r"got less for pairs, with any number\. Choose a larger epsilon"):
+    with pytest.raises(PlanError, match=r"for pairs.* epsilon"):
         least_records(planned(Two(buckets=50), 0.2), {}, 3.0)
-    falls = "got less for pairs, with the [0-9,]+ that others take. Choose more buckets"
-    with pytest.raises(PlanError, match=falls):
+    with pytest.raises(PlanError, match=r"for pairs.* buckets"):
         least_records(planned(Two(buckets=10, share=0.99), 2.0), {}, 3.0)
     with pytest.raises(PlanError, match="signal"):
         least_records(planned(FuseGen(), 1.0), {}, 3.0)
