@@ -152,8 +152,3 @@ def test_a_request_with_a_text_may_be_shown_only_if_its_maker_says_so(fields):
 def test_description_of_the_wanted_label():
     assert request(label="b").description == "second"
     assert request().description == ""
-
-
-def test_is_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        request().n = 3

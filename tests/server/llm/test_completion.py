@@ -58,10 +58,7 @@ def test_public_texts_without_topics_get_their_two_longest_words_as_one():
 
 def test_exemplars_stand_under_the_label_and_replace_the_public_texts():
     text = prompt({"good": (SOURCE, OTHER)})
-    assert text.count(ASKED) == 3
-    assert SOURCE in text
-    assert OTHER in text
-    assert "public" not in text
+    assert (text.count(ASKED), SOURCE in text, OTHER in text, "public" in text) == (3, True, True, False)
 
 
 def test_of_many_exemplars_each_prompt_shows_a_random_few():
@@ -170,10 +167,9 @@ def test_an_abstract_is_a_text_of_its_length_and_is_rewritten_like_one():
 
 
 def test_settings_are_checked():
-    with pytest.raises(ConfigError, match="examples"):
-        Completion(examples=-1)
-    with pytest.raises(ConfigError, match="temperature"):
-        Completion(temperature=3)
+    for wrong in ({"examples": -1}, {"temperature": 3}):
+        with pytest.raises(ConfigError, match=next(iter(wrong))):
+            Completion(**wrong)
 
 
 def test_without_labels_public_texts_have_no_topic_either():

@@ -245,16 +245,9 @@ def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog
     assert kept.texts
     assert (lost.texts, lost.input_tokens, lost.output_tokens, lost.loss) == ((), 0, 0, "too long")
     assert arrivals == {0: lost, 1: kept}
-    assert "small: 1 of 2 prompts are longer than the 220 tokens" in caplog.text
+    assert all(fact in caplog.text for fact in ("small: 1 of 2", "220 tokens"))
     assert "card card" not in caplog.text
     assert refused(folder, max_new_tokens=260) == "max_new_tokens of m"
-
-
-def test_a_small_budget_makes_many_batches_of_the_same_texts(writer):
-    batch = requests(6, n=2)
-    expected = writer.generate(batch)
-    narrow = Local(name="narrow", model=writer._checkpoint.folder, max_new_tokens=400, batch_tokens=1)
-    assert narrow.generate(batch) == expected
 
 
 def test_an_answer_that_breaks_off_keeps_its_whole_texts(writer):

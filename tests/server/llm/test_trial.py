@@ -19,9 +19,9 @@ NAMES = ("good", "poor")
 @pytest.mark.parametrize(
     ("n", "answer", "says"),
     [
-        (2, ("I make no list.", "stop"), r"2 texts; got one without \(unreadable\): 'I make no list\.'.*llm\.prompts"),
-        (1, ("", "stop"), r"a text; got an empty one \(empty\).*tools and reasoning"),
-        (1, ("", "length"), r"got an empty one \(truncated\).*llm\.models\.m\.max_tokens"),
+        (2, ("I make no list.", "stop"), r"2 texts; .*\(unreadable\): 'I make no list\.'.*llm\.prompts"),
+        (1, ("", "stop"), r"\(empty\)"),
+        (1, ("", "length"), r"\(truncated\).*llm\.models\.m\.max_tokens"),
         (1, ("Once upon a", "length"), r"\(truncated\): 'Once upon a'.*llm\.models\.m\.max_tokens"),
     ],
 )
@@ -36,7 +36,7 @@ def test_an_unreadable_reply_is_shown(model, server, n, answer, says):
 def test_a_refusal_is_a_warning(model, server, kind, caplog):
     server.script = [(200, {}, kind.refusal)]
     try_prompt(model, TASK)
-    assert "m declines a first prompt of this task" in caplog.text
+    assert "m declines" in caplog.text
 
 
 def test_a_readable_reply_is_one_call_and_nothing_is_said(model, server, caplog):

@@ -54,8 +54,8 @@ def test_each_kind_is_counted_sampled_and_explained(kind, tmp_path):
     assert counts_of_losses(use.losses, use.cleaned) == {kind: {"m": 3}}
     assert f"3 {kind}" in use.losses_in_words
     assert use.advice.endswith(advice_on(kind, "m"))
-    assert '("Sure!?[2J Here is <b>nothing</b>. xxx' in use.advice
-    assert "\x1b" not in use.advice
+    assert "Sure!?[2J" in use.advice
+    assert not {"\x1b", "\n"} & set(use.advice)
     first = LostReply(written_by="m", reply=f"{RAW[:400]}…")
     assert use.samples == {kind: (first, first)}
 
@@ -65,7 +65,7 @@ def test_each_kind_is_counted_sampled_and_explained(kind, tmp_path):
     (tmp_path / "rounds.jsonl").write_text(json.dumps(report.for_readers().to_json()) + "\n")
     page = write_report(tmp_path).read_text("utf-8")
     assert f"<summary>{kind}: 3 (m)</summary>" in page
-    assert page.count("The beginning of a reply of m") == 2
+    assert page.count("reply of m") == 2
     assert "Here   is &lt;b&gt;nothing" in page
 
 
@@ -88,8 +88,7 @@ def test_a_reply_without_texts_is_empty_only_without_any_text(raw, kind, loss):
 def test_advice_is_on_the_two_most_frequent_kinds():
     use = used("truncated", "empty", "empty", "copies", "copies", "copies")
     assert [part.partition(" (")[0] for part in use.advice.split("; ") if " (" in part] == ["copies", "unreadable"]
-    assert Use().losses_in_words == "no reply"
-    assert used("failed").losses_in_words == "0 replies of m (1 failed)"
+    assert "m (1 failed)" in used("failed").losses_in_words
 
 
 class Losing:

@@ -388,7 +388,7 @@ def test_reads_at_the_first_request_and_not_before():
 
 @pytest.mark.parametrize("texts", [(), ("", "   ")])
 def test_needs_something_to_read(texts):
-    with pytest.raises(ProviderError, match="public texts"):
+    with pytest.raises(ProviderError, match="public"):
         BuiltinModel(name="empty", public_texts=texts, encoder=Hashed())
 
 

@@ -65,7 +65,7 @@ def test_a_wrong_path_is_named_and_no_resumed_run_is_promised(build, server, ans
     server.missing = True
     server.script = [answer] * 2
     model = build(base_url=server.url)
-    with pytest.raises(ModelSettingError, match=r"is /v1 missing in base_url.*a new run is needed"):
+    with pytest.raises(ModelSettingError, match=r"/v1 missing.*new run"):
         model.generate(requests(1))
 
 
@@ -73,6 +73,6 @@ def test_after_an_answer_the_address_is_right(build, server, kind):
     model = build()
     model.generate(requests(1))
     server.script = [(401, {}, {})]
-    with pytest.raises(ProviderError, match=f"{server.url}.*replies so far are kept") as caught:
+    with pytest.raises(ProviderError, match=f"{server.url}.*are kept") as caught:
         model.generate(requests(1))
     assert not isinstance(caught.value, ModelSettingError)

@@ -96,7 +96,7 @@ REFUSAL = error("invalid_request_error", "Unsupported parameter: 'max_tokens' is
 def test_it_stops_the_check_and_the_run_at_once(model, server, time, of_check):
     server.missing = of_check
     server.script = [(404, {}, {})] * of_check + [(400, {}, REFUSAL)]
-    with pytest.raises(ModelSettingError, match=r"refuses the parameter max_tokens.*llm\.models\.m\.length_field"):
+    with pytest.raises(ModelSettingError, match=r"max_tokens.*llm\.models\.m\.length_field"):
         model.check() if of_check else model.generate(requests(3))
     assert len(server.seen) == 1
     assert not time.slept

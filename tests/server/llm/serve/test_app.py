@@ -86,18 +86,6 @@ def test_requests_without_a_seed_differ(model):
     assert len(set(texts(sent(model, *[body(model, seed=None)] * 4)))) > 1
 
 
-def test_temperature_0_and_a_small_top_p_take_the_likeliest(model):
-    cold = [body(model, seed=seed, temperature=0) for seed in range(3)]
-    narrow = [body(model, seed=seed, top_p=0.001) for seed in range(3)]
-    assert len(set(texts(sent(model, *cold, *narrow)))) == 1
-
-
-def test_an_answer_ends_at_its_length(model):
-    (response,) = sent(model, body(model, max_tokens=60))
-    assert response.json()["choices"][0]["finish_reason"] == "length"
-    assert response.json()["usage"]["completion_tokens"] == 60
-
-
 def test_other_turns_are_other_prompts(model):
     asked = ([TURNS[1]], TURNS, [*TURNS, {"role": "assistant", "content": "My card."}, TURNS[1]])
     read = [
@@ -163,7 +151,8 @@ def test_fields_that_are_null_or_missing_have_their_defaults(model, field):
     asked = body(model, max_tokens=None, n=None, stream=None, temperature=None, top_p=None)
     job = read_job(json.dumps(asked).encode(), model)
     assert (job.max_new_tokens, job.temperature, job.top_p, job.seed) == (MOST_TOKENS, 1.0, 1.0, 5)
-    assert read_job(json.dumps(asked | {field: 7}).encode(), model).max_new_tokens == 7
+    chosen = read_job(json.dumps(asked | {field: 7, "temperature": 0, "top_p": 0.5}).encode(), model)
+    assert (chosen.max_new_tokens, chosen.temperature, chosen.top_p) == (7, 0, 0.5)
 
 
 def test_a_developer_is_a_system(model):
