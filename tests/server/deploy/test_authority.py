@@ -50,7 +50,7 @@ def test_another_host_is_refused(folder):
 def test_another_authority_is_refused(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     make_authority(other)
-    with pytest.raises(ssl.SSLCertVerificationError, match="certificate verify failed"):
+    with pytest.raises(ssl.SSLCertVerificationError, match="verify failed"):
         handshake(folder, other)
 
 
@@ -61,7 +61,7 @@ def test_a_certificate_of_another_time_is_refused_on_both_sides(made, message, f
     make_certificate(folder, "localhost", now=made)
     with pytest.raises(ssl.SSLCertVerificationError, match=message):
         handshake(folder, folder)
-    with pytest.raises(ConfigError, match=r"server's certificate; expected a time from .*Set the clock, or run"):
+    with pytest.raises(ConfigError, match=r"^server's certificate"):
         check_certificate(folder)
 
 
@@ -72,13 +72,14 @@ def test_keys_that_are_open_or_foreign_are_refused(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     make_authority(other)
     (folder / "ca.key").write_bytes((other / "ca.key").read_bytes())
-    with pytest.raises(ConfigError, match=r"authority's key; expected the one of ca\.crt"):
+    with pytest.raises(ConfigError, match=r"^authority's key"):
         make_certificate(folder, "localhost")
 
 
 def test_a_certificate_that_ends_soon_is_warned_about(folder):
     assert list(ending_soon(folder)) == []
     make_certificate(folder, "localhost", valid=timedelta(days=29, hours=12))
-    assert list(ending_soon(folder)) == ["WARNING: server.crt ends in 29 days: caucus-coordinator renew"]
+    (warning,) = ending_soon(folder)
+    assert all(fact in warning for fact in ("server.crt", "29 days", "caucus-coordinator renew"))
     make_authority(folder, now=NOW - timedelta(days=3650 - 10, hours=12))
     assert len(list(ending_soon(folder))) == 2

@@ -41,9 +41,20 @@ def said(capsys, *arguments, code=2):
     return error
 
 
+OTHER = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
+
+
 def party(path, **change):
     path.write_text(json.dumps(PARTY | change))
     return path
+
+
+@pytest.fixture
+def enrolled(folder, tmp_path, capsys):
+    """The folder, with St. Mary enrolled."""
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
+    capsys.readouterr()
+    return folder
 
 
 def test_init_leaves_closed_secrets_and_an_invitation_and_never_overwrites(folder, capsys):
@@ -52,7 +63,7 @@ def test_init_leaves_closed_secrets_and_an_invitation_and_never_overwrites(folde
     invitation = json.loads((folder / "invitation.json").read_text())
     assert invitation["address"] == "localhost:9443"
     assert "PRIVATE" not in json.dumps(invitation)
-    assert "new or empty" in said(capsys, "init", folder, "--address", "localhost:9443")
+    said(capsys, "init", folder, "--address", "localhost:9443")
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:", ":9443", "localhost:x"])
@@ -60,10 +71,9 @@ def test_an_address_without_host_or_port(address, tmp_path, capsys):
     assert "address;" in said(capsys, "init", tmp_path / "new", "--address", address)
 
 
-def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsys):
-    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
-    other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
-    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
+def test_enrolled_parties_are_numbered_and_on_the_roster(enrolled, tmp_path, capsys):
+    folder = enrolled
+    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **OTHER))]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("St. Mary", "B")
     identities = json.loads((folder / "identities.json").read_text())
     assert identities == {"max_records": MOST_RECORDS, "0": "ab" * 32, "1": "cd" * 32}
@@ -87,29 +97,24 @@ def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, caps
 
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
-def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
-    other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
-    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
-    second = party(tmp_path / "b.json", **other | {same: PARTY[same]})
-    capsys.readouterr()
-    assert f"hospital's {same.replace('_', ' ')}; expected one that no other hospital has" in said(
-        capsys, "enrol", folder, second
-    )
-    assert len(json.loads((folder / "parties.json").read_text())) == 1
+def test_two_hospitals_with_one_name_or_key(same, enrolled, tmp_path, capsys):
+    second = party(tmp_path / "b.json", **OTHER | {same: PARTY[same]})
+    assert f"hospital's {same.replace('_', ' ')};" in said(capsys, "enrol", enrolled, second)
+    assert len(json.loads((enrolled / "parties.json").read_text())) == 1
 
 
 def test_no_name_shows_another_fingerprint(folder, tmp_path, capsys):
     assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     genuine, shown = capsys.readouterr().out.splitlines(), 0
     assert compared(genuine) == [("St. Mary", PartyFile(**PARTY).fingerprint)]
-    other = {"identity": "cd" * 32, "node_key": node_key()}
     for name in impostors(genuine):
-        if main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **other, name=name[:100]))]):
+        other = OTHER | {"name": name[:100]}
+        if main(["enrol", "--yes", str(folder), str(party(tmp_path / "b.json", **other))]):
             capsys.readouterr()
             continue
         shown += 1
         lines = capsys.readouterr().out.splitlines()
-        assert compared(lines) == [(name[:100], PartyFile(**other, name=name[:100]).fingerprint)]
+        assert compared(lines) == [(name[:100], PartyFile(**other).fingerprint)]
         assert main(["remove", "--yes", str(folder), name[:100]]) == 0
         capsys.readouterr()
     assert shown > 2
@@ -146,25 +151,20 @@ def test_a_name_ends_where_its_quote_ends_whichever_command_shows_it(folder, tmp
 
 
 def test_a_name_that_people_take_for_anothers_is_refused_before_its_node_is_registered(
-    folder, tmp_path, capsys, monkeypatch
+    enrolled, tmp_path, capsys, monkeypatch
 ):
-    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
     monkeypatch.setattr(enrolment, "flwr", lambda *_: pytest.fail("a node is registered"))
-    other = party(tmp_path / "b.json", identity="cd" * 32, node_key=node_key(), name="ST. MARY")
-    capsys.readouterr()
-    line = said(capsys, "enrol", "--yes", folder, other)
-    assert "roster;" in line
+    other = party(tmp_path / "b.json", **OTHER | {"name": "ST. MARY"})
+    assert "roster;" in said(capsys, "enrol", "--yes", enrolled, other)
 
 
-def test_a_name_that_an_earlier_version_took_is_changed_as_the_error_says(folder, tmp_path, capsys):
-    assert main(["enrol", "--yes", str(folder), str(party(tmp_path / "a.json"))]) == 0
-    path, roster = folder / "parties.json", (folder / "roster.json").read_bytes()
+def test_a_name_that_an_earlier_version_took_is_changed_as_the_error_says(enrolled, capsys):
+    path, roster = enrolled / "parties.json", (enrolled / "roster.json").read_bytes()
     path.write_text(path.read_text().replace("St. Mary", "St. Mary: A"))
-    capsys.readouterr()
-    assert "Choose another name. For a hospital that is enrolled, write it in" in said(capsys, "invite", folder)
+    assert path.name in said(capsys, "invite", enrolled)
     path.write_text(path.read_text().replace("St. Mary: A", "St. Mary A"))
-    assert main(["invite", str(folder)]) == 0
-    assert (folder / "roster.json").read_bytes() == roster.replace(b"St. Mary", b"St. Mary A")
+    assert main(["invite", str(enrolled)]) == 0
+    assert (enrolled / "roster.json").read_bytes() == roster.replace(b"St. Mary", b"St. Mary A")
 
 
 def test_a_port_in_use(folder, capsys):
@@ -174,9 +174,7 @@ def test_a_port_in_use(folder, capsys):
         port = taken.getsockname()[1]
         (folder / "coordinator.yaml").write_text(f"address: localhost:{port}\nlisten: 127.0.0.1\n")
         line = said(capsys, "serve", folder)
-    assert (
-        f"port; expected a free one; got Address already in use; at 127.0.0.1:{port}. Change coordinator.yaml" in line
-    )
+    assert all(fact in line for fact in ("port;", f"at 127.0.0.1:{port}. ", "coordinator.yaml"))
 
 
 def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blamed(folder, capsys):
@@ -184,9 +182,10 @@ def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blam
         settings = f"address: localhost:{taken.getsockname()[1]}\nlisten: 127.0.0.1\n"
         (folder / "coordinator.yaml").write_text(settings)
         assert main(["serve", str(folder)]) == 2
-    number = f"process {process.pid}"
-    line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got {number}; at {folder}."
-    assert capsys.readouterr() == ("", f"{line} First end it: caucus-coordinator stop {folder}\n")
+    out, error = capsys.readouterr()
+    assert not out
+    for fact in (f"got process {process.pid}; at {folder}.", f"caucus-coordinator stop {folder}\n"):
+        assert fact in error
 
 
 @pytest.mark.parametrize("account", [0, 1000])
@@ -195,8 +194,7 @@ def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch
     monkeypatch.setattr(serve, "_free", lambda *_: None)
     monkeypatch.setattr(processes, "supervise", lambda *_, **__: None)
     assert main(["serve", str(folder)]) == 0
-    warned = "started as root, and so is the code of every run: give the coordinator a separate account"
-    assert (warned in capsys.readouterr().out) == (account == 0)
+    assert ("as root" in capsys.readouterr().out) == (account == 0)
 
 
 def test_runs_look_for_models_where_the_operator_does(folder, monkeypatch):
@@ -247,52 +245,42 @@ def test_a_folder_that_is_none(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "line"),
+    ("content", "facts"),
     [
-        ("address: localhost:1\nlisten: 3\n", "listen; expected text; got 3; at FILE:2"),
-        (
-            "address: localhost:1\nport: 3\n",
-            "port; expected one of address, listen, superlink_port; got an unknown key",
-        ),
-        ("address: localhost:1\nsuperlink: 3\n", "at FILE:2. Did you mean superlink_port?"),
-        (
-            "address: a:1\nlisten: 0.0.0.0\naddress: b:2\n",
-            "address; expected one entry; got another in line 1; at FILE:3",
-        ),
-        ("listen: 127.0.0.1\n", "address; expected a value; got none; at FILE"),
-        ("address: localhost:1\nsuperlink_port: null\n", "superlink_port; expected an integer; got null; at FILE:2"),
-        (
-            "address: localhost:1\nsuperlink_port: 0\n",
-            "superlink_port; expected a number in [1, 65535]; got 0; at FILE:2",
-        ),
-        ("address: here\n", "got 'here'; at FILE:1"),
-        ("address: [\n", "coordinator.yaml; expected YAML; got "),
-        ("", "the file; expected keys address, listen, superlink_port; got null; at FILE"),
+        ("address: localhost:1\nlisten: 3\n", ["listen;", "FILE:2"]),
+        ("address: localhost:1\nport: 3\n", ["port;", "address, listen, superlink_port", "FILE:2"]),
+        ("address: localhost:1\nsuperlink: 3\n", ["superlink;", "FILE:2. ", "superlink_port?"]),
+        ("address: a:1\nlisten: 0.0.0.0\naddress: b:2\n", ["address;", "line 1", "FILE:3"]),
+        ("listen: 127.0.0.1\n", ["address;", "FILE"]),
+        ("address: localhost:1\nsuperlink_port: null\n", ["superlink_port;", "FILE:2"]),
+        ("address: localhost:1\nsuperlink_port: 0\n", ["superlink_port;", "[1, 65535]", "FILE:2"]),
+        ("address: here\n", ["'here'", "FILE:1"]),
+        ("address: [\n", ["coordinator.yaml;", "YAML"]),
+        ("", ["address, listen, superlink_port", "FILE"]),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
+def test_a_wrong_setting_is_named_with_its_line(content, facts, folder, capsys):
     (folder / "coordinator.yaml").write_text(content)
-    assert line.replace("FILE", str(folder / "coordinator.yaml")) in said(capsys, "renew", folder)
+    line = said(capsys, "renew", folder)
+    assert [fact for fact in facts if fact.replace("FILE", str(folder / "coordinator.yaml")) not in line] == []
 
 
-def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
-    (folder / "party.json").write_text(json.dumps(PARTY))
-    assert main(["enrol", "--yes", str(folder), str(folder / "party.json")]) == 0
-    rosters = {name: (folder / name).read_text() for name in ("roster.json", "identities.json")}
-    (folder / "roster.json").write_text("of an earlier version")
-    (folder / "identities.json").unlink()
-    before = json.loads((folder / "invitation.json").read_text())
+def test_an_invitation_is_written_anew_after_an_upgrade(enrolled, monkeypatch, capsys):
+    rosters = {name: (enrolled / name).read_text() for name in ("roster.json", "identities.json")}
+    (enrolled / "roster.json").write_text("of an earlier version")
+    (enrolled / "identities.json").unlink()
+    before = json.loads((enrolled / "invitation.json").read_text())
     monkeypatch.setattr(create, "write_bundle", lambda *_: "cd" * 32)
-    assert main(["invite", str(folder)]) == 0
-    assert f"send {folder / 'invitation.json'} to the hospitals" in capsys.readouterr().out
-    assert json.loads((folder / "invitation.json").read_text()) == before | {"bundle": "cd" * 32}
-    assert {name: (folder / name).read_text() for name in rosters} == rosters
+    assert main(["invite", str(enrolled)]) == 0
+    assert str(enrolled / "invitation.json") in capsys.readouterr().out
+    assert json.loads((enrolled / "invitation.json").read_text()) == before | {"bundle": "cd" * 32}
+    assert {name: (enrolled / name).read_text() for name in rosters} == rosters
 
 
 def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypatch, capsys):
     monkeypatch.setattr(enrolment, "flwr", lambda *_: {"nodes": []})
     assert main(["status", str(folder)]) == 0
-    assert "front door: localhost:9443; its certificate ends in 364 days\n" in capsys.readouterr().out
+    assert "364 days\n" in capsys.readouterr().out
     authority.make_certificate(folder, "localhost", valid=timedelta(days=20, hours=1))
     assert main(["status", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["certificate_days"] == {"server.crt": 20, "ca.crt": 3649}
@@ -300,7 +288,7 @@ def test_status_and_serve_warn_of_a_certificate_that_ends_soon(folder, monkeypat
     monkeypatch.setattr(serve, "_free", lambda *_: None)
     for command in ("status", "serve"):
         assert main([command, str(folder)]) == 0
-        assert "WARNING: server.crt ends in 20 days: caucus-coordinator renew\n" in capsys.readouterr().out
+        assert "WARNING: server.crt " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
@@ -308,5 +296,5 @@ def test_serve_refuses_a_proxy_that_the_models_of_runs_cannot_use(variable, fold
     monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv(variable, "socks5://user:secret@proxy:1080")
     error = said(capsys, "serve", folder)
-    assert f"{variable}; expected an HTTP proxy, http://HOST:PORT; got a SOCKS proxy" in error
+    assert f"{variable};" in error
     assert "secret" not in error

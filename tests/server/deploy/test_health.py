@@ -65,12 +65,14 @@ def test_a_coordinator_works_if_superlink_answers_through_the_front_door(folder,
 
 def test_a_front_door_without_superlink_does_not_work(folder, capsys):
     with door(folder, 503):
-        assert said(folder, capsys) == (1, "SuperLink does not answer the front door: code 503")
+        code, line = said(folder, capsys)
+        assert (code, "503" in line) == (1, True)
 
 
 def test_no_front_door_does_not_work(folder, capsys):
     settle(folder, free_port())
-    assert said(folder, capsys) == (1, "the front door does not answer: Connection refused")
+    code, line = said(folder, capsys)
+    assert (code, line.endswith("Connection refused")) == (1, True)
 
 
 def test_a_certificate_of_another_authority_does_not_work(folder, capsys):
@@ -78,6 +80,4 @@ def test_a_certificate_of_another_authority_does_not_work(folder, capsys):
         make_authority(folder)
         code, line = said(folder, capsys)
     assert code == 1
-    assert (
-        line.startswith("the front door does not answer: [SSL: CERTIFICATE_VERIFY_FAILED]") or "verify failed" in line
-    )
+    assert "CERTIFICATE_VERIFY_FAILED" in line or "verify failed" in line

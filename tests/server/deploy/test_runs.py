@@ -44,54 +44,53 @@ def read(flower, name):
     return (flower.folder / "runs" / "first" / name).read_text()
 
 
-def status(flower, capsys):
-    """The line and the JSON of the only run."""
+def status(flower, capsys, *, served=True):
+    """The JSON of the only run, of which the lines for people say the same."""
     capsys.readouterr()
     assert main(["status", str(flower.folder)]) == 0
-    *_, line = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out
     assert main(["status", str(flower.folder), "--json"]) == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
-    return line, run
+    assert f"run {run['name']}: {run['status']}" in lines
+    assert all(fact in lines for fact in (run["reason"], *run["hospitals"], *run["weaknesses"]))
+    return run
+
+
+def refused(capsys, what, code=2):
+    """Check that a command ended with one error about this."""
+    assert f"caucus-coordinator: {what};" in capsys.readouterr().err
+    return code
 
 
 def test_a_run_that_ends_well(flower, capsys):
     assert start(flower) == 0
     out = capsys.readouterr().out.splitlines()
-    assert "with 2 hospitals" in out[0]
     run = flower.folder / "runs" / "first"
     assert f"report:   {run / 'report.html'}" in out
-    assert out[-1] == f"next:     caucus-coordinator evaluate {run} --test FILE"
+    assert out[-1].endswith(f"caucus-coordinator evaluate {run} --test FILE")
     config = yaml.safe_load(read(flower, "config.yaml"))
     assert config["run"].startswith("first-")
     assert len(bytes.fromhex(config["run"].removeprefix("first-"))) == 4
     assert config["federation"]["parties"] == 2
     assert config["federation"]["hospitals"] == [{"name": "St. Mary", "node": 7}, {"name": "St. Luke", "node": 8}]
     assert "engine" not in config
-    line, run = status(flower, capsys)
-    assert line == "run first: complete"
-    assert (run["name"], run["status"]) == ("first", "complete")
+    run = status(flower, capsys)
+    assert (run["name"], run["status"], run["weaknesses"]) == ("first", "complete", [])
     assert again(flower) == 0  # nothing is left to do
     assert flower.asked.count("run") == 1
-
-
-def test_status_says_what_is_poor_about_a_complete_run(flower, capsys):
-    assert start(flower) == 0
-    assert status(flower, capsys)[1]["weaknesses"] == []
-    poor = {"weaknesses": [{"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}]}
+    poor = {"weaknesses": [{"what": "inaccurate", "do": "write more", "simulation_only": False}]}
     (flower.folder / "runs" / "first" / "report.json").write_text(json.dumps(poor))
-    line, run = status(flower, capsys)
-    assert line == "  poor: accuracy 0.2; write more texts"
-    assert run["weaknesses"] == ["accuracy 0.2; write more texts"]
+    assert status(flower, capsys)["weaknesses"] == ["inaccurate; write more"]
+    assert again(flower, "follow") == 0
+    assert capsys.readouterr().out.splitlines()[0] == "round 1 of 1"
 
 
 def test_status_says_who_is_online_and_since_when(flower, capsys):
     flower.online = {"8"}
     assert main(["status", str(flower.folder)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1:] == [
-        '"St. Mary" is offline since 2026-01-02 11:00:00Z; its version is told in its first run',
-        '"St. Luke" is online since 2026-01-02 10:00:00Z; its version is told in its first run',
-    ]
+    mary, luke = capsys.readouterr().out.splitlines()[1:]
+    assert mary.startswith('"St. Mary" is offline since 2026-01-02 11:00:00Z')
+    assert luke.startswith('"St. Luke" is online since 2026-01-02 10:00:00Z')
     assert main(["status", str(flower.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parties"][0] == {
         "number": 0,
@@ -120,24 +119,18 @@ def test_status_says_the_version_that_each_hospital_told_last(flower, capsys):
     assert party["version"] == {"caucus": "0.4.0", "at": "2026-01-04"}
 
 
-def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
-    flower.leaves = {"error.txt": "too few parties (St. Mary refused: DECLINED)."}
+def test_a_run_that_fails_says_why_once_and_how_to_go_on(flower, capsys):
+    flower.leaves = {"error.txt": "St. Mary: DECLINED", "run.log": "round 1\n10:00 ERROR caucus: St. Mary: DECLINED\n"}
     assert start(flower) == 1
-    error = capsys.readouterr().err
-    assert "St. Mary refused: DECLINED" in error
-    assert f"caucus-coordinator resume {flower.folder} first goes on" in error
-    assert status(flower, capsys)[0] == "run first: failed: too few parties (St. Mary refused: DECLINED)."
+    out, error = capsys.readouterr()
+    assert ("round 1" in out, out.count("DECLINED"), error.count("DECLINED")) == (True, 0, 1)
+    assert "DECLINED" in read(flower, "run.log")
+    assert f"caucus-coordinator resume {flower.folder} first" in error
+    run = status(flower, capsys)
+    assert (run["status"], run["reason"]) == ("failed", "St. Mary: DECLINED")
     flower.leaves = DONE
     assert again(flower) == 0
     assert not (flower.folder / "runs" / "first" / "error.txt").exists()
-
-
-def test_the_reason_of_a_failure_is_shown_once_and_stays_in_the_log(flower, capsys):
-    flower.leaves = {"error.txt": "the disk is full", "run.log": "round 1\n10:00 ERROR caucus: the disk is full\n"}
-    assert start(flower) == 1
-    out, err = capsys.readouterr()
-    assert ("round 1" in out, out.count("the disk is full"), err.count("the disk is full")) == (True, 0, 1)
-    assert "the disk is full" in read(flower, "run.log")
 
 
 def test_a_run_that_a_hospital_rejects_is_not_to_be_resumed(flower, capsys):
@@ -153,14 +146,9 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
     flower.leaves = {"awaiting.txt": "St. Mary\nSt. Luke"}
     assert start(flower) == 1
     error = capsys.readouterr().err
-    assert error == (
-        "caucus-coordinator: first is awaiting approval of St. Mary and St. Luke. They decide with caucus-party "
-        "approve, which says if a limit is in the way: ask them. "
-        "Where files name users, a plan needs privacy.unit=user privacy.max_records=N. "
-        f"After that caucus-coordinator resume {flower.folder} first goes on\n"
-    )
-    line, run = status(flower, capsys)
-    assert line == "run first: awaiting approval of St. Mary and St. Luke"
+    for fact in ("St. Mary and St. Luke", "caucus-party approve", f"caucus-coordinator resume {flower.folder} first"):
+        assert fact in error
+    run = status(flower, capsys)
     assert (run["status"], run["hospitals"]) == ("awaiting approval", ["St. Mary", "St. Luke"])
     flower.leaves = DONE
     assert again(flower) == 0
@@ -169,9 +157,9 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
 @pytest.mark.parametrize(
     ("serve", "cause"),
     [
-        (SERVE, "it was killed, perhaps for lack of memory"),
-        (None, "caucus-coordinator serve was stopped"),
-        ({"children": {"superlink": {"process": 5}, "executor": {"process": 9}}}, "was started again"),
+        (SERVE, "lack of memory"),
+        (None, "serve was stopped"),
+        ({"children": {"superlink": {"process": 5}, "executor": {"process": 9}}}, "started again"),
     ],
 )
 def test_a_run_whose_process_was_killed_says_the_cause_where_it_points(serve, cause, flower, capsys, monkeypatch):
@@ -179,32 +167,28 @@ def test_a_run_whose_process_was_killed_says_the_cause_where_it_points(serve, ca
     monkeypatch.setattr(run_state, "command", lambda *_: setattr(flower, "serve", serve) or "COMMAND")
     assert start(flower) == 1
     error = capsys.readouterr().err
-    assert "the process of the run ended without reporting an error: " in error
+    assert f"{run_state.DIED}: " in error
     assert cause in error
     log = flower.folder / "runs" / "first" / "run.log"
-    assert f"at {log}. COMMAND goes on" in error
+    assert f"at {log}. COMMAND" in error
     assert cause in log.read_text().splitlines()[-1]
     assert cause in read(flower, "error.txt")
-    assert cause in status(flower, capsys)[0]
+    assert cause in status(flower, capsys)["reason"]
     assert "list" not in flower.asked  # its process shows it
 
 
-def test_a_run_whose_process_did_not_begin(flower, capsys, monkeypatch):
-    flower.leaves = {}
-    assert start(flower) == 1
-    assert "the process of the run did not begin: No heartbeat" in capsys.readouterr().err
-    room = shutil.disk_usage(flower.folder)._replace(free=0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
-    assert again(flower) == 1
-    assert "did not begin: No heartbeat, and a full disk; at " in capsys.readouterr().err
-
-
-def test_a_full_disk_is_a_cause(flower, capsys, monkeypatch):
-    flower.leaves = {"lock": "4711"}
-    room = shutil.disk_usage(flower.folder)._replace(free=0)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
-    assert start(flower) == 1
-    assert "without reporting an error: a full disk; at " in capsys.readouterr().err
+@pytest.mark.parametrize(("leaves", "said"), [({}, "No heartbeat"), ({"lock": "4711"}, run_state.DIED)])
+def test_a_run_whose_process_did_not_begin_or_died_names_a_full_disk_as_a_cause(
+    leaves, said, flower, capsys, monkeypatch
+):
+    flower.leaves = leaves
+    for full in (False, True):
+        room = shutil.disk_usage(flower.folder)._replace(free=0 if full else 2**30)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, room=room: room)
+        assert (again(flower) if full else start(flower)) == 1
+        error = capsys.readouterr().err
+        assert said in error
+        assert ("full disk" in error) is full
 
 
 def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypatch, capsys):
@@ -214,22 +198,14 @@ def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypat
     monkeypatch.setattr(runs, "ENDING_SECONDS", 0.1)
     lock = lock_folder(flower.folder / "runs" / "first")
     (flower.folder / "runs" / "first" / "error.txt").unlink()
-    assert status(flower, capsys)[0] == "run first: running, whole rounds so far: 0"
+    run = status(flower, capsys)
+    assert (run["status"], run["rounds"]) == ("running", 0)
     assert again(flower) == 1
-    error = capsys.readouterr().err
-    assert "run;" in error
-    assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
+    assert f"caucus-coordinator follow {flower.folder} first" in capsys.readouterr().err
     lock.close()
     flower.leaves = DONE
     assert again(flower) == 0
     assert flower.asked.count("stop") == 1
-
-
-def test_follow_prints_the_whole_log(flower, capsys):
-    assert start(flower) == 0
-    capsys.readouterr()
-    assert again(flower, "follow") == 0
-    assert capsys.readouterr().out.splitlines()[0] == "round 1 of 1"
 
 
 def test_ctrl_c_leaves_the_run_at_work_and_says_so(flower, capsys, monkeypatch):
@@ -242,9 +218,9 @@ def test_ctrl_c_leaves_the_run_at_work_and_says_so(flower, capsys, monkeypatch):
     flower.says = "running"
     assert start(flower) == 130
     error = capsys.readouterr().err
-    assert "first goes on by itself" in error
-    assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
-    assert f"caucus-coordinator cancel {flower.folder} first stops it" in error
+    for verb in ("follow", "cancel"):
+        assert f"caucus-coordinator {verb} {flower.folder} first" in error
+    assert "stop" not in flower.asked
 
 
 def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
@@ -254,17 +230,15 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     capsys.readouterr()
     assert again(flower, "cancel") == 0
     output = capsys.readouterr().out
-    assert "first is cancelled; to resume it goes on where it stopped (caucus-coordinator resume" in output
-    assert "hospitals keep their answers" in output
+    assert f"caucus-coordinator resume {flower.folder} first" in output
+    assert "keep their answers" in output
     assert "stop" in flower.asked
-    line, run = status(flower, capsys)
-    assert line.startswith("run first: cancelled at 20")
-    assert run["status"] == "cancelled"
+    run = status(flower, capsys)
+    assert (run["status"], run["reason"][:2]) == ("cancelled", "20")
     flower.leaves = DONE
     assert again(flower) == 0
-    assert status(flower, capsys)[0] == "run first: complete"
-    assert again(flower, "cancel") == 2
-    assert "expected one that is not complete" in capsys.readouterr().err
+    assert status(flower, capsys)["status"] == "complete"
+    assert again(flower, "cancel") == refused(capsys, "run")
 
 
 def test_a_run_that_stops_with_the_coordinator_says_so_and_when(flower, capsys, monkeypatch):
@@ -273,24 +247,18 @@ def test_a_run_that_stops_with_the_coordinator_says_so_and_when(flower, capsys, 
     monkeypatch.setattr(processes, "stop", lambda *_: run_state.mark_stopped(flower.folder / "runs") or True)
     assert main(["stop", str(flower.folder)]) == 0
     running, stopped = capsys.readouterr().out.splitlines()
-    assert running.startswith(
-        "run first is running, whole rounds so far: 2: it stops with the coordinator; after serve, "
-    )
-    assert stopped == "stopped"
-    assert status(flower, capsys)[1]["status"] == "running"  # its process has not ended yet
+    assert ("run first" in running, "resume" in running, stopped) == (True, True, "stopped")
+    assert status(flower, capsys)["status"] == "running"  # its process has not ended yet
     (folder / "error.txt").write_text("Flower ended the run")
-    assert status(flower, capsys)[1]["status"] == "stopped"
+    assert status(flower, capsys)["status"] == "stopped"
     (folder / "error.txt").unlink()
     lock.close()
-    line, run = status(flower, capsys)
-    assert line.startswith("run first: stopped with the coordinator at 20")
-    assert run["status"] == "stopped"
+    run = status(flower, capsys)
+    assert (run["status"], run["reason"][:2]) == ("stopped", "20")
     assert again(flower, "follow") == 1
-    error = capsys.readouterr().err
-    assert "first is stopped with the coordinator at 20" in error
-    assert error.endswith(" goes on\n")
+    assert "resume" in capsys.readouterr().err
     assert again(flower) == 0
-    assert status(flower, capsys)[0] == "run first: complete"
+    assert status(flower, capsys)["status"] == "complete"
 
 
 def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_its_folder(flower, capsys):
@@ -298,7 +266,7 @@ def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_it
     flower.serve = None
     assert main(["status", str(flower.folder)]) == 0
     first, _, *lines = capsys.readouterr().out.splitlines()
-    assert first == f"the coordinator does not run: caucus-coordinator serve {flower.folder}"
+    assert f"caucus-coordinator serve {flower.folder}" in first
     assert [line.partition(";")[0] for line in lines[:2]] == ['"St. Mary"', '"St. Luke"']
     assert lines[2].startswith("run earlier: ")
     assert main(["status", str(flower.folder), "--json"]) == 0
@@ -306,7 +274,7 @@ def test_a_coordinator_that_does_not_run_is_said_with_hospitals_and_runs_from_it
     assert (facts["served"], [party["node"] for party in facts["parties"]]) == (False, ["unknown", "unknown"])
     assert not flower.asked
     assert start(flower) == 1
-    assert "the coordinator does not run. caucus-coordinator serve " in capsys.readouterr().err
+    assert "caucus-coordinator serve " in capsys.readouterr().err
 
 
 def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys):
@@ -371,19 +339,16 @@ def test_a_run_that_steer_makes_is_left_to_it(flower, capsys):
     )
     for verb in ("resume", "cancel"):
         assert again(flower, verb) == 2
-        error = capsys.readouterr().err
-        assert "expected one that was started with hospitals; got one that caucus-coordinator steer makes" in error
+        assert "caucus-coordinator steer" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["config.yaml"]
     assert flower.asked == []
 
 
 def test_a_run_that_is_no_run(flower, capsys):
     for verb in ("resume", "follow", "cancel"):
-        assert again(flower, verb) == 2
-        assert "run;" in capsys.readouterr().err
+        assert again(flower, verb) == refused(capsys, "run")
     assert start(flower, name="second") == 0
-    assert again(flower, "cancel") == 2
-    assert "run;" in capsys.readouterr().err
+    assert again(flower, "cancel") == refused(capsys, "run")
 
 
 def test_a_name_that_is_taken_offers_what_there_is_to_do(flower, capsys):
@@ -393,34 +358,31 @@ def test_a_name_that_is_taken_offers_what_there_is_to_do(flower, capsys):
     assert start(flower) == 2
     error = capsys.readouterr().err
     assert "name of the run;" in error
-    assert f"caucus-coordinator resume {flower.folder} first goes on with it; or choose another name" in error
+    assert f"caucus-coordinator resume {flower.folder} first" in error
     flower.leaves = DONE
     assert again(flower) == 0
+    capsys.readouterr()
     assert start(flower) == 2
-    assert "got that of a run which is complete. Choose another name" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert ("complete" in error, "resume" in error) == (True, False)
 
 
 def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
     flower.online = {"7"}
-    assert start(flower) == 1
-    error = capsys.readouterr().err
-    assert "hospitals online;" in error
-    assert "add --wait: the run then waits for them up to federation.timeout=600 seconds" in error
+    assert start(flower) == refused(capsys, "hospitals online", code=1)
     assert not list((flower.folder / "runs").iterdir())
     assert start(flower, "--wait") == 0
-    message = (
-        '"St. Luke" is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds'
-    )
-    assert message in capsys.readouterr().out.splitlines()
     assert start(flower, "federation.max_dropouts=1", name="second") == 0
-    assert f"{message} and goes on without them" in capsys.readouterr().out.splitlines()
+    waits, goes_on = (line for line in capsys.readouterr().out.splitlines() if "federation.timeout=600" in line)
+    assert waits.startswith('"St. Luke" is offline since 2026-01-02 11:00:00Z')
+    assert goes_on == f"{waits} and goes on without them"
 
 
 @pytest.mark.parametrize("fails", ["run", "supernode list"])
 def test_where_flower_fails_no_folder_is_left(fails, flower, capsys):
     flower.fails = {fails}
     assert start(flower) == 1
-    assert f"Flower; got a stand-in; at {fails}" in capsys.readouterr().err
+    assert f"at {fails}" in capsys.readouterr().err
     assert not list((flower.folder / "runs").iterdir())
 
 
@@ -444,28 +406,27 @@ def test_a_run_keeps_the_number_that_was_chosen_for_auto(flower):
     assert yaml.safe_load(read(flower, "config.yaml"))["method"]["rounds"] == 5
 
 
-EARLY = [
-    (["../x"], "name of the run; expected a file name of at most 100 printable characters; got '../x'"),
-    (["n" * 101], "name of the run; expected a file name of at most 100 printable characters"),
-    (["a\nb"], "name of the run; expected a file name of at most 100 printable characters"),
-    (["taken"], "name of the run; expected a new one; got that of a run which is not started"),
-    (["first", "no.such=1"], "no.such; got an unknown setting"),
-    (["first", "method=none"], "method; expected one of aug_pe, aug_pe_plus, census"),
-    (["first", "+privacy.epsilom=1"], "privacy.epsilom; expected one of"),
-    (["first", "federation.timeout=null"], "federation.timeout; expected a number, or inf; got null"),
-    (["first", "federation.parties=abc"], "federation.parties; expected a whole number; got 'abc'"),
-    (["first", "federation.parties=5"], "federation.parties; expected 2, one for each enrolled hospital; got 5"),
-    (["first", "task=csv", "task.train=notes.csv"], "task.train; expected none: hospitals have the records; got"),
-    (["first", "method.rounds=2.5"], "method.rounds; expected a whole number, or auto; got 2.5"),
-    (["first", "method.rounds=many"], "method.rounds; expected a whole number, or auto; got 'many'"),
-    (["first", "federation.expected_records=0"], "federation.expected_records; expected an integer >= 1; got 0"),
-    (["first", "method.weighting=3"], "method.weighting; expected true or false; got 3"),
-    (["first", "purpose=2026"], "purpose; expected text; got 2026"),
-    (["first", "evaluation.metrics=privacy"], "evaluation.metrics; expected a list, such as [a,b]; got 'privacy'"),
-    (["first", "llm.models=3"], "llm.models; expected a mapping, such as {a: b}; got 3"),
-    (["first", "llm.max_cost=much"], "llm.max_cost; expected a number, inf or null; got 'much'"),
-    (["first", "task=csv", "task.public_text=absent.txt"], "task.public_text; expected a file that can be read"),
+NAMES = ["../x", "n" * 101, "a\nb", "taken"]
+WRONG = [
+    "no.such=1",
+    "method=none",
+    "+privacy.epsilom=1",
+    "federation.timeout=null",
+    "federation.parties=abc",
+    "federation.parties=5",
+    "task.train=notes.csv task=csv",
+    "method.rounds=2.5",
+    "method.rounds=many",
+    "federation.expected_records=0",
+    "method.weighting=3",
+    "purpose=2026",
+    "evaluation.metrics=privacy",
+    "llm.models=3",
+    "llm.max_cost=much",
+    "task.public_text=absent.txt task=csv",
 ]
+EARLY = [([name], "name of the run") for name in NAMES]
+EARLY += [(["first", *words.split()], words.partition("=")[0].lstrip("+")) for words in WRONG]
 
 ALONE = """
 import contextlib, io, json, os, sys
@@ -497,10 +458,12 @@ def ends(tmp_path_factory):
     return {tuple(words): line for words, line in zip(cases, lines, strict=True)}
 
 
-@pytest.mark.parametrize(("words", "message"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, message, ends):
+@pytest.mark.parametrize(
+    ("words", "what"), EARLY, ids=lambda value: value if isinstance(value, str) else " ".join(value)[:40]
+)
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, what, ends):
     code, error, heavy, left = ends[tuple(words)]
-    assert message in error
+    assert error.startswith(f"caucus-coordinator: {what};")
     assert error.count("\n") == 1
     assert (code, heavy, left) == (2, [], ["taken"])
 
@@ -508,28 +471,22 @@ def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, 
 def test_nobody_enrolled_is_said_first(flower, capsys):
     for name in ("St. Mary", "St. Luke"):
         assert main(["remove", "--yes", str(flower.folder), name]) == 0
-    assert start(flower) == 2
-    assert "hospitals;" in capsys.readouterr().err
+    assert start(flower) == refused(capsys, "hospitals")
 
 
-def test_a_longest_name_in_any_script_makes_a_run(flower):
-    name = "é" * 100
+@pytest.mark.parametrize("name", ["é" * 100, 'the "first" year\'s'])
+def test_a_longest_name_in_any_script_and_one_with_spaces_and_quotes_reach_flower_whole(name, flower):
     assert start(flower, name=name) == 0
     config = yaml.safe_load((flower.folder / "runs" / name / "config.yaml").read_text())
-    assert len(config["run"]) == 109
-
-
-def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
-    name = 'the "first" year\'s'
-    assert start(flower, name=name) == 0
+    assert len(config["run"]) == len(name) + 9
     configuration = Path(flower.given[flower.given.index("--run-config") + 1])
     assert tomllib.loads(configuration.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder
 
 
 def test_which_records_take_part_is_said():
-    assert runs.taking_part(("flu", "cold")) == "records with these labels take part: flu, cold"
-    assert runs.taking_part((UNLABELLED,)) == "all records take part, as one population"
+    assert "flu, cold" in runs.taking_part(("flu", "cold"))
+    assert "one population" in runs.taking_part((UNLABELLED,))
 
 
 @pytest.mark.parametrize(
@@ -539,7 +496,6 @@ def test_which_records_take_part_is_said():
         (["method=wasp", "federation.expected_records=360"], True),
         (["method=wasp", "federation.expected_records=1900", "privacy.epsilon=40"], False),
         (["method=census"], False),
-        (["method=census", "federation.expected_records=360"], False),
     ],
 )
 def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides, asks, flower, capsys, monkeypatch):
@@ -551,11 +507,11 @@ def test_votes_that_are_likely_to_be_noise_are_asked_for_only_by_a_yes(overrides
     assert (flower.folder / "runs" / "first").exists() is not asks
     if not asks:
         return
-    assert "likely to be noise (nearest and furthest votes);" in err
+    assert "nearest and furthest votes" in err
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert main(words) == 1
-    assert "no hospital was asked. Take method=census" in capsys.readouterr().err
+    assert "method=census" in capsys.readouterr().err
     assert "run" not in flower.asked
     monkeypatch.setattr("builtins.input", lambda _: "y")
     assert main(words) == 0

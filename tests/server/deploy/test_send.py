@@ -42,9 +42,10 @@ def sends(flower, capsys, **delivery):
 def test_who_has_the_texts_and_who_does_not_is_told_until_all_have_them(flower, capsys):
     missing = {"St. Luke": "is offline"}
     code, out, err = sends(flower, capsys, sent_at="1", received={"St. Mary": "2026-01-02"}, missing=missing)
-    assert (code, out) == (1, ["St. Mary has the texts since 2026-01-02"])
-    assert "expected at all 2 hospitals that answered it; got St. Luke is offline" in err
-    assert f"caucus-coordinator send {flower.folder} first sends them again" in err
+    (line,) = out
+    assert (code, line.startswith("St. Mary"), line.endswith("2026-01-02")) == (1, True, True)
+    assert "got St. Luke is offline" in err
+    assert f"caucus-coordinator send {flower.folder} first" in err
     both = {"St. Mary": "2026-01-02", "St. Luke": "2026-01-03"}
     code, out, err = sends(flower, capsys, sent_at="2", received=both, missing={})
     assert (code, len(out), err) == (0, 2, "")
@@ -57,13 +58,13 @@ def test_who_has_the_texts_and_who_does_not_is_told_until_all_have_them(flower, 
 def test_a_process_that_ends_without_a_word_has_sent_nothing(flower, capsys):
     for says in ({"sent_at": "1", "received": {}, "missing": {}}, {}):
         code, _, err = sends(flower, capsys, **says)
-    assert (code, "ended without reporting an error" in err) == (1, True)
+    assert (code, run_state.DIED in err) == (1, True)
     flower.leaves = {"lock": "17", "error.txt": "hospitals; got none"}
     assert main(["send", str(flower.folder), "first"]) == 1
     assert "hospitals;" in capsys.readouterr().err
     flower.leaves = {}
     assert main(["send", str(flower.folder), "first"]) == 1
-    assert "the process of the run did not begin: No heartbeat" in capsys.readouterr().err
+    assert "No heartbeat" in capsys.readouterr().err
 
 
 def test_a_run_is_sent_once_at_a_time(flower, capsys):
@@ -78,9 +79,9 @@ def test_a_process_of_which_flower_knows_nothing_keeps_no_other_from_being_start
     flower.leaves, flower.says = {}, "pending"
     module.begin(settings, run)
     assert main(["send", str(flower.folder), "first"]) == 1
-    assert "expected sent once at a time" in capsys.readouterr().err
+    assert "once at" in capsys.readouterr().err
     flower.fails = {"list"}
-    assert "Flower says nothing of it" in module.sent(settings, run, []).problem
+    assert "Flower says nothing" in module.sent(settings, run, []).problem
     assert sends(flower, capsys, sent_at="1", received={"St. Mary": "2026-01-02"}, missing={})[0] == 0
     assert flower.asked.count("run") == 2
 
@@ -99,27 +100,19 @@ def test_no_other_command_acts_on_the_run_while_its_sending_is_begun(flower, mon
     assert begun
 
 
+UNASKED = {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 2}
+EARLIER = {"run": "a", "plan_digest": "", "encoder": ""}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "wanted"),
     [
-        ("report.html", None, "run; expected a complete one"),
-        (
-            "privacy.json",
-            json.dumps(privacy_json(planned_epsilon="inf")),
-            "expected one with a guarantee; got one whose",
-        ),
-        ("privacy.json", "{", "expected one with a guarantee; got privacy.json is not valid JSON"),
-        (
-            "privacy.json",
-            json.dumps(privacy_json(spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 2})),
-            "expected one that hospitals answered; got one that asked none",
-        ),
-        (
-            "privacy.json",
-            json.dumps(privacy_json(earlier={"run": "a", "plan_digest": "", "encoder": ""})),
-            "expected one that hospitals answered; got one that asked none",
-        ),
-        (TEXTS, None, f"{TEXTS}; expected a file; got none"),
+        ("report.html", None, "complete"),
+        ("privacy.json", json.dumps(privacy_json(planned_epsilon="inf")), "with a guarantee"),
+        ("privacy.json", "{", "privacy.json"),
+        ("privacy.json", json.dumps(privacy_json(spent=UNASKED)), "asked none"),
+        ("privacy.json", json.dumps(privacy_json(earlier=EARLIER)), "asked none"),
+        (TEXTS, None, TEXTS),
     ],
 )
 def test_what_no_hospital_should_be_sent_is_not_sent(flower, capsys, name, content, wanted):
@@ -134,5 +127,5 @@ def test_what_no_hospital_should_be_sent_is_not_sent(flower, capsys, name, conte
 
 def test_more_than_a_hospital_takes_is_not_sent(flower, capsys, monkeypatch):
     monkeypatch.setattr(module, "LARGEST_RELEASE", 10)
-    assert "expected at most 10 bytes; got 14" in sends(flower, capsys)[2]
+    assert "10 bytes; got 14" in sends(flower, capsys)[2]
     assert flower.asked == []
