@@ -2,6 +2,7 @@
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,9 @@ from server.page.drafts import MADE
 from server.planning import forecast
 from server.tasks import demo_notes, sources
 from tests.support.documents import write_run
+from tests.support.lanes import slow
 from tests.support.runs import labelled
+from tests.support.screens import assert_accepted, under_headings
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +32,16 @@ def nothing_private(monkeypatch):
     # Each was imported above: a module that is first imported while this lasts would keep the forbidden function.
     for module in (labelled_files, sources, records, results):
         monkeypatch.setattr(module, "read_records", forbidden)
+
+
+FORECAST = {"texts": 9, "model_calls": 8, "input_tokens": 7, "output_tokens": 6, "cost": 0.5}
+FORECAST |= {"models": {"a": {"cost": 0.5}, "b": {"cost": None}}}
+
+
+@pytest.fixture
+def unrehearsed(monkeypatch):
+    """Most tests do without the forecast: a rehearsal of the run takes a second."""
+    monkeypatch.setattr(forecast, "forecast", lambda *_, **__: FORECAST)
 
 
 def plan(capsys, *overrides):
@@ -50,6 +63,7 @@ def test_the_defaults_cost_what_the_readme_says(capsys):
     assert "spent" not in report
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
     report = plan(capsys, "--records", "100", "privacy.epsilon=1", "method.samples=600")
     (query,) = report["queries"]
@@ -60,20 +74,20 @@ def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
     assert 0.5 < signal["ranked_rightly"] < 0.6
     assert report["expected_records"] == 100
     (message,) = report["advice"]
-    assert message.startswith(
-        "nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if "
-    )
+    assert all(fact in message for fact in (VOTES, "be noise", "0.42 votes", "against 12"))
     assert report["chosen"] == {"method.texts_per_request": 5, "method.top": 8, "method.shots": 8}
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys, tmp_path):
     report = plan(capsys, *labelled(tmp_path), "privacy.epsilon=1", "method.samples=600")
     assert report["expected_records"] is None
     least = report["queries"][0]["signal"]["clear_from_records"]
-    assert report["queries"][0]["signal"]["not_estimated"] == "no number of records is expected"
-    assert f"it takes {least:,} for 3 times the noise" in report["advice"][0]
+    assert report["queries"][0]["signal"]["not_estimated"]
+    assert f"takes {least:,}" in report["advice"][0]
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_of_the_demo_the_number_of_records_is_known(capsys):
     report = plan(capsys, "method=census", "task.public_notes=60", "federation.parties=2")
     chosen = {"method.directions": 128, "method.texts_per_request": 5}
@@ -82,19 +96,20 @@ def test_of_the_demo_the_number_of_records_is_known(capsys):
     assert not report["advice"]
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, tmp_path):
     known = ("--records", "8000", *labelled(tmp_path), "task.test=null", "method.samples=60")
     (said,) = [sentence for sentence in plan(capsys, *known)["advice"] if "task.test" in sentence]
     counted = plan(capsys, *known, "evaluation.federated=0.05")
     noise = counted["queries"][-1]["signal"]["noise"]
-    assert "evaluation.federated=0.05 spends 5% of ε on a count of the hospitals' records" in said
-    assert f"with noise of {noise:.2g} records" in said
+    assert all(fact in said for fact in ("evaluation.federated=0.05", "5%", f"{noise:.2g} records"))
     assert not [sentence for sentence in counted["advice"] if "task.test" in sentence]
     for other in ("task.labels_per_text=2", "task.labels=unlabelled"):
         made = plan(capsys, *known, "method=census", "method.directions=6", "method.rounds=2", other)
         assert not [sentence for sentence in made["advice"] if "task.test" in sentence]
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_what_auto_became_is_in_the_plan(capsys):
     report = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
     votes = {"method.top": 8, "method.shots": 8}
@@ -102,25 +117,28 @@ def test_what_auto_became_is_in_the_plan(capsys):
     assert report["queries"][0]["times"] == 3
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_too_few_candidates_to_choose_from_are_in_the_plan(capsys, tmp_path):
     few = plan(capsys, *labelled(tmp_path), "method.samples=20", "method.rounds=2")
     assert few["queries"][0]["top"] == few["chosen"]["method.top"] == few["chosen"]["method.shots"] == 2
-    assert any("5 candidates of each label" in sentence for sentence in few["advice"])
+    assert any("5 candidates" in sentence for sentence in few["advice"])
     more = plan(capsys, *labelled(tmp_path), "method.samples=64", "method.rounds=2")
-    assert not any("candidates of each label" in sentence for sentence in more["advice"])
+    assert not any("candidates of" in sentence for sentence in more["advice"])
 
 
 @pytest.mark.parametrize(
     ("use", "labels", "said"), [("own", "{a: a, b: b}", True), ("own", None, False), ("broad", "{a: a, b: b}", False)]
 )
+@pytest.mark.usefixtures("unrehearsed")
 def test_names_that_say_little_are_in_the_plan_if_a_model_reads_them(use, labels, said, capsys, tmp_path):
     models = ["+llm.models.own={_target_: tests.support.counting_models.Chat}", f"llm.use=[{use}]"]
     names = [f"task.labels={labels}"] if labels else []
     small = ["method.samples=64", "method.rounds=2", "method.words=9"]
     advice = plan(capsys, *labelled(tmp_path), *names, *models, *small)["advice"]
-    assert any("describe them: task.labels=" in sentence for sentence in advice) == said
+    assert any("task.labels=" in sentence for sentence in advice) == said
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_a_length_for_chat_models_is_in_the_plan(capsys):
     chat = ("--records", "90", "--signal", "3", "llm=qwen", "method=census")
     assert plan(capsys, *chat, "task=demo_messages")["chosen"]["method.words"] == 17
@@ -139,39 +157,54 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
     solved = plan(capsys, "--epsilon", f"{epsilon}", "--signal", "1", "task.public_notes=60")
     assert (solved["solved_for"], solved["epsilon"]) == ("records", epsilon)
     assert 19_000 < solved["expected_records"] <= 20_000
-    assert solved["advice"][0].startswith("nearest and furthest votes will be weak")
+    assert all(fact in solved["advice"][0] for fact in (VOTES, "weak"))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["--signal", "3"],
-            "--signal; expected exactly one of --records and --epsilon, to find the other; got neither",
-        ),
-        (["--signal", "3", "--records", "9", "--epsilon", "1"], "to find the other; got both"),
-        (["--signal", "many", "--records", "9"], "--signal; expected a finite number > 0; got 'many'"),
-        (["--signal", "-1", "--records", "9"], "--signal; expected a finite number > 0; got '-1'"),
-        (["--signal", "inf", "--records", "9"], "--signal; expected a finite number > 0; got 'inf'"),
-        (["--signal", "3", "--records", "0"], "federation.expected_records; expected an integer >= 1; got 0"),
-        (["--records", "2.5"], "federation.expected_records; expected a whole number, or null; got 2.5"),
-        (["--records", "few"], "federation.expected_records; expected a whole number, or null; got 'few'"),
-        (["--signal", "3", "--epsilon", "x"], "privacy.epsilon; expected a number, or inf; got 'x'"),
-        (["--signal", "3", "--epsilon", "0"], "epsilon; expected a number > 0, or inf; got 0"),
-        (["--signal", "3", "--records", "9", "method=fusegen"], "signal can be estimated"),
-        (["--signal", "3", "--records", "9"], "expected 3 times the noise at an epsilon of at most 20; got 0.0"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_wrong_question_is_one_clear_line_and_a_code(words, message, capsys):
-    assert main(["plan", *words, "task.public_notes=60"]) == 2
+WRONG_QUESTIONS = [
+    ("--signal 3 task.public_notes=60", "--signal"),
+    ("--signal 3 --records 9 --epsilon 1 task.public_notes=60", "--signal"),
+    ("--signal many --records 9 task.public_notes=60", "--signal"),
+    ("--signal -1 --records 9 task.public_notes=60", "--signal"),
+    ("--signal inf --records 9 task.public_notes=60", "--signal"),
+    ("--signal 3 --records 0 task.public_notes=60", "federation.expected_records"),
+    ("--records 2.5 task.public_notes=60", "federation.expected_records"),
+    ("--records few task.public_notes=60", "federation.expected_records"),
+    ("--signal 3 --epsilon x task.public_notes=60", "privacy.epsilon"),
+    ("--signal 3 --epsilon 0 task.public_notes=60", "privacy.epsilon"),
+    ("--signal 3 --records 9 method=fusegen task.public_notes=60", "signal"),
+    ("--signal 3 --records 9 task.public_notes=60", "signal"),
+]
+WRONG_SETTINGS = [
+    ("task=csv task.train=private.csv", "task.labels"),
+    ("task=csv task.labels=[a,b]", "task.public_text"),
+    ("privacy.epsilon=0", "privacy.epsilon"),
+    ("privacy.epsilon=-1", "privacy.epsilon"),
+    ("privacy.epsilon=nan", "privacy.epsilon"),
+    ("privacy.epsilon=.nan", "privacy.epsilon"),
+    ("privacy.epsilon=many", "privacy.epsilon"),
+    ("privacy.delta=0", "privacy.delta"),
+    ("method.rounds=1", "method.rounds"),
+    ("federation.parties=0", "federation.parties"),
+    ("federation.max_dropouts=2 federation.colluders=1", "shares of noise"),
+    ("llm.use=[nobody]", "llm.use"),
+    ("llm.use=[]", "llm.use"),
+    ("privacy.unit=patient", "privacy.unit"),
+    ("secagg.mode=tree", "secagg.mode"),
+    ("no.such=1", "no"),
+    ("privacy.epsilon", "override"),
+]
+
+
+@pytest.mark.parametrize(("words", "what"), [*WRONG_QUESTIONS, *WRONG_SETTINGS])
+def test_a_wrong_question_or_setting_is_one_clear_line_and_a_code(words, what, capsys):
+    assert main(["plan", *words.split()]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert message in captured.err
-    assert captured.err.startswith("caucus-coordinator: ")
+    assert captured.err.startswith(f"caucus-coordinator: {what}")
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_the_same_settings_as_for_a_run(capsys):
     report = plan(capsys, "federation.parties=10", "method.rounds=3", "privacy.epsilon=1", "secagg=none")
     assert (report["parties"], report["queries"][0]["times"], report["noise_parties"]) == (10, 2, 1)
@@ -226,18 +259,19 @@ def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, message, capsys
     assert "Traceback" not in captured.err
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
-    message = (
-        "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records; choose a smaller, as a mechanism "
-        "that publishes one of them whole would satisfy it"
-    )
-    settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
-    assert message in plan(capsys, *settings, "federation.expected_records=101")["advice"]
-    assert message not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
-    assert main(["check", *settings, "federation.expected_records=101"]) == 0
-    assert message in capsys.readouterr().out
+    def said(records):
+        settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
+        advice = plan(capsys, *settings, f"federation.expected_records={records}")["advice"]
+        return [sentence for sentence in advice if sentence.startswith("privacy.delta=0.01 ")]
+
+    assert said(100) == []
+    (sentence,) = said(101)
+    assert "1 / 101" in sentence
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_without_noise_it_is_still_json(capsys):
     assert main(["plan", "--json", "privacy.epsilon=.inf"]) == 0
     report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
@@ -250,48 +284,37 @@ def short(capsys, *overrides):
 
 
 def test_without_json_a_line_says_each_thing_that_decides(capsys):
-    lines = short(capsys, "--records", "300", "method=census", "method.samples=40")
-    assert lines[0] == "ε = 4, δ = 1e-5 for one record; 3 hospitals, aggregation secure, semi-honest coordinator"
-    assert lines[1] == "ε = 5.061 against 1 hospital that helps the coordinator"
-    assert lines[2] == "ε = 7.631 against 2 hospitals that help the coordinator"
-    assert lines[3] == (
-        "moderate protection: a reader of the texts guesses rightly in at most 67.82% of cases whether a record took "
-        "part, with no hospital corrupt; a coin toss is right in 50%"
-    )
-    assert lines[4].startswith("class sums, 1 answer: noise 1.114, signal ")
-    assert lines[-1] == "all figures: the same with --json"
-    (votes,) = (line for line in short(capsys, "--records", "100", "method.samples=40") if " votes, " in line)
-    assert "times as much (votes a candidate); clear from " in votes
-    solved = short(capsys, "--epsilon", "4", "--signal", "3", "method=census")
-    first = (
-        "the least number of records with which every query has a signal of 3 times its noise, decided by class sums"
-    )
-    assert solved[0] == f"{first}: ε = 4, 34 records"
-    assert solved[1:3] == lines[:2]
-    paid = short(capsys, "secagg=malicious", "federation.parties=10", "method=census", "method.samples=40")
-    assert paid[1] == "this includes up to 3 hospitals that help the coordinator, for which there is more noise"
+    screens = {
+        "census": ["--records", "300", "method=census", "method.samples=40"],
+        "votes": ["--records", "100", "method.samples=40"],
+        "solved": ["--epsilon", "4", "--signal", "3", "method=census"],
+        "malicious": ["secagg=malicious", "federation.parties=10", "method=census", "method.samples=40"],
+    }
+    shown = under_headings({name: short(capsys, *words) for name, words in screens.items()})
+    assert_accepted(shown, Path(__file__).parent / "screens" / "plan.txt")
 
 
-@pytest.mark.parametrize("method", MADE)
-@pytest.mark.parametrize("epsilon", [2, ".inf"])
-def test_each_method_has_a_short_form(method, epsilon, tmp_path, monkeypatch, capsys):
-    expected = {"texts": 9, "model_calls": 8, "input_tokens": 7, "output_tokens": 6, "cost": 0.5}
-    expected["models"] = {"a": {"cost": 0.5}, "b": {"cost": None}}
-    monkeypatch.setattr(forecast, "forecast", lambda *_, **__: expected)  # which rehearses the run
+WITHOUT_NOISE = [(method, ".inf") if method in {"wasp", "census"} else slow(method, ".inf") for method in MADE]
+
+
+@pytest.mark.parametrize(("method", "epsilon"), [*((method, 2) for method in MADE), *WITHOUT_NOISE])
+@pytest.mark.usefixtures("unrehearsed")
+def test_each_method_has_a_short_form(method, epsilon, tmp_path, capsys):
     (tmp_path / "terms.txt").write_text("\n".join(f"term{number}" for number in range(1000)))
     terms = [f"method.vocabulary={tmp_path}/terms.txt"] if method in {"aug_pe_plus", "dp_kps"} else []
     lines = short(capsys, f"method={method}", f"privacy.epsilon={epsilon}", *terms)
-    start = "9 texts at most, if no text is dropped: 8 model calls, 13 tokens"
-    assert f"{start}, 0.5 in the currency of the prices; of unknown price: b" in lines
+    (forecast_line,) = [line for line in lines if line.startswith("9 texts")]
+    assert all(fact in forecast_line for fact in ("8 model calls", "13 tokens", "0.5", "price: b"))
     assert all(line and "None" not in line and "nan" not in line for line in lines)
     asked = [line for line in lines if " answer: " in line or " answers: " in line]
-    assert bool(asked) != (lines[0] == "the hospitals are asked nothing")
+    assert bool(asked) != ("asked nothing" in lines[0])
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_one_party_alone_is_said(capsys, caplog):
     caplog.set_level(logging.WARNING)
     assert plan(capsys, "federation.parties=1")["aggregation"] == "none"
-    assert "one party alone" in caplog.text
+    assert "one party" in caplog.text
 
 
 def test_without_a_command_it_says_how(capsys):
@@ -308,10 +331,11 @@ def test_a_report_is_written_again_from_its_folder(capsys, tmp_path):
     assert "40 synthetic texts" in (run / "report.html").read_text("utf-8")
     assert (run / "report.json").is_file()
     assert main(["report", str(tmp_path)]) == 2  # a sweep has a page of its own, which must not be lost
-    assert "run folder; expected one with a config.yaml; got none" in capsys.readouterr().err
+    assert "run folder;" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.usefixtures("unrehearsed")
 def test_settings_and_options_come_in_any_order(capsys):
     orders = (
         ["method=fusegen", "--records", "300", "privacy.delta=1e-6"],
@@ -322,7 +346,7 @@ def test_settings_and_options_come_in_any_order(capsys):
     assert first["expected_records"] == 300
     assert others == [first, first]
     assert main(["plan", "method=fusegen", "--records", "300", "privacy.delta=7"]) == 2
-    assert "privacy.delta; expected" in capsys.readouterr().err
+    assert "privacy.delta;" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["plan", "method=fusegen", "--recrods", "300"])
-    assert "unrecognized arguments: --recrods" in capsys.readouterr().err
+    assert "--recrods" in capsys.readouterr().err

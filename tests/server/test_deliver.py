@@ -115,20 +115,17 @@ def test_who_has_taken_texts_has_them_since_then_and_does_not_have_others_that_c
 def test_a_run_that_no_hospital_answered_is_sent_to_nobody(grid, run):
     (run / "state" / "ledger.db").unlink()
     Ledger(run / "state" / "ledger.db")
-    with pytest.raises(ConfigError, match="hospitals that answered the run; expected at least one"):
+    with pytest.raises(ConfigError) as caught:
         sent(grid, run)
-    assert "hospitals that answered" in (run / SENDING / "error.txt").read_text()
+    assert (run / SENDING / "error.txt").read_text() == str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (lambda _: m.Parcel(b"\xff"), "sent a reply that cannot be read"),
-        (lambda place: wire.pack(m.Envelope(body=m.Closed(), **place)), "sent a reply that is out of place"),
-        (
-            lambda place: wire.pack(m.Envelope(body=m.Received(), **place | {"run": "b"})),
-            "sent a reply that is out of place",
-        ),
+        (lambda _: m.Parcel(b"\xff"), "cannot be read"),
+        (lambda place: wire.pack(m.Envelope(body=m.Closed(), **place)), "out of place"),
+        (lambda place: wire.pack(m.Envelope(body=m.Received(), **place | {"run": "b"})), "out of place"),
         (lambda place: wire.pack(m.Envelope(body=m.Received(), **place)), ""),
         (lambda _: None, "did not answer"),
     ],
@@ -145,4 +142,6 @@ def test_a_reply_counts_only_in_its_place(reply, problem):
             answer = reply(place)
             return {0: answer} if answer else {}
 
-    assert send(Network(), b"texts", {0}, run="a", plan_digest=bytes(32)) == {0: problem}
+    (said,) = send(Network(), b"texts", {0}, run="a", plan_digest=bytes(32)).values()
+    assert problem in said
+    assert bool(problem) is bool(said)

@@ -25,21 +25,20 @@ def test_log_and_last_words_have_the_names(tmp_path):
 
     with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
         work()
-    assert (tmp_path / "error.txt").read_text() == "too few parties; got 2 (St. Mary did not answer)"
-    log = (tmp_path / "run.log").read_text()
-    assert "St. Luke: no reply" in log
-    assert "got 2 (St. Mary did not answer)" in log
+    said, log = (tmp_path / "error.txt").read_text(), (tmp_path / "run.log").read_text()
+    assert "(St. Mary " in said
+    assert said in log
+    assert "St. Luke: " in log
 
 
 def test_what_each_absent_hospital_did_is_kept_by_its_name(tmp_path):
     with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
         raise DropoutError("too few", expected="at least 3", got=Turnout(1, {2: "is away", 0: "is ill"}), do="Wait")
-    assert json.loads((tmp_path / failure.ABSENT).read_text()) == {
-        "problem": "too few; expected at least 3; got 1",
-        "absent": {"St. Mary": "is ill", "St. Luke": "is away"},
-        "advice": "Wait",
-    }
-    assert "got 1 (St. Mary is ill; St. Luke is away). Wait" in (tmp_path / "error.txt").read_text()
+    facts = json.loads((tmp_path / failure.ABSENT).read_text())
+    assert facts.keys() == {"problem", "absent", "advice"}
+    assert (facts["absent"], facts["advice"]) == ({"St. Mary": "is ill", "St. Luke": "is away"}, "Wait")
+    assert "(" not in facts["problem"]
+    assert all(f"{name} {did}" in (tmp_path / "error.txt").read_text() for name, did in facts["absent"].items())
 
 
 @pytest.mark.parametrize(("kind", "rejected"), [(DropoutError, False), (RejectedError, True)])
@@ -55,21 +54,22 @@ def test_a_run_that_awaits_approval_has_not_failed(tmp_path):
     assert (tmp_path / "awaiting.txt").read_text().splitlines() == ["St. Mary", "St. Luke"]
     assert not (tmp_path / "error.txt").exists()
     log = (tmp_path / "run.log").read_text()
-    assert "INFO caucus: the plan awaits approval by St. Mary and St. Luke" in log
+    assert "INFO caucus:" in log
     assert "ERROR" not in log
 
 
 def test_a_run_that_flower_ends_says_so(tmp_path):
     with pytest.raises(SystemExit), logging_to(tmp_path):
         sys.exit(1)  # as Flower does on a signal
-    assert "Flower ended the run: it was stopped" in (tmp_path / "error.txt").read_text()
+    assert "Flower" in (tmp_path / "error.txt").read_text()
 
 
 def test_the_text_of_a_library_s_error_is_kept_from_others(tmp_path):
     with pytest.raises(RuntimeError), logging_to(tmp_path):
         raise RuntimeError("401 for key sk-ant-abc")
     kept = tmp_path / failure.TRACEBACK
-    assert "401 for key sk-ant-abc" in kept.read_text()
+    assert "sk-ant-abc" in kept.read_text()
+    assert "sk-ant-abc" not in (tmp_path / "run.log").read_text() + (tmp_path / "error.txt").read_text()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
@@ -78,10 +78,7 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path, monkeypatch):
     assert not at_work(tmp_path)
     with logging_to(tmp_path):
         assert at_work(tmp_path)
-        with (
-            pytest.raises(CheckpointError, match="expected at most one process that works in it; got another"),
-            logging_to(tmp_path),
-        ):
+        with pytest.raises(CheckpointError), logging_to(tmp_path):
             pass
     assert not at_work(tmp_path)
 
