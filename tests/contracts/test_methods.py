@@ -160,7 +160,9 @@ class TestPreTextSmoothed(Smoothed, TestPreText):
 
 
 class TestFuseGen(MethodContract):
-    wrong = (({"rounds": 0}, "rounds"), ({"shots": 0}, "shots"), ({"pool": 1}, "pool"), ({"boosts": -1}, "boosts"))
+    wrong = tuple(
+        ({name: low}, name) for name, low in (("rounds", 0), ("shots", 0), ("pool", 1), ("epochs", 0), ("boosts", -1))
+    )
     too_small = (("samples", 5),)
     needs_labels = "which its small models learn"
 

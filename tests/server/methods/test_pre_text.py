@@ -3,7 +3,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from common.errors import ConfigError
 from common.queries.votes import VotesSpec
 from server.domain import Task
 from server.methods.pre_text import VOTES, PreText
@@ -82,9 +81,3 @@ def test_a_parent_stays_where_its_variations_are_lost():
     assert {candidate.text for candidate in after.candidates} <= {candidate.text for candidate in first.candidates}
     assert {candidate.label for candidate in after.candidates} == {"a", "b"}
     assert sum(after.rounds[-1].lost.values()) == 12
-
-
-@pytest.mark.parametrize("settings", [{"texts_per_request": 0}, {"temperature": 3}])
-def test_settings_that_write_no_variation(settings):
-    with pytest.raises(ConfigError):
-        PreText(**settings)

@@ -35,42 +35,23 @@ def sources(world, *, abstract):
     return [(r.source[0], r.label) for r in world.requests if r.source and r.abstract == abstract]
 
 
+SEEDS, NEAREST = {"choices": 6, "max_records": 2}, {"furthest": False, "fine": 128, "max_records": 2}
+ABSTRACTED = AbstractedSeedsSpec(**SEEDS, longest=99, candidates=4)
+
+
 @pytest.mark.parametrize(
-    ("changes", "name", "spec", "mechanism", "pure"),
+    ("candidates", "changes", "spec", "mechanism", "pure"),
     [
-        ({"nearest": 3}, CHOICES, SeedChoiceSpec(choices=6, nearest=3, max_records=2), "exponential", True),
-        (
-            {"nearest": 0, "mechanism": "permute and flip"},
-            CHOICES,
-            SeedChoiceSpec(choices=6, max_records=2),
-            "permute and flip",
-            True,
-        ),
-        (
-            {"candidates": "histogram"},
-            VOTES,
-            VotesSpec(top=1, furthest=False, fine=128, max_records=2),
-            "laplace",
-            True,
-        ),
-        (
-            {"candidates": "histogram", "top": 3, "mechanism": "gaussian"},
-            VOTES,
-            VotesSpec(top=3, furthest=False, fine=128, max_records=2),
-            "gaussian",
-            False,
-        ),
-        (
-            {"candidates": "seed_unproven", "abstracts": 4, "longest": 99},
-            ABSTRACTS,
-            AbstractedSeedsSpec(choices=6, longest=99, candidates=4, max_records=2),
-            "gaussian max",
-            False,
-        ),
+        ("pool", {"nearest": 3}, SeedChoiceSpec(**SEEDS, nearest=3), "exponential", True),
+        ("pool", {"nearest": 0, "mechanism": "permute and flip"}, SeedChoiceSpec(**SEEDS), "permute and flip", True),
+        ("histogram", {}, VotesSpec(top=1, **NEAREST), "laplace", True),
+        ("histogram", {"top": 3, "mechanism": "gaussian"}, VotesSpec(top=3, **NEAREST), "gaussian", False),
+        ("seed_unproven", {"abstracts": 4, "longest": 99}, ABSTRACTED, "gaussian max", False),
     ],
 )
-def test_asks_one_query(changes, name, spec, mechanism, pure):
-    (query,) = plan_of(method(**changes), 2, parties=2)
+def test_asks_one_query(candidates, changes, spec, mechanism, pure):
+    (query,) = plan_of(method(candidates=candidates, **changes), 2, parties=2)
+    name = {"pool": CHOICES, "histogram": VOTES, "seed_unproven": ABSTRACTS}[candidates]
     assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)
 
 
@@ -159,7 +140,8 @@ def test_where_all_choose_one_label_the_other_starts_from_any_abstract_and_a_not
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
     assert len({text for text, label in sources(world, abstract=True) if label == "a"}) == 1
     assert len({text for text, label in sources(world, abstract=True) if label == "b"}) == 6
-    assert list(state.rounds[0].notes) == ["b: no record chose an abstract of it, so its seeds are drawn uniformly"]
+    (note,) = state.rounds[0].notes
+    assert note.startswith("b:")
 
 
 def test_choices_outside_the_pool_are_refused():
@@ -174,7 +156,7 @@ def test_one_party_that_answers_with_no_choices_is_left_out_and_stated():
 
     state = run(method(), World(method(), answers=one_is_odd))
     assert len(state.candidates) == 12
-    assert f"1 of {PARTIES} parties answered with no choices and are left out" in state.rounds[0].notes
+    assert any(note.startswith(f"1 of {PARTIES} parties") for note in state.rounds[0].notes)
 
 
 def test_votes_are_what_seeds_are_drawn_by():
@@ -191,7 +173,7 @@ def test_votes_are_what_seeds_are_drawn_by():
     assert len(set(sources(world, abstract=True))) <= 4
     assert state.rounds[0].notes == ()
     silent = World(how, answers=lambda name, nth, query: np.zeros(query.length))
-    assert "no votes above 0.5" in run(how, silent).rounds[0].notes[0]
+    assert "above 0.5" in run(how, silent).rounds[0].notes[0]
 
 
 def released(*parties):
@@ -219,23 +201,20 @@ def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_
     how = method(candidates="seed_unproven")
     state = run(how, World(how, answers=released(texts_of_party, [])))
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
-    assert list(state.rounds[0].notes) == [
-        f"{label}: no party released a seed of it, so its texts start from public ones"
-        for label in "ab"[bool(texts_of_party) :]
-    ]
+    assert [note[:2] for note in state.rounds[0].notes] == [f"{label}:" for label in "ab"[bool(texts_of_party) :]]
 
 
 def test_a_pool_that_came_out_smaller_is_used_and_stated():
     world = World(method(), most_lost=1)
     world.providers["k"].silent = lambda request: request.label == "b"
     state = run(method(), world)
-    assert state.rounds[0].notes[0] == "the models wrote 15 of the pool's 20 abstracts"
+    assert all(number in state.rounds[0].notes[0] for number in ("15", "20"))
 
 
 @pytest.mark.parametrize("candidates", KINDS)
 def test_models_that_write_nothing_stop_the_run(candidates):
     how = method(candidates=candidates)
-    with pytest.raises(ProviderError, match="none for a, b"):
+    with pytest.raises(ProviderError, match="for a, b"):
         run(how, World(how, silent=MODELS, most_lost=1))
 
 
@@ -247,10 +226,9 @@ def test_too_few_texts_after_refinement_are_stated():
     left = Counter(c.label for c in state.candidates)
     assert set(left) == {"a", "b"}
     assert sum(left.values()) < 12
-    assert [note for note in state.rounds[1].notes if "refinement" in note] == [
-        f"{label}: {left[label]} texts are left after refinement where 6 were asked for"
-        for label in "ab"
-        if left[label] < 6
+    notes = [note for note in state.rounds[1].notes if "refinement" in note]
+    assert [note.partition(" texts")[0] for note in notes] == [
+        f"{label}: {left[label]}" for label in "ab" if left[label] < 6
     ]
 
 

@@ -88,7 +88,7 @@ def test_exemplars_come_from_texts_that_share_a_label():
 
 @pytest.mark.parametrize("method", [AugPe, Dpga, FuseGen, PreText, Rpsg], ids=lambda method: method.__name__)
 def test_other_methods_are_refused_before_anything_is_asked(method):
-    with pytest.raises(ConfigError, match=r"expected one label a text, .*; got up to 2 \(task.labels_per_text\)"):
+    with pytest.raises(ConfigError, match=r"2 \(task.labels_per_text\)"):
         planned(method())
 
 
@@ -96,7 +96,7 @@ def test_what_counts_single_labels_is_refused_too():
     with pytest.raises(ConfigError, match="federated"):
         planned(METHODS["wasp"](), evaluation_share=0.5)
     for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
-        with pytest.raises(ConfigError, match=rf"method.{name}; expected one label a text"):
+        with pytest.raises(ConfigError, match=rf"^method\.{name};"):
             plan_of(METHODS["census"](**settings), task=TASK)
     with pytest.raises(ConfigError, match="label_sets_share"):
         METHODS["wasp"](label_sets_share=1.0)
