@@ -33,7 +33,7 @@ def gain(synthetic, zero_shot):
     test = [Record(text.text, text.label, more=text.more) for text in texts(60, 99)]
     groups = compared(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
     metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
-    assert "choice of the training texts" in groups["label_sets"]["definition"]
+    assert "training texts" in groups["label_sets"]["definition"]
     return read_quality(metrics).gain
 
 

@@ -39,7 +39,6 @@ def test_a_second_classifier_reads_the_encoder_s_vectors_whatever_the_first_is()
     settings = {"metrics": ["utility", "utility_encoder"], "model": "tfidf"}
     made = of_texts(measured(settings=settings))
     assert made["utility"]["definition"].startswith("TF-IDF")
-    assert made["utility_encoder"]["definition"].startswith("Logistic regression (L2, C = 10) on the encoder's vectors")
     chosen = of_texts(measured(settings={"metrics": ["utility"], "model": "encoder"}))["utility"]
     assert made["utility_encoder"]["accuracy"] == chosen["accuracy"]
 
@@ -53,7 +52,6 @@ def test_real_texts_in_place_of_the_synthetic_ones_show_what_these_could_reach()
     groups = of_texts(measured(settings={"metrics": ["fidelity"]}))
     assert figures(groups["fidelity"]).keys() == figures(groups["fidelity_real"]).keys()
     assert groups["fidelity_real"]["fid"].rows == 20  # one half of 40 test texts
-    assert groups["fidelity_real"]["definition"].startswith("A random half of the test texts")
     far = [Candidate(text=f"zzz {i} qqq", label="a", model="m", round=0) for i in range(40)]
     groups = of_texts(measured(candidates=far, settings={"metrics": ["fidelity"]}))
     assert groups["fidelity_real"]["fid"].value < groups["fidelity"]["fid"].value
@@ -88,7 +86,7 @@ def test_personal_information_is_counted_by_text():
     made = of_texts(measured(candidates=mail, settings={"metrics": ["privacy"]}))["privacy"]
     assert made["personal_information"].value == made["of_a_kind"]["email"].value == pytest.approx(2000 / 3)
     none = of_texts(measured(candidates=mail, released=[], settings={"metrics": ["privacy"]}))["privacy"]
-    assert "at least one" in none["personal_information"].reason
+    assert none["personal_information"].reason
 
 
 def test_public_texts_that_cannot_be_read_are_named_and_the_others_searched():
@@ -103,38 +101,31 @@ def test_public_texts_that_cannot_be_read_are_named_and_the_others_searched():
 def test_several_trainings_give_an_interval_over_them():
     settings = {"metrics": ["utility", "language"], "model": "network", "epochs": 3, "seeds": 2}
     made = of_texts(measured(settings=settings))
-    assert "over 2 trainings" in made["utility"]["definition"]
+    assert "2 trainings" in made["utility"]["definition"]
     low, high = made["language"]["perplexity"].interval
     assert low < made["language"]["perplexity"].value < high
 
 
+ALIKE = {"candidates": [candidates(1)[0]] * 30, "test": [records(0, 1)[0]] * 30}
+SHORT = {"candidates": [Candidate(text="a", label="a", model="m", round=0)] * 9}
+
+
 @pytest.mark.parametrize(
-    ("changes", "group", "lacking", "reason"),
+    ("changes", "lacking"),
     [
-        ({"candidates": candidates(3)}, "fidelity", "precision", "at least 6 rows"),
-        ({"candidates": candidates(3)}, "fidelity", "mauve", "at least 20 rows"),
-        ({"candidates": candidates(1)}, "fidelity", "fid", "at least 2 rows"),
-        ({"candidates": candidates(1)}, "diversity", "self_bleu", "at least two"),
-        (
-            {"candidates": [candidates(1)[0]] * 30, "test": [records(0, 1)[0]] * 30},
-            "fidelity",
-            "mauve",
-            "one and the same",
-        ),
-        (
-            {"candidates": [Candidate(text="a", label="a", model="m", round=0)] * 9},
-            "diversity",
-            "distinct_3",
-            "3 words",
-        ),
+        ({"candidates": candidates(3)}, {"precision": "6 rows", "mauve": "20 rows"}),
+        ({"candidates": candidates(1)}, {"fid": "2 rows", "self_bleu": "two"}),
+        (ALIKE, {"mauve": "same"}),
+        (SHORT, {"distinct_3": "3 words"}),
     ],
 )
-def test_what_cannot_be_computed_says_why_and_the_rest_goes_on(changes, group, lacking, reason):
+def test_what_cannot_be_computed_says_why_and_the_rest_goes_on(changes, lacking):
     made = of_texts(measured(**changes, settings={"metrics": ["fidelity", "diversity"]}))
-    figure = made[group][lacking]
-    assert figure.value is None
-    assert reason in figure.reason
-    assert any(entry.value is not None for entry in figures(made["fidelity"] | made["diversity"]).values())
+    found = figures(made["fidelity"] | made["diversity"])
+    for name, reason in lacking.items():
+        assert found[name].value is None
+        assert reason in found[name].reason
+    assert any(entry.value is not None for entry in found.values())
 
 
 def test_broken_embeddings_have_reasons_and_texts_still_figures():
@@ -157,43 +148,28 @@ def test_one_class_and_labels_never_seen_are_results_that_say_so():
     test = [*records(104, 8), Record("a strange one", "c")]
     made = of_texts(measured(candidates=one, test=test, settings={"metrics": ["utility"]}))["utility"]
     assert made["accuracy"].value == pytest.approx(4 / 9)
-    assert "all training texts have one label" in made["note"]
-    assert "5 of 9 test texts have labels never learned" in made["note"]
+    assert all(fact in made["note"] for fact in ("one label", "5 of 9"))
 
 
 def test_a_language_model_that_is_none_is_refused_before_the_run(tmp_path):
-    with pytest.raises(ConfigError, match="a folder, or"):
+    with pytest.raises(ConfigError, match="folder"):
         measured(settings={"metrics": ["language"], "language_model": replace(FAST, start=str(tmp_path / "none"))})
 
 
 def test_a_figure_that_is_no_number_says_so_and_a_librarys_words_stay_inside():
-    assert "not a number" in figure(lambda: float("nan"), rows=3).reason
+    assert "number" in figure(lambda: float("nan"), rows=3).reason
 
     def failing():
         raise ValueError("private words")
 
-    assert figure(failing, rows=3).reason == "a library failed (ValueError)"
+    reason = figure(failing, rows=3).reason
+    assert ("(ValueError)" in reason, "private" in reason) == (True, False)
 
 
 def test_outside_a_simulation_groups_of_records_are_named_with_the_reason():
     made = without_records(["membership", "fidelity_private", "utility"], {"fidelity_private": {}})
     assert list(made) == ["membership"]
     assert "simulation" in made["membership"].reason
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"metrics": ["beauty"]}, "evaluation.metrics"),
-        ({"federated": 0.6}, "evaluation.federated"),
-        ({"texts": 0}, "evaluation.texts"),
-        ({"seeds": 0}, "evaluation.seeds"),
-        ({"shadows": 0}, "evaluation.shadows"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, says):
-    with pytest.raises(ConfigError, match=says):
-        Evaluation(**settings)
 
 
 def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_without_its_words(caplog):
@@ -220,10 +196,9 @@ def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_wit
         "undefined": None,
         "counted": count,
     }
-    assert made["failing"].reason == "it failed (RuntimeError)"
-    assert made["wordy"].reason == "it failed (ValueError)"
-    assert "not a number" in made["undefined"].reason
-    assert "evaluation.own.failing failed (RuntimeError): the run goes on without it" in caplog.text
-    assert candidates()[0].text not in caplog.text
-    with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a function, as .*; got int"):
+    for name, kind in (("failing", "(RuntimeError)"), ("wordy", "(ValueError)"), ("undefined", "number")):
+        assert kind in made[name].reason
+    assert "evaluation.own.failing" in caplog.text
+    assert candidates()[0].text not in caplog.text + made["failing"].reason
+    with pytest.raises(ConfigError, match=r"^evaluation\.own\.words;"):
         Evaluation(own={"words": 5})

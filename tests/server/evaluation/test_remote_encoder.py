@@ -44,16 +44,16 @@ def test_what_is_not_one_vector_a_text_is_one_clear_error_without_texts(endpoint
 
 def test_no_party_runs_it_and_no_plan_names_it(endpoint):
     encoder, sent = endpoint(lambda texts: ([[1.0]] * len(texts), 200))
-    with pytest.raises(ConfigError, match="private text is never sent anywhere; got RemoteEncoder"):
+    with pytest.raises(ConfigError, match="never sent"):
         embed([Record("zyxcanary", "a")], encoder)
-    with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
+    with pytest.raises(ConfigError, match=r"^embedding;"):
         _ = encoder.digest
     assert not sent
 
 
 def test_without_a_key_nothing_is_made(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError, match="a key in the environment variable OPENAI_API_KEY"):
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         RemoteEncoder(model="m")
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
     from server.prepare.components import build_components
 
     monkeypatch.setenv("OPENAI_API_KEY", "a-word")
-    with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):
+    with pytest.raises(ConfigError, match=r"^embedding;"):
         build_components(compose_settings(["embedding=openai_compatible"]))
     chosen = ["+embedding@evaluation.embedding=openai_compatible", "evaluation.model=encoder", "task.public_notes=60"]
     parts = build_components(compose_settings(chosen))

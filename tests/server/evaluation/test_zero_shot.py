@@ -79,9 +79,9 @@ def test_fewer_than_twenty_texts_do_not_tell_how_much_their_choice_matters():
 @pytest.mark.parametrize(
     ("settings", "trainings", "covers"),
     [
-        ({"model": "encoder"}, 22, "over the choice of the training texts (jackknife"),
-        ({"model": "network", "seeds": 3}, 6, "over the test texts and 3 trainings (Student's t)"),
-        ({"model": "network"}, 2, "over the test texts alone, paired"),
+        ({"model": "encoder"}, 22, "(jackknife"),
+        ({"model": "network", "seeds": 3}, 6, "3 trainings (Student's t)"),
+        ({"model": "network"}, 2, "alone, paired"),
     ],
 )
 def test_the_definition_says_what_the_interval_covers(settings, trainings, covers, monkeypatch):

@@ -42,18 +42,20 @@ def test_mauve_is_one_for_equal_sets_and_near_nothing_for_far_ones():
     assert divergences(a, groups([5, 5, 0, 30])) == divergences(a, groups([5, 5, 0, 30]))
 
 
-def test_what_cannot_be_clustered_is_refused():
-    a = groups([10, 10, 5, 5])
-    with pytest.raises(DataError, match="at least 20 rows"):
-        divergences(a, a[:19])
-    with pytest.raises(DataError, match="finite"):
-        divergences(a, a * np.nan)
-    with pytest.raises(DataError, match="one and the same"):
-        divergences(np.ones((30, 4)), np.ones((30, 4)))
+A = groups([10, 10, 5, 5])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"),
+    [(A, A[:19], "20 rows"), (A, A * np.nan, "finite"), (np.ones((30, 4)), np.ones((30, 4)), "same")],
+)
+def test_what_cannot_be_clustered_is_refused(ours, theirs, says):
+    with pytest.raises(DataError, match=says):
+        divergences(ours, theirs)
 
 
 def test_without_the_package_it_says_which(monkeypatch):
     monkeypatch.setitem(sys.modules, "mauve", None)
     ours = np.random.default_rng(0).normal(size=(30, 4))
-    with pytest.raises(ConfigError, match=r"package mauve; .*EXTRAS=\[mauve\]"):
+    with pytest.raises(ConfigError, match=r"EXTRAS=\[mauve\]"):
         divergences(ours, ours + 1)

@@ -102,12 +102,12 @@ def test_the_head_of_other_labels_is_replaced(saved, tmp_path, capfd):
 def test_what_cannot_be_fine_tuned_is_refused(saved, tmp_path):
     with pytest.raises(DataError, match="at least two"):
         train_and_predict(["one"], np.array([0]), ["two"], training(saved))
-    with pytest.raises(ConfigError, match="expected a folder"):
+    with pytest.raises(ConfigError, match="folder"):
         training(tmp_path / "nowhere").checked_folder()
     bare = shutil.copytree(saved, tmp_path / "bare")
     for file in ("tokenizer.json", "vocab.txt"):
         (bare / file).unlink(missing_ok=True)
     with pytest.raises(ConfigError, match="tokenizer"):
         training(bare).checked_folder()
-    with pytest.raises(ConfigError, match="validation; expected a number strictly between"):
+    with pytest.raises(ConfigError, match=r"^validation;"):
         training(saved, validation=0)
