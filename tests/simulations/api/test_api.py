@@ -78,16 +78,12 @@ def test_a_run_in_this_process_twice_returns_all_results_and_leaves_the_process_
     assert list(result.rounds.candidates.items()) == [(1, 12), (2, count)]
     assert list(result.rounds["tokens.output"] > 0) == [True, True]
     assert "TEXT" not in repr(result)
+    for path in result.folder.rglob("*"):  # nothing of tables in memory is in the run folder
+        content = path.read_bytes() if path.is_file() else b""
+        assert not any(text.encode() in content for text, _ in PRIVATE), path
     assert again.folder.parent.parent == tmp_path / "runs"
     assert again.folder.name.endswith("-wasp")
     assert not list(temporary.glob("caucus-*"))
-
-
-def test_nothing_of_tables_in_memory_is_in_the_run_folder(tmp_path):
-    result = small(tmp_path / "run")
-    for path in result.folder.rglob("*"):
-        content = path.read_bytes() if path.is_file() else b""
-        assert not any(text.encode() in content for text, _ in PRIVATE), path
 
 
 def test_the_command_gives_the_same_texts_from_files_without_noise(tmp_path):
@@ -160,21 +156,20 @@ def test_what_was_interrupted_goes_on_with_the_same_tables_and_says_so(tmp_path,
     monkeypatch.setattr(BuiltinModel, "generate", interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         small(tmp_path / "run", epsilon=math.inf)
-    assert caught.value.__notes__ == [
-        f"simulations.resume({str(tmp_path / 'run')!r}), with the tables that were in memory, goes on."
-    ]
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"simulations.resume({str(tmp_path / 'run')!r})")
     assert not list(temporary.glob("caucus-*"))
     assert (Result.load(tmp_path / "run").status, len(Result.load(tmp_path / "run").texts)) == ("partial", 12)
     monkeypatch.setattr(BuiltinModel, "generate", generate)
-    with pytest.raises(CheckpointError, match=r"^train; expected the table .*in memory.*resume\(folder, train="):
+    with pytest.raises(CheckpointError, match=r"^train; .*resume\(folder, train="):
         resume(tmp_path / "run")
     given = {"train": TRAIN, "test": TEST, "public_text": OPEN}
     for name, less in (("train", TRAIN[1:]), ("test", TEST[1:]), ("public_text", OPEN[1:])):
-        with pytest.raises(CheckpointError, match=rf"^task\.{name}; expected what the run was begun with; got other"):
+        with pytest.raises(CheckpointError, match=rf"^task\.{name};"):
             resume(tmp_path / "run", **given | {name: less})
     result = resume(tmp_path / "run", **given)
     assert (result.status, texts(result.folder)) == ("complete", texts(whole.folder))
-    with pytest.raises(CheckpointError, match="another run") as other:
+    with pytest.raises(CheckpointError, match="another") as other:
         small(tmp_path / "run")
     assert not hasattr(other.value, "__notes__")
 
@@ -262,7 +257,7 @@ def test_a_label_that_the_task_lacks_is_named_by_its_place_in_the_table(name, tm
     tables = {"train": TRAIN, "test": TEST}
     tables[name] = pd.DataFrame(tables[name]).copy()  # before pandas 3 both would share their rows
     tables[name].loc[3, "label"] = "c"
-    with pytest.raises(DataError, match=rf"unknown label; .*; at {name}\.iloc\[3\]"):
+    with pytest.raises(DataError, match=rf"label; .* at {name}\.iloc\[3\]"):
         simulate(**tables, public_text=OPEN, labels=["a", "b"], folder=tmp_path / "run", overrides=SMALL)
 
 
@@ -318,10 +313,10 @@ def test_the_page_is_shown_in_a_frame_of_its_own(tmp_path):
 
 
 def test_a_folder_of_anything_else_is_no_result(tmp_path):
-    with pytest.raises(CheckpointError, match=r"run folder; expected one with a run\.json; got none"):
+    with pytest.raises(CheckpointError, match=r"run\.json"):
         Result.load(tmp_path)
     (tmp_path / "table.json").touch()
-    with pytest.raises(CheckpointError, match=r"Of a sweep, load one of its runs or table\.json"):
+    with pytest.raises(CheckpointError, match=r"table\.json"):
         Result.load(tmp_path)
     assert Report(tmp_path / "report.html")._repr_html_() is None
 
@@ -350,7 +345,7 @@ def test_what_a_readme_shows_in_python_runs(page, block, tmp_path, monkeypatch):
 def test_the_package_is_light_until_a_function_of_it_is_used():
     code = "import sys, simulations.command; print({'torch', 'pandas', 'simulations.api.api'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
-    with pytest.raises(AttributeError, match="no attribute 'simulates'"):
+    with pytest.raises(AttributeError, match="simulates"):
         simulations.simulates  # noqa: B018
 
 

@@ -45,7 +45,7 @@ def test_each_party_gets_its_own_parcel_and_is_known_by_its_name():
 
 def test_two_nodes_that_claim_one_party_are_refused():
     net, _ = network([Counter(1), Counter(1)])
-    with pytest.raises(ProtocolError, match="two for party 1"):
+    with pytest.raises(ProtocolError, match="party 1"):
         net.join(opening(), 2)
 
 

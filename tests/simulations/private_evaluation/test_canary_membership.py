@@ -45,7 +45,7 @@ def test_a_canary_may_begin_like_a_held_out_text_and_end_in_what_nobody_expects(
     begins = ["one two", "six"] * 2
     assert [canary.record.text for canary in made] == [f"{a} {z}" for a, z in zip(begins, ends, strict=True)]
     assert all(text.startswith("one two ") for text in made[0].alternatives(0))
-    with pytest.raises(DataError, match="held-out texts of b"):
+    with pytest.raises(DataError, match="of b"):
         canaries(2, ["a", "b"], 0, held_out=held_out[:1])
 
 
@@ -138,6 +138,6 @@ def test_the_bound_by_hand():
 
 def test_too_few_canaries():
     for scored, inside in ((np.ones(6), np.arange(6) < 3), (np.ones(20), np.arange(20) < 1)):
-        with pytest.raises(DataError, match=r"8 canaries or more.*federation\.canaries"):
+        with pytest.raises(DataError, match=r"8 canaries.*federation\.canaries"):
             figures(scored, inside, epsilon=1.0, delta=0.0)
     assert canary_membership.FEWEST == 8

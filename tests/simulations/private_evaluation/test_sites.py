@@ -82,7 +82,7 @@ def test_half_of_each_hospital_is_held_back():
     assert [int(held_back[owners == site].sum()) for site in range(3)] == [10, 4, 1]
     assert held_back.tolist() == sites.halves(owners, 0).tolist() != sites.halves(owners, 1).tolist()
     for few in (np.repeat([0, 1], 9), np.repeat([0, 1], [30, 1])):
-        with pytest.raises(DataError, match="20 records, and two hospitals"):
+        with pytest.raises(DataError, match="20 records"):
             sites.halves(few, 0)
 
 
@@ -96,5 +96,5 @@ def test_a_change_is_from_the_first_round_or_from_held_out_texts():
     before, after = before_and_after(later, vectors, held_out, vectors[:2])
     assert (len(before.labels), after.of("b").tolist()) == (3, vectors[3:].tolist())
     known, owners, _ = private(0)
-    with pytest.raises(DataError, match="a label with texts before and after"):
+    with pytest.raises(DataError, match="label"):
         sites.of_change(known, owners, before, Labelled(vectors=vectors[:1], labels=np.array(["z"])), experiment_seed=0)

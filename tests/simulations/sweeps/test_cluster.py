@@ -64,10 +64,9 @@ def test_a_job_without_a_result_is_one_line_with_what_goes_on(sweep, monkeypatch
     with pytest.raises(SystemExit) as ended:
         begun(monkeypatch, UncompletedJobError("Job 7 (task: 0) has not produced any output (state: TIMEOUT)"))
     assert ended.value.code == 1
-    assert capsys.readouterr().err == (
-        f"caucus-simulate: job of the cluster; expected a result; got none; at {sweep}/.submitit. Its log is there. "
-        f"Once no job of the sweep runs any more, caucus-simulate --resume {sweep} goes on\n"
-    )
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert all(fact in error for fact in (f"at {sweep}/.submitit.", f"caucus-simulate --resume {sweep} "))
 
 
 def test_a_bug_in_a_job_keeps_its_traceback(sweep, monkeypatch):
@@ -79,7 +78,4 @@ def test_after_a_stop_it_is_said_that_jobs_go_on(sweep, monkeypatch):
     with pytest.raises(KeyboardInterrupt) as stop:
         begun(monkeypatch, KeyboardInterrupt())
     (message,) = stop.value.args
-    assert message == (
-        "stopped: no run is done; caucus-simulate --resume SWEEP goes on; "
-        "the cluster's jobs go on: end them before, with scancel"
-    )
+    assert all(fact in message for fact in ("caucus-simulate --resume SWEEP", "scancel"))

@@ -143,7 +143,7 @@ def test_published_words_name_their_source_and_ask_for_what_the_request_says(fil
         system, user = Prompts(file.parent).render(asked)
         assert f"{system} {user}" != " ".join(Prompts().render(asked))
         assert all(text in user for text in (*asked.must, *(() if asked.blanks else asked.shown)))
-        assert ("Answer with a JSON list of 3" in user) == (n > 1)
+        assert ("JSON list" in user) == (n > 1)
         assert "  " not in user
 
 
@@ -162,9 +162,9 @@ def test_good_exemplars_are_near_real_texts_and_bad_ones_far():
 
 
 def test_a_label_without_exemplars_a_task_with_sections_and_an_unknown_kind_are_one_line(capsys):
-    with pytest.raises(SystemExit, match=r"^error: prompt examples; .*--texts"):
+    with pytest.raises(SystemExit, match="--texts"):
         main([*SMALL, "--texts", "6", "--modes", "examples"])
-    with pytest.raises(SystemExit, match=r"^error: bench_prompts; expected texts without sections"):
+    with pytest.raises(SystemExit, match="without sections"):
         main(["task=demo_letters", "method=census", *SMALL[2:]])
     with pytest.raises(SystemExit):
         main([*SMALL, "--modes", "haiku"])

