@@ -240,13 +240,6 @@ def test_the_forecast_counts_calls_tokens_and_money_of_each_model_and_of_all():
     assert estimate["cost"] == one["cost"]
 
 
-def test_of_very_many_requests_a_part_stands_for_all():
-    method = Wasp(samples=4000, rounds=2, texts_per_request=1, shots=2)
-    estimate = forecast(method, TASK, planned(method=method), {"x": Model()}, {}, dimensions=8)
-    assert estimate["model_calls"] == 4000
-    assert estimate["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)
-
-
 def test_a_count_of_right_labels_is_refused_without_labels():
     with pytest.raises(ConfigError, match=r"evaluation\.federated; .*evaluation\.federated=0"):
         planned(task=TASK.without_labels(), evaluation_share=0.1)
