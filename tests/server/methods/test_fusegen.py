@@ -17,6 +17,7 @@ def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
     prompts = [request for request in world.requests if request.good]
     assert len(world.requests) - len(prompts) == 8
     assert {len(request.good) for request in prompts} == {3}
+    assert sum(request.n for request in world.requests) == method.max_texts(TASK, world.models)
     assert all(set(request.good) <= pools[request.label] and not request.bad for request in prompts)
     # A pool is not one model's own: exemplars are picked across models.
     assert {candidate.model for candidate in first.candidates if candidate.text in pools["a"]} == {"m", "k"}
