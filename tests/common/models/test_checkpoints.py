@@ -24,9 +24,9 @@ def test_a_folder_is_found_as_it_is_and_a_name_in_the_cache_alone(bert, monkeypa
     assert checkpoints.model_folder(str(bert)) == bert
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("nobody/no-such-model", "not a name", "/no/such/folder"):
-        with pytest.raises(ConfigError, match="the name of a model in the local cache; got"):
+        with pytest.raises(ConfigError, match="local cache"):
             checkpoints.model_folder(name)
-    with pytest.raises(ConfigError, match=r"smolm2'\. Did you mean smollm2\?"):
+    with pytest.raises(ConfigError, match=r"mean smollm2\?"):
         checkpoints.model_folder("/a/folder/smolm2")
 
 
@@ -47,7 +47,7 @@ def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):
 def test_a_head_of_the_wrong_kind_is_refused(bert):
     assert checkpoints.configuration(bert, "classification").model_type == "bert"
     # transformers would put a head of random weights on it and write nonsense.
-    with pytest.raises(ConfigError, match=r"^model;.*BertModel \(bert\)"):
+    with pytest.raises(ConfigError, match=r"BertModel"):
         checkpoints.configuration(bert, "causal", "sequence-to-sequence")
     config = json.loads((bert / "config.json").read_text())
     (bert / "config.json").write_text(json.dumps(config | {"model_type": "vit", "architectures": None}))
@@ -66,7 +66,7 @@ def test_code_that_comes_with_a_model_is_not_run(bert):
     config = json.loads((bert / "config.json").read_text()) | {"model_type": "evil"}
     (bert / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoConfig": "evil.Config"}}))
     (bert / "evil.py").write_text("raise SystemExit('code of a model was run')")
-    with pytest.raises(ConfigError, match="a model that brings code cannot be used"):
+    with pytest.raises(ConfigError, match="brings code"):
         checkpoints.configuration(bert, "causal")
 
 
@@ -111,7 +111,7 @@ def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"^the it"):
         checkpoints.load(str(folder), "AutoModelForTokenClassification", what="it")
     (folder / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(ConfigError, match=r"^the it.*SafetensorError"):
+    with pytest.raises(ConfigError, match="SafetensorError"):
         checkpoints.load(str(folder), "AutoModelForSeq2SeqLM", what="it")
 
 

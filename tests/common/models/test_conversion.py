@@ -61,7 +61,7 @@ def test_the_same_file_gives_the_same_digests_wherever_it_lies(converted, tmp_pa
 
 def test_a_file_that_is_none_is_one_error(tmp_path):
     (tmp_path / "weights.gguf").write_bytes(b"neither weights nor anything else")
-    with pytest.raises(ConfigError, match=r"^the GGUF file.*weights\.gguf"):
+    with pytest.raises(ConfigError, match=r"weights\.gguf"):
         fetch.convert_gguf(tmp_path)
 
 
@@ -73,7 +73,7 @@ def test_a_disk_that_is_full_is_an_error_of_the_disk(converted, tmp_path, monkey
         raise SafetensorError("No space left on device")
 
     monkeypatch.setattr(PreTrainedModel, "save_pretrained", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space"):
         fetch.convert_gguf(converted)
 
 

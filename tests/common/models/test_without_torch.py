@@ -98,4 +98,4 @@ def test_what_needs_torch_says_which_installation_has_it(hospital):
     needed = "expected the package torch; got none. In the folder of the source: make coordinator EXTRAS=[transformers]"
     assert results["other"] == f"encoder; {needed}"
     assert results["gpu"] == f"device; {needed}"
-    assert results["bare"].startswith("encoder; expected a sentence-transformers model, with modules.json")
+    assert results["bare"].startswith("encoder;")

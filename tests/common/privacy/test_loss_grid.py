@@ -80,13 +80,13 @@ def test_an_infinite_loss_allows_no_smaller_delta():
     ("probabilities", "infinite"), [([0.1, math.nan, 0.9], 0.0), ([0.1, 0.9], math.nan), ([0.1, 0.8], 0.05)]
 )
 def test_losses_that_were_lost_or_are_no_numbers_give_no_epsilon(probabilities, infinite):
-    with pytest.raises(InternalError, match="probabilities of all losses"):
+    with pytest.raises(InternalError, match="all losses"):
         LossGrid(0.1, -1, np.array(probabilities), infinite).epsilon(1e-6)
 
 
 def test_losses_on_different_grids_do_not_compose():
     one, other = (LossGrid(step, 0, np.array([0.5, 0.5]), 0.0) for step in (0.1, 0.2))
-    with pytest.raises(InternalError, match="the same step"):
+    with pytest.raises(InternalError, match="same step"):
         one.composed(other)
 
 

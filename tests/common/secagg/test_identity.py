@@ -141,29 +141,29 @@ def test_a_signature_is_one_party_s_over_one_statement():
         (1, b"statement", bytes(64)),
         (1, b"statement", bytes([signature[0] ^ 1]) + signature[1:]),
     ]:
-        with pytest.raises(SignatureError, match=rf"party {party} over this very statement.*at party 4, test"):
+        with pytest.raises(SignatureError, match=rf"party {party} .*at party 4, test"):
             verify(roster_of_parties, party, statement, given, where="party 4, test")
 
 
 def test_semi_honest_mode_signs_nothing_and_accepts_nothing_else():
     assert sign(None, b"statement") == b""
     verify(None, 1, b"statement", b"", where="test")
-    with pytest.raises(SignatureError, match="none in semi-honest mode"):
+    with pytest.raises(SignatureError, match="semi-honest"):
         verify(None, 1, b"statement", bytes(64), where="test")
 
 
 def test_a_set_up_goes_with_its_roster_alone():
     check_roster(setup(), None)
     check_roster(setup(malicious=True), roster(range(4)))
-    with pytest.raises(MembershipError, match=r"malicious mode\); got none"):
+    with pytest.raises(MembershipError, match=r"got none"):
         check_roster(setup(malicious=True), None)
-    with pytest.raises(MembershipError, match=r"semi-honest mode\); got another"):
+    with pytest.raises(MembershipError, match=r"got another"):
         check_roster(setup(), roster(range(4)))
-    with pytest.raises(MembershipError, match=r"malicious mode\); got another"):
+    with pytest.raises(MembershipError, match=r"got another"):
         check_roster(setup(malicious=True), roster(range(5)))
 
 
 def test_parties_that_the_roster_does_not_name_are_listed():
     roster_of_parties = roster((0, 1))
-    with pytest.raises(MembershipError, match="none of party 2, party 3"):
+    with pytest.raises(MembershipError, match="party 2, party 3"):
         check_roster(setup(roster_digest=roster_of_parties.digest), roster_of_parties)

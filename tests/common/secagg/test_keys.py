@@ -78,7 +78,7 @@ def test_sealed_messages_open_only_as_what_they_are():
         *((agreed, BINDING, 0, 5, _flipped(sealed, place)) for place in range(len(sealed))),
     ]
     for case in wrong:
-        with pytest.raises(SealError, match="does not authenticate"):
+        with pytest.raises(SealError, match="authenticate"):
             open_sealed(*case)
 
 
@@ -99,7 +99,7 @@ def test_a_key_has_one_form(other, number):
         shared = {private.exchange(X25519PublicKey.from_public_bytes(public)) for public in (one, same)}
         assert len(shared) == 1  # the library takes both for one key
         check_public(one, where="test")
-    with pytest.raises(PublicKeyError, match="the one form of a key; got another form; at party 3, advertise"):
+    with pytest.raises(PublicKeyError, match="at party 3, advertise"):
         check_public(same, where="party 3, advertise")
     with pytest.raises(PublicKeyError, match="party 3"):
         mask_key(pair(1), same, BINDING, 0, 3)

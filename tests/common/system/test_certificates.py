@@ -18,10 +18,10 @@ def test_the_days_until_a_certificate_ends(days, words, tmp_path):
 
 
 def test_a_file_that_is_no_certificate(tmp_path):
-    with pytest.raises(ConfigError, match="got No such file or directory"):
+    with pytest.raises(ConfigError, match="No such file"):
         days_left(tmp_path / "ca.crt")
     (tmp_path / "ca.crt").write_text("none")
-    with pytest.raises(ConfigError, match="got something else"):
+    with pytest.raises(ConfigError, match="something else"):
         days_left(tmp_path / "ca.crt")
 
 
@@ -45,5 +45,5 @@ def test_a_certificate_has_nothing_around_it(change, tmp_path):
     other = (tmp_path / "ca.crt").read_bytes()
     assert only_certificate(pem) != only_certificate(other)
     (tmp_path / "ca.crt").write_bytes(change(pem, other))
-    with pytest.raises(ConfigError, match="expected a PEM file with one certificate alone; got something else"):
+    with pytest.raises(ConfigError, match="something else"):
         certificate_of(tmp_path / "ca.crt", do="take it anew")

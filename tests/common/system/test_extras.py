@@ -16,10 +16,9 @@ def test_what_is_installed_is_not_imported(monkeypatch):
 def test_the_first_package_that_is_missing_is_named_with_the_command_that_installs_it():
     with pytest.raises(ConfigError) as error:
         needs("the encoder", "json", "no_such_package", "nor_this_one", extra="transformers")
-    assert str(error.value) == (
-        "the encoder; expected the package no_such_package; got none. "
-        "In the folder of the source: make coordinator EXTRAS=[transformers]"
-    )
+    assert error.value.what == "the encoder"
+    assert "package no_such_package;" in str(error.value)
+    assert error.value.do.endswith("make coordinator EXTRAS=[transformers]")
 
 
 def test_a_program_ends_with_that_line_and_the_code_of_wrong_input(capsys):
@@ -27,7 +26,7 @@ def test_a_program_ends_with_that_line_and_the_code_of_wrong_input(capsys):
     with pytest.raises(SystemExit) as ended:
         program_needs("caucus-party", "no_such_package", extra="transformers")
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("caucus-party: what is installed; expected the package no_such_package")
+    assert "package no_such_package" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("side", ["hospital", "coordinator"])

@@ -36,7 +36,7 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
 def test_halves_do_not_conflict_and_the_whole_conflicts_with_each(holding, tmp_path):
     holding("service")
     for names in (["service", "relay"], ["relay", "service"]):
-        with pytest.raises(ConfigError, match="service of this folder"), hold(tmp_path, names, stop="stop"):
+        with pytest.raises(ConfigError, match="service of"), hold(tmp_path, names, stop="stop"):
             pass
     assert holder(tmp_path, "relay") is None
     relay = holding("relay")

@@ -107,16 +107,15 @@ def test_a_package_of_the_same_name_that_comes_first_is_refused_with_one_line(ta
     ended = start("caucus-party", tmp_path / "project", ours, cwd=tmp_path)
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
-    assert ended.stderr.startswith(
-        f"caucus-party: package {taken}; expected {ours / taken}; got another project's; at {stranger}. Install Caucus"
-    )
+    assert ended.stderr.startswith(f"caucus-party: package {taken}; expected {ours / taken};")
+    assert f"at {stranger}." in ended.stderr
 
 
 def test_a_module_of_the_same_name_is_a_stranger_too(ours, tmp_path):
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "server.py").touch()
     ended = start("caucus-party", tmp_path / "project", ours, cwd=tmp_path)
-    assert (ended.returncode, "project/server.py. Install" in ended.stderr) == (2, True)
+    assert (ended.returncode, "project/server.py" in ended.stderr) == (2, True)
 
 
 def test_in_a_notebook_the_import_fails_and_python_goes_on(tmp_path, monkeypatch):
@@ -124,7 +123,7 @@ def test_in_a_notebook_the_import_fails_and_python_goes_on(tmp_path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "protos", raising=False)
     monkeypatch.setattr(sys, "argv", ["ipykernel_launcher.py"])
-    with pytest.raises(ImportError, match="package protos; expected"):
+    with pytest.raises(ImportError, match="protos;"):
         refuse_strangers()
 
 
