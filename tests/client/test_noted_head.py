@@ -60,7 +60,7 @@ def test_an_older_copy_of_the_ledger_is_refused(noted, path):
     ledger.reserve(**reservation(index=1))
     noted.write(ledger)
     shutil.copy(path.with_name("copy.db"), path)
-    with pytest.raises(LedgerError, match=r"does not contain .* would be given back.*ledger accept"):
+    with pytest.raises(LedgerError, match="ledger accept"):
         restarted(noted).opened(path)
     assert noted.read() != Ledger(path).head().chain  # asked again, it is refused again
 
@@ -74,14 +74,14 @@ def test_a_crash_between_the_charge_and_its_note_is_accepted(noted, path):
 
 def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
     path.unlink()
-    with pytest.raises(LedgerError, match="the ledger is missing"):
+    with pytest.raises(LedgerError, match="is missing"):
         restarted(noted).opened(path)
     assert not path.exists()
 
 
 def test_a_ledger_with_events_and_no_note_is_refused(noted, path):
     noted.path.unlink()
-    with pytest.raises(LedgerError, match="no head of this ledger was noted"):
+    with pytest.raises(LedgerError, match="was noted"):
         restarted(noted).opened(path)
     assert not noted.path.exists()
 
@@ -92,10 +92,10 @@ def test_a_crash_before_the_first_note_is_accepted(tmp_path):
 
 
 def test_a_disk_that_is_not_mounted_and_a_file_that_is_no_note(noted, path):
-    with pytest.raises(ConfigError, match="ledger_head; expected a file in an existing folder"):
+    with pytest.raises(ConfigError, match=r"^ledger_head;"):
         NotedHead(noted.path.parent / "absent" / "head").opened(path)
     noted.path.write_text("none\n")
-    with pytest.raises(IncompleteLedgerError, match=r"noted head; expected 64 hexadecimal digits.*ledger accept"):
+    with pytest.raises(IncompleteLedgerError, match=r"noted head;.*ledger accept"):
         restarted(noted).opened(path)
 
 
@@ -113,7 +113,7 @@ def test_a_ledger_without_events_and_note_is_refused_where_the_service_has_start
         file.unlink()
     (path.parent / "runs").mkdir()
     Ledger(path)  # as a crash of `accept` leaves it
-    with pytest.raises(IncompleteLedgerError, match="no head of this ledger was noted"):
+    with pytest.raises(IncompleteLedgerError, match="was noted"):
         restarted(noted).opened(path)
 
 
@@ -148,10 +148,10 @@ def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tm
     shutil.copy(tmp_path / "copy.db", path)
     for body in (m.Open(PLAN.to_json()), m.Ask(query())):
         assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
-    assert "does not contain" in caplog.text
+    assert "not contain" in caplog.text
     assert Ledger(path).entries() == ()
     assert hospital.noted.read() == noted
-    with pytest.raises(LedgerError, match="does not contain"):
+    with pytest.raises(LedgerError):
         restarted(hospital.noted).opened(path)
 
 
@@ -160,7 +160,7 @@ def test_no_answer_leaves_whose_note_cannot_be_written(tmp_path, caplog):
     before = hospital.noted.read()
     hospital.noted.path = tmp_path / "absent" / "head"
     assert hospital.send(m.Ask(query())) == m.Refusal(m.Reason.INTERNAL)
-    assert "No such file or directory" in caplog.text
+    assert "No such" in caplog.text
     assert hospital.party._ledger.head().events == 2  # charged, and behind it the note: accepted
     lagging = NotedHead(tmp_path / "head")
     assert lagging.read() == before

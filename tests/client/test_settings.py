@@ -1,5 +1,6 @@
 """`client.yaml`: what it may say, what comes of it, and what is refused with the key, the known ones and the file."""
 
+import re
 from dataclasses import fields
 from types import NoneType
 from typing import get_args
@@ -106,106 +107,73 @@ def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command
     chosen = {"kind": "instructed", "name_or_path": "smollm2"}
     seeds = {"abstraction": chosen, "sentiment": {"kind": "vader"}}
     for sections in ({"seeds": seeds}, {"rewriting": {"rewriter": chosen}}):
-        with pytest.raises(ConfigError, match=r"model smollm2.* at a hospital caucus-party models smollm2"):
+        with pytest.raises(ConfigError, match="caucus-party models smollm2"):
             read(**sections).writers()
 
 
 @pytest.mark.parametrize(
-    ("sections", "message"),
+    ("sections", "what"),
     [
-        (
-            {"seed": {}},
-            "seed; expected one of fine_tuning, limits, rewriting, seeds; got an unknown key; at FILE:seed",
-        ),
-        ({"seed": {}}, "at FILE:seed. Did you mean seeds?"),
-        ({1: {}}, "1; expected one of fine_tuning, limits, rewriting, seeds; got an unknown key"),
-        ({"limits": {"max_epsilom": 1}}, "limits.max_epsilom; expected one of "),
-        ({"limits": {"max_epsilom": 1}}, "max_top, min_survivors, min_unit_records, queries, "),
-        (
-            {"limits": {"max_epsilom": 1}},
-            "got an unknown key; at FILE:limits.max_epsilom. Did you mean max_epsilon?",
-        ),
-        (
-            {"limits": {"max_epsilon": "many"}},
-            "limits.max_epsilon; expected a number; got 'many'; at FILE:limits.max_ep",
-        ),
-        ({"limits": {"max_epsilon": True}}, "limits.max_epsilon; expected a number; got True"),
-        ({"limits": {"max_top": 2.0}}, "limits.max_top; expected an integer; got 2.0; at FILE:limits.max_top"),
-        ({"limits": {"max_top": None}}, "limits.max_top; expected an integer; got null; at FILE:limits.max_top"),
-        ({"limits": {"lifetime_epsilon": "none"}}, "limits.lifetime_epsilon; expected a number or null; got 'none'"),
-        ({"limits": {"queries": "votes"}}, "limits.queries; expected a list, each item text; got 'votes'"),
-        ({"limits": {"queries": ["vote"]}}, "limits.queries; expected one of "),
-        ({"limits": {"unsafe_no_noise": "yes"}}, "limits.unsafe_no_noise; expected true or false; got 'yes'"),
-        ({"limits": [1]}, "limits; expected keys corrupt, "),
-        (
-            {"limits": {"max_epsilon": -1}},
-            "limits.max_epsilon; expected a number > 0; got -1; at FILE:limits.max_epsilon",
-        ),
-        ({"fine_tuning": {"model": "x"}}, "fine_tuning.model; expected one of device, max_steps, micro_batch, "),
-        (
-            {"fine_tuning": True},
-            "fine_tuning; expected keys device, max_steps, micro_batch, name_or_path; got true or false",
-        ),
-        ({"fine_tuning": {"max_steps": 0}}, "fine_tuning.max_steps; expected an integer >= 1; got 0; at FILE:fine_tun"),
-        ({"fine_tuning": {"name_or_path": 3}}, "fine_tuning.name_or_path; expected text or null; got 3; at FILE:fine_"),
-        (
-            {"seeds": {}},
-            "seeds.abstraction.kind; expected one of extracts, summariser, instructed; got none; at FILE:",
-        ),
-        ({"rewriting": {}}, "rewriting.rewriter.kind; expected one of extracts, summariser, instructed"),
-        ({"seeds": {"abstraction": {"kind": "retold"}}}, "one of extracts, summariser, instructed; got retold"),
-        (
-            {"seeds": {"abstraction": {"kind": ["extracts"]}}},
-            "one of extracts, summariser, instructed; got ['extracts']",
-        ),
-        ({"seeds": {"abstraction": "extracts"}}, "seeds.abstraction; expected keys control, "),
-        (
-            {"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "lexicon"}}},
-            "seeds.sentiment.kind; expected one",
-        ),
-        (
-            {"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "vader"}, "similarity": 2}},
-            "seeds.similarity; expected a number in [0, 1]; got 2; at FILE:seeds.similarity",
-        ),
-        (
-            {"rewriting": {"rewriter": EXTRACTS | {"longest": 0}}},
-            "rewriting.rewriter.longest; expected an integer >= 1; got 0; at FILE:rewriting.rewriter.longest",
-        ),
-        ({"rewriting": {"rewriter": EXTRACTS | {"far": 1}}}, "rewriting.rewriter.far; expected one of control, device"),
-        (
-            {"rewriting": {"rewriter": EXTRACTS | {"name_or_path": "x"}}},
-            "name_or_path; expected one of least, longest,",
-        ),
-        (
-            {"rewriting": {"rewriter": {"kind": "instructed"}}},
-            "rewriting.rewriter.name_or_path; expected a value; got no",
-        ),
-        (
-            {"rewriting": {"rewriter": {"kind": "instructed", "name_or_path": "/nowhere"}}},
-            "at FILE:rewriting.rewriter",
-        ),
-        ({"rewriting": {"rewriter": EXTRACTS, "oversampled": 3}}, "rewriting.oversampled; expected one of candidates"),
-        (
-            {"rewriting": {"rewriter": {"_target_": "client.writers.abstractors.Extracts"}}},
-            "rewriting.rewriter._target_",
-        ),
+        ({"seed": {}}, "seed"),
+        ({1: {}}, "1"),
+        ({"limits": {"max_epsilom": 1}}, "limits.max_epsilom"),
+        ({"limits": {"max_epsilon": "many"}}, "limits.max_epsilon"),
+        ({"limits": {"max_epsilon": True}}, "limits.max_epsilon"),
+        ({"limits": {"max_epsilon": -1}}, "limits.max_epsilon"),
+        ({"limits": {"max_top": 2.0}}, "limits.max_top"),
+        ({"limits": {"max_top": None}}, "limits.max_top"),
+        ({"limits": {"lifetime_epsilon": "none"}}, "limits.lifetime_epsilon"),
+        ({"limits": {"queries": "votes"}}, "limits.queries"),
+        ({"limits": {"queries": ["vote"]}}, "limits.queries"),
+        ({"limits": {"unsafe_no_noise": "yes"}}, "limits.unsafe_no_noise"),
+        ({"limits": [1]}, "limits"),
+        ({"fine_tuning": {"model": "x"}}, "fine_tuning.model"),
+        ({"fine_tuning": True}, "fine_tuning"),
+        ({"fine_tuning": {"max_steps": 0}}, "fine_tuning.max_steps"),
+        ({"fine_tuning": {"name_or_path": 3}}, "fine_tuning.name_or_path"),
+        ({"seeds": {}}, "seeds.abstraction.kind"),
+        ({"seeds": {"abstraction": {"kind": "retold"}}}, "seeds.abstraction.kind"),
+        ({"seeds": {"abstraction": {"kind": ["extracts"]}}}, "seeds.abstraction.kind"),
+        ({"seeds": {"abstraction": "extracts"}}, "seeds.abstraction"),
+        ({"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "lexicon"}}}, "seeds.sentiment.kind"),
+        ({"seeds": {"abstraction": EXTRACTS, "sentiment": {"kind": "vader"}, "similarity": 2}}, "seeds.similarity"),
+        ({"rewriting": {}}, "rewriting.rewriter.kind"),
+        ({"rewriting": {"rewriter": EXTRACTS | {"longest": 0}}}, "rewriting.rewriter.longest"),
+        ({"rewriting": {"rewriter": EXTRACTS | {"far": 1}}}, "rewriting.rewriter.far"),
+        ({"rewriting": {"rewriter": EXTRACTS | {"name_or_path": "x"}}}, "rewriting.rewriter.name_or_path"),
+        ({"rewriting": {"rewriter": {"kind": "instructed"}}}, "rewriting.rewriter.name_or_path"),
+        ({"rewriting": {"rewriter": EXTRACTS, "oversampled": 3}}, "rewriting.oversampled"),
+        ({"rewriting": {"rewriter": {"_target_": "client.writers.x"}}}, "rewriting.rewriter._target_"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_key_and_where_it_stands(sections, message):
+def test_what_is_wrong_is_named_with_its_key_and_where_it_stands(sections, what):
     with pytest.raises(ConfigError) as caught:
         PartySettings.read(sections, "FILE:{}".format).writers()
-    assert message in str(caught.value)
+    assert caught.value.what == what
     assert str(caught.value).count("FILE:") == 1
 
 
+@pytest.mark.parametrize(
+    ("sections", "fact"),
+    [
+        ({"seed": {}}, "mean seeds?"),
+        ({"limits": {"max_epsilom": 1}}, "mean max_epsilon?"),
+        ({"rewriting": {"rewriter": {"kind": "instructed", "name_or_path": "/nowhere"}}}, "at FILE:rewriting.rewriter"),
+    ],
+)
+def test_a_misspelt_key_names_the_nearest_and_a_writer_its_place(sections, fact):
+    with pytest.raises(ConfigError, match=re.escape(fact)):
+        PartySettings.read(sections, "FILE:{}".format).writers()
+
+
 def test_a_simulations_error_names_the_setting():
-    with pytest.raises(ConfigError, match=r"got 0; at client.limits.max_top \(configs/client.yaml\)"):
+    with pytest.raises(ConfigError, match=r"client.limits.max_top"):
         party_settings({"limits": {"max_top": 0}})
 
 
 @pytest.mark.parametrize("content", [[], None, "limits", 3])
 def test_a_file_that_is_no_mapping_is_refused(content):
-    with pytest.raises(ConfigError, match=r"the file; expected keys .*; at FILE"):
+    with pytest.raises(ConfigError, match=r"at FILE"):
         PartySettings.read(content, "FILE:{}".format)
 
 
@@ -219,51 +187,48 @@ GOOD = yaml.safe_dump(DEPLOYMENT, sort_keys=False)
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "what", "line"),
     [
-        ("limits:\n  max_top: 4\n  max_epsilon: -1\n", "limits.max_epsilon; expected a number > 0; got -1; at FILE:8"),
-        ("limits: {max_epsilom: 1}\n", "got an unknown key; at FILE:6. Did you mean max_epsilon?"),
-        ("limits:\n  max_top: 4\nlimits: {}\n", "limits; expected one entry; got another in line 6; at FILE:8"),
-        (
-            "limits:\n  max_top: 4\n  max_top: 9\n",
-            "limits.max_top; expected one entry; got another in line 7; at FILE:8",
-        ),
-        ("seeds:\n  sentiment: {kind: vader}\n", "seeds.abstraction.kind; expected one of"),
-        ("seeds:\n  sentiment: {kind: vader}\n", "got none; at FILE:6"),
-        ("aproval: auto\n", "aproval; expected one of approval, "),
-        ("aproval: auto\n", "at FILE:6. Did you mean approval?"),
-        ("approval: perhaps\n", "approval; expected one of manual, auto; got 'perhaps'; at FILE:6"),
-        ("approval: yes\n", "approval; expected text; got True; at FILE:6"),
-        ("relay_user: 7\n", "relay_user; expected text or null; got 7; at FILE:6"),
-        ("limits: [\n", "client.yaml; expected YAML; got "),
-        ("limits:\n  max_top: 4\n max_epsilon: 3\n", "at FILE:8"),
-        ("limits: {max_top: !python 4}\n", "at FILE:6"),
+        ("limits:\n  max_top: 4\n  max_epsilon: -1\n", "limits.max_epsilon", 8),
+        ("limits: {max_epsilom: 1}\n", "limits.max_epsilom", 6),
+        ("limits:\n  max_top: 4\nlimits: {}\n", "limits", 8),
+        ("limits:\n  max_top: 4\n  max_top: 9\n", "limits.max_top", 8),
+        ("seeds:\n  sentiment: {kind: vader}\n", "seeds.abstraction.kind", 6),
+        ("aproval: auto\n", "aproval", 6),
+        ("approval: perhaps\n", "approval", 6),
+        ("approval: yes\n", "approval", 6),
+        ("relay_user: 7\n", "relay_user", 6),
+        ("limits: [\n", "client.yaml", 7),
+        ("limits:\n  max_top: 4\n max_epsilon: 3\n", "client.yaml", 8),
+        ("limits: {max_top: !python 4}\n", "client.yaml", 6),
     ],
 )
-def test_a_hospitals_file_names_the_key_and_the_line(more, message, tmp_path):
+def test_a_hospitals_file_names_the_key_and_the_line(more, what, line, tmp_path):
     folder = write(tmp_path, GOOD + more)
     with pytest.raises(ConfigError) as caught:
         HospitalSettings.load(folder)
-    assert message.replace("FILE", str(folder / "client.yaml")) in str(caught.value)
+    assert caught.value.what == what
+    assert f"at {folder / 'client.yaml'}:{line}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "message"),
+    ("before", "after", "what", "place"),
     [
-        ("name: St. Mary", "name: [St. Mary]", "name; expected text; got ['St. Mary']; at FILE:1"),
-        ("records: notes.csv", "records: null", "records; expected text; got null; at FILE:2"),
-        ("encoder: hashed_ngrams\n", "", "encoder; expected a value; got none; at FILE"),
-        ("localhost:1", "nowhere", "; got 'nowhere'; at FILE:4"),
-        ("localhost:1", "localhost:70000", "; got 'localhost:70000'; at FILE:4"),
-        ("ab" * 32, "short", "bundle; expected 64 hexadecimal digits; got short; at FILE:5"),
+        ("name: St. Mary", "name: [St. Mary]", "name", ":1"),
+        ("records: notes.csv", "records: null", "records", ":2"),
+        ("encoder: hashed_ngrams\n", "", "encoder", ""),
+        ("localhost:1", "nowhere", "coordinator", ":4"),
+        ("localhost:1", "localhost:70000", "coordinator", ":4"),
+        ("ab" * 32, "short", "bundle", ":5"),
     ],
 )
-def test_a_deployments_own_keys_are_checked_too(before, after, message, tmp_path):
+def test_a_deployments_own_keys_are_checked_too(before, after, what, place, tmp_path):
     assert before in GOOD
     folder = write(tmp_path, GOOD.replace(before, after))
     with pytest.raises(ConfigError) as caught:
         HospitalSettings.load(folder)
-    assert message.replace("FILE", str(folder / "client.yaml")) in str(caught.value)
+    assert caught.value.what == what
+    assert f"at {folder / 'client.yaml'}{place}" in str(caught.value)
 
 
 def test_numbers_are_read_as_hydra_reads_them(tmp_path):
@@ -275,12 +240,12 @@ def test_numbers_are_read_as_hydra_reads_them(tmp_path):
 
 def test_a_limit_without_a_value_is_refused_and_the_word_null_is_a_value(tmp_path):
     for limit in fields(Limits):
-        with pytest.raises(ConfigError, match=rf"limits.{limit.name}; expected a value; null for none; got nothing"):
+        with pytest.raises(ConfigError, match=rf"limits.{limit.name};.*null"):
             HospitalSettings.load(write(tmp_path, GOOD + f"limits:\n  {limit.name}:\n"))
         if NoneType in get_args(limit.type):
             settings = HospitalSettings.load(write(tmp_path, GOOD + f"limits: {{{limit.name}: null}}\n"))
             assert getattr(settings.party.limits, limit.name) is None
-    with pytest.raises(ConfigError, match="limits; expected a value"):
+    with pytest.raises(ConfigError, match="limits;"):
         HospitalSettings.load(write(tmp_path, GOOD + "limits:\n"))
 
 

@@ -37,7 +37,7 @@ def test_the_hospital_and_not_the_plan_says_how_many_there_may_be():
     trusting, wary = (agreed(threshold=4, corrupt=corrupt) for corrupt in (0, 2))
     assert epsilon_alone(trusting) == pytest.approx(10.6, abs=0.3)
     lenient(malicious_coordinator=True).check(trusting, declared=DECLARED)
-    with pytest.raises(RefusalError, match="corrupt parties that the signatures allow for; expected at least 2; got 0"):
+    with pytest.raises(RefusalError, match="got 0"):
         Limits().check(trusting, declared=DECLARED)
     Limits().check(wary, declared=DECLARED)
 
@@ -46,7 +46,7 @@ def test_the_hospital_and_not_the_plan_says_how_many_there_may_be():
 def test_a_plan_that_says_that_nobody_is_corrupt_is_refused_on_every_graph(degree):
     threshold = 3 if degree == 4 else 101
     settings = {"max_dropouts": 0, "spec": VotesSpec(top=8), "degree": degree, "threshold": threshold, "corrupt": 0}
-    with pytest.raises(RefusalError, match="signatures allow for; expected at least 60; got 0"):
+    with pytest.raises(RefusalError, match="at least 60"):
         Limits().check(agreed(200, **settings), declared=DECLARED)
 
 
