@@ -53,6 +53,13 @@ def note(folder, request, reason=""):
     )
 
 
+def init_words(folder, *flags, records=None, name="St. Anne"):
+    """Return the words of `init` for a new folder, over these records or those beside it, by the invitation there."""
+    invitation = folder.parent / "invitation.json"
+    named = ("--name", name, "--records", records or folder.parent / "notes.csv", "--invitation", invitation)
+    return ["init", *map(str, (folder, *named, *flags))]
+
+
 def change(folder, **values):
     """Change settings in client.yaml."""
     path = folder / "client.yaml"

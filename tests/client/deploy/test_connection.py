@@ -13,7 +13,7 @@ from common.errors import CaucusError, ConfigError
 from server.deploy.authority import make_authority, make_certificate
 from tests.support.between import Proxy
 from tests.support.front_door import front_door
-from tests.support.hospital import change, said
+from tests.support.hospital import change, init_words, said
 
 LOGIN = "us er:s3cr€t@"
 ELSEWHERE = "127.0.0.2"
@@ -69,9 +69,9 @@ def test_this_machine_and_a_hospital_without_a_proxy_go_the_direct_way(host, nam
 @pytest.mark.parametrize(
     ("how", "got", "do"),
     [
-        ({"login": "user:other"}, "407 Proxy Authentication Required", "Write the proxy's login, USER:PASSWORD"),
-        ({"only": "elsewhere:443"}, "403 Forbidden", "Ask for a rule of the proxy"),
-        ({}, "502 Bad Gateway", "Is the coordinator running, and does the proxy reach 127.0.0.2:1?"),
+        ({"login": "user:other"}, "407 Proxy Authentication Required", "login"),
+        ({"only": "elsewhere:443"}, "403 Forbidden", "rule"),
+        ({}, "502 Bad Gateway", "127.0.0.2:1"),
     ],
 )
 def test_a_refusal_of_the_proxy_is_one_line_with_its_reason(how, got, do, made):
@@ -79,10 +79,9 @@ def test_a_refusal_of_the_proxy_is_one_line_with_its_reason(how, got, do, made):
     with Proxy(**how).at() as url:
         change(made, proxy=url, coordinator=f"{ELSEWHERE}:1")
         error = refused(made)
-    assert (error.what, error.expected, error.got) == ("proxy", "a tunnel to the coordinator", got)
-    assert error.where == f"{ELSEWHERE}:1, through {url}"
-    assert error.do.startswith(do)
-    assert str(error).count("\n") == 0
+    assert (error.what, error.got, error.where) == ("proxy", got, f"{ELSEWHERE}:1, through {url}")
+    assert do in error.do
+    assert "\n" not in str(error)
 
 
 def test_a_proxy_that_does_not_answer(made):
@@ -109,7 +108,7 @@ def test_a_proxy_that_opens_tls_is_refused_and_hears_nothing(made, tmp_path):
         with pytest.raises(CaucusError):
             connection.check_node_key(HospitalSettings.load(made))
     assert isinstance(error, ConfigError)
-    assert (error.what, error.where.endswith(f", through {url}")) == ("coordinator's certificate", True)
+    assert error.what == "coordinator's certificate"
     assert "opens TLS" in error.do
     assert between.opened == []
     assert heard == []
@@ -140,16 +139,14 @@ def test_a_hospital_whose_proxys_login_is_open_to_others_does_not_start(made, ca
     give(made, LOGIN)
     (made / "node" / proxy.LOGIN).chmod(0o644)
     change(made, proxy="http://proxy:3128")
-    assert "expected mode 0600; got 0644" in said(capsys, "start", made)
+    assert "got 0644" in said(capsys, "start", made)
 
 
 def test_the_proxy_is_written_by_init_and_a_login_in_it_is_refused(made, capsys):
-    named = ["--name", "St. Anne", "--records", str(made.parent / "notes.csv")]
-    named += ["--invitation", str(made.parent / "invitation.json"), "--proxy"]
     folder = made.parent / "behind"
-    assert main(["init", str(folder), *named, "http://user:s3cret@proxy:3128"]) == 2
+    assert main(init_words(folder, "--proxy", "http://user:s3cret@proxy:3128")) == 2
     assert "s3cret" not in capsys.readouterr().err
     assert not folder.exists()
-    assert main(["init", str(folder), *named, "http://proxy:3128"]) == 0
+    assert main(init_words(folder, "--proxy", "http://proxy:3128")) == 0
     assert HospitalSettings.load(folder).proxy == "http://proxy:3128"
     assert f"{folder / 'node' / proxy.LOGIN}, mode 0600\n" in capsys.readouterr().out

@@ -17,8 +17,8 @@ from common.ledger.ledger import Ledger
 from common.system import processes
 from common.system.enrolment import PartyFile, RosterFile
 from tests.support.enrolment import PARTY
+from tests.support.hospital import init_words, said, spend
 from tests.support.hospital import note as note_request
-from tests.support.hospital import said, spend
 
 
 @pytest.fixture
@@ -33,11 +33,8 @@ def init(made, note, capsys):
     """A function that makes a folder and returns the warnings."""
 
     def begin(name, records):
-        named = ("--name", name, "--records", records, "--invitation", made.parent / "invitation.json")
-        assert main(["init", *map(str, (made.parent / name, *named))]) == 0
-        out = capsys.readouterr().out
-        assert "fingerprint, to be compared by telephone" in out
-        return " ".join(out.partition("keys and settings")[0].split())
+        assert main(init_words(made.parent / name, records=records, name=name)) == 0
+        return " ".join(capsys.readouterr().out.partition("keys and settings")[0].split())
 
     return begin
 
@@ -52,8 +49,7 @@ def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     file = records(tmp_path / "one.csv")
     assert init("a", file) == ""
     a = tmp_path / "a"
-    message = f"WARNING: {a} has the same records, and budgets of two folders over one file add up: use one folder, or "
-    assert init("b", file) == f"{message}caucus-party rotate"
+    assert init("b", file).startswith(f"WARNING: {a} has the same records")
     # At another path, a copy and a link; at the same path, whatever the file has become.
     (tmp_path / "link.csv").symlink_to(file)
     assert str(a) in init("c", tmp_path / "link.csv")
@@ -64,7 +60,7 @@ def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     assert "is gone" not in init("g", file)
 
 
-GONE = "the same records, and is gone with its ledger. Charge what it spent: caucus-party ledger accept"
+GONE = "the same records, and is gone"
 
 
 def test_a_folder_that_is_gone_is_told_of_until_what_it_spent_is_charged(init, tmp_path, capsys):
@@ -72,9 +68,11 @@ def test_a_folder_that_is_gone_is_told_of_until_what_it_spent_is_charged(init, t
     a, b = tmp_path / "a", tmp_path / "b"
     init("a", file)
     shutil.rmtree(a)
-    assert f"{a} had {GONE} {a} --lost EPSILON" in init("a", file)  # made again of itself
-    shutil.rmtree(a)
-    assert f"{a} had {GONE} {b} --lost EPSILON" in init("b", records(tmp_path / "copy.csv"))
+    for folder, at in ((a, file), (b, records(tmp_path / "copy.csv"))):  # the first is made again of itself
+        warning = init(folder.name, at)
+        assert f"{a} had {GONE}" in warning
+        assert f"caucus-party ledger accept {folder} --lost EPSILON" in warning
+        shutil.rmtree(a, ignore_errors=True)
     assert f"{a} had {GONE}" in found(b)
     said(capsys, "ledger", "accept", b, code=2)  # only a person knows how much
     assert [main(["ledger", "accept", str(b), "--lost", "2"]) for _ in range(2)] == [0, 2]
@@ -184,12 +182,12 @@ def test_no_state_of_the_other_folder_gives_its_budget_back(state, init, tmp_pat
         assert problem in said(capsys, "start", b)
         assert not supervised
     else:
-        assert "the same records" not in advice
+        assert "same records" not in advice
         assert status["ledger"]["problem"] == ""
         assert status["epsilon_left"] == pytest.approx(10 - status["epsilon"], abs=1e-3)
         assert main(["start", str(b)]) == 0
         assert len(supervised) == 1
-        assert "the same records" not in found(b)
+        assert "same records" not in found(b)
 
 
 def found(folder):
@@ -231,16 +229,14 @@ def test_what_is_no_note_is_told_and_begun_anew(content, init, note, tmp_path):
     note.parent.mkdir(parents=True)
     note.write_bytes(content.encode("latin-1"))
     file = records(tmp_path / "one.csv")
-    assert f"is not known: {note} was no valid note, and is replaced" in init("a", file)
+    assert str(note) in init("a", file)
     assert str(tmp_path / "a") in init("b", file)
 
 
 def test_a_note_that_cannot_be_read_or_written_is_told(init, note, tmp_path, monkeypatch):
     file = records(tmp_path / "one.csv")
     (tmp_path / "state").touch()
-    assert "WARNING: whether another folder has the same records is not known, or not the next time: " in init(
-        "a", file
-    )
+    assert init("a", file).startswith("WARNING: ")
     (tmp_path / "state").unlink()
     note.mkdir(parents=True)
     assert str(note) in init("b", file)
@@ -250,4 +246,4 @@ def test_a_note_that_cannot_be_read_or_written_is_told(init, note, tmp_path, mon
     assert init("c", file) == ""
     assert (tmp_path / "home" / ".local" / "state" / "caucus" / "records.json").exists()
     monkeypatch.setattr("pathlib.Path.home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert "not the next time: no home" in init("d", file)
+    assert "no home" in init("d", file)

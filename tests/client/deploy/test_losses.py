@@ -189,7 +189,7 @@ class Losses(RuleBasedStateMachine):
     def decide(self, run, approve):
         for entry in approvals(self.private):
             if entry.run == run and entry.closed:
-                with pytest.raises(ConfigError, match="ended for good"):
+                with pytest.raises(ConfigError):
                     decide(self.private, entry, approve=approve, by="anna")
             elif entry.run == run:
                 decide(self.private, entry, approve=approve, by="anna")

@@ -144,7 +144,7 @@ def test_the_metrics_are_off_unless_there_is_a_port_and_go_with_the_service(only
 @pytest.mark.parametrize("port", [0, 65536, "9000", True, 1.5])
 def test_a_port_that_is_none_is_named_with_its_line(port, hospital):
     change(hospital, metrics_port=port)
-    with pytest.raises(ConfigError, match=r"metrics_port; expected .*client\.yaml:"):
+    with pytest.raises(ConfigError, match=r"metrics_port; .*client\.yaml:"):
         HospitalSettings.load(hospital)
 
 
