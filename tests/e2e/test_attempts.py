@@ -84,9 +84,7 @@ def test_once_shares_were_asked_for_the_run_stops_and_pays_for_no_other_attempt(
     if attempts == 1:
         with pytest.raises(DropoutError, match="got 2"):
             parties.ask("votes", 0, query())
-    with pytest.raises(
-        DropoutError, match="the same party 0, party 1, party 2, party 3; got party 0, party 1, party 3"
-    ):
+    with pytest.raises(DropoutError, match=r"got party 0, party 1, party 3"):
         parties.ask("votes", 0, query())
     assert charges(tmp_path, "coordinator") == [(0, False)]
     # A coordinator that forgets what it asked for does not get another sum.

@@ -132,7 +132,7 @@ def test_wrong_words_leave_no_folder(engine, words, message):
 
 def test_a_folder_is_never_overwritten(engine, federation):
     before = (engine.here / "coordinator" / "ca.key").read_bytes()
-    assert "Nothing is overwritten" in engine.lay_out("coordinator", "coordinator", code=2).stderr
+    assert "Nothing is" in engine.lay_out("coordinator", "coordinator", code=2).stderr
     assert (engine.here / "coordinator" / "ca.key").read_bytes() == before
 
 
@@ -140,7 +140,7 @@ def test_two_hospitals_reach_a_joint_data_set(engine, federation):
     started = time.monotonic()
     caucus = "podman compose exec -T coordinator caucus-coordinator"
     output = engine.step(f"{caucus} run --yes /coordinator first", *SMALL, code=1)
-    assert "is awaiting approval of " in output.splitlines()[-1]
+    assert "awaiting approval" in output.splitlines()[-1]
     for approve in federation:
         engine.step(approve, "--yes")
     output = engine.step(f"{caucus} resume /coordinator first")

@@ -24,7 +24,7 @@ def test_a_census_outlives_the_federation():
         output = deployed.coordinator("steer", first, "method.samples=24", "llm.use=[narrow]", timeout=400)
         further = deployed.result("first-steered")
         origin = read(first, "run.json")["run"]
-        assert f"no party is asked: the texts have the guarantee of run {origin}, epsilon 4" in output
+        assert f"run {origin}, epsilon 4" in output
         assert {line["model"] for line in lines(further, "synthetic.jsonl")} == {"narrow"}
         privacy, before = read(further, "privacy.json"), read(first, "privacy.json")
         assert (privacy["epsilon"], privacy["earlier"]["run"]) == (4.0, origin)

@@ -98,8 +98,8 @@ def whole_again(deployed, run, filler, undisturbed):
 def test_a_hospitals_private_folder(after, charges, deployed, undisturbed):
     name = f"hospital-{after}"
     filler, line = filled(deployed, name, 2, after, deployed.at(2) / "private")
-    assert "Hospital 2 refused: INTERNAL" in line
-    assert "the ledger cannot be written: the disk is full" in text(deployed.at(2) / "logs" / "service.log")
+    assert "INTERNAL" in line
+    assert "is full" in text(deployed.at(2) / "logs" / "service.log")
     audit = [event for event in deployed.audit(2) if event["run"] == read_run(deployed, name)]
     answered = [event["request"] for event in audit if event["decision"] == "answered"]
     assert ("Ask" in answered) == bool(charges)  # twice where the run is opened again: then with the answer it kept
@@ -111,7 +111,7 @@ def test_a_hospitals_private_folder(after, charges, deployed, undisturbed):
 
 def test_the_coordinators_run_folders(deployed, undisturbed):
     filler, line = filled(deployed, "runs", 0, "AskShares", deployed.here / "runs")
-    assert "disk" in line or "No space left on device" in line
+    assert "disk" in line or "No space" in line
     whole_again(deployed, "runs", filler, undisturbed)
 
 

@@ -90,7 +90,7 @@ def test_what_was_closed_is_never_answered_again(deployed):
     shutil.copy(deployed.here / "runs" / "closed" / "config.yaml", forgotten)
     line = acted(deployed, "nothing", "forgotten", code=1, resumed=True)
     assert line.count("refused: OVER_LIMIT") == 3
-    assert "this answer is closed" in text(deployed.at(0) / "logs" / "service.log")
+    assert "is closed" in text(deployed.at(0) / "logs" / "service.log")
     whole(deployed, "closed")
 
 

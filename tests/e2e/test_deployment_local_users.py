@@ -15,7 +15,7 @@ import pytest
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN
 from simulations.laboratory.nodes.deployment import wait
-from tests.support.deployed import coordinator, party
+from tests.support.deployed import coordinator
 from tests.support.faults import EXACT
 
 pytestmark = pytest.mark.deployment
@@ -106,17 +106,3 @@ def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deploye
     tried = run(attack, *secrets)
     assert (tried.returncode, tried.stdout) == (0, ""), tried.stderr
     assert deployed.finish("seen")[0] == 0
-
-
-def test_what_runs_is_not_started_again_and_stop_ends_it(deployed):
-    again = coordinator("serve", deployed.here, code=2)
-    assert again.startswith("caucus-coordinator: coordinator of this folder; expected none that runs; got process ")
-    for only in ("both", "service", "relay"):
-        half = "relay" if only == "relay" else "service"
-        again = party("start", deployed.at(0), "--only", only, code=2)
-        assert again.startswith(f"caucus-party: {half} of this folder; expected none that runs; got process ")
-    assert deployed.online() == 3
-    assert party("stop", deployed.at(0)) == "stopped\n"
-    assert deployed.running["h0"].wait(10) == 0
-    assert coordinator("stop", deployed.here) == "stopped\n"
-    assert deployed.running["coordinator"].wait(10) == 0

@@ -7,22 +7,19 @@ only one is installed: nodes send their release with each call, and SuperLink de
 
 import re
 import shutil
-import sys
 import time
 from dataclasses import replace
 
 import pytest
 
 from common.ledger.ledger import Ledger
-from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import VERSION
 from common.system.enrolment import RosterFile
 from simulations.laboratory.nodes.deployment import text
 from tests.support.deployed import ROOT
-from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
-from tests.support.runs import SMALL, read, texts, tiny
-from tests.support.tiny_models import tiny_transformer
+from tests.support.faults import EXACT, charges, measured, read_run, refused, restarted, whole
+from tests.support.runs import read
 
 pytestmark = pytest.mark.deployment
 
@@ -54,25 +51,11 @@ def test_another_version(deployed, undisturbed):
     deployed.path["h2"] = (other,)
     restarted(deployed, 2)
     line = refused(deployed, "version")
-    assert f"Hospital 2 unreadable reply: protocol version; expected {VERSION}; got {VERSION + 1}" in line
-    assert f"protocol version; expected {VERSION + 1}; got {VERSION}. Install the same" in log_of(deployed, 2)
+    assert f"expected {VERSION}; got {VERSION + 1}" in line
+    assert f"expected {VERSION + 1}; got {VERSION}" in log_of(deployed, 2)
     nobody_paid(deployed, "version")
     del deployed.path["h2"]
     mended(deployed, "version", undisturbed)
-
-
-def test_another_encoder(deployed, undisturbed):
-    model = tiny_transformer(deployed.folder / "model")
-    deployed.set(2, encoder=model)
-    restarted(deployed, 2)
-    line = refused(deployed, "encoder")
-    assert (
-        f"Hospital 2 refused: ENCODER, not {Encoder.hashed_ngrams().digest[:16]}: weights, prompt and pooling" in line
-    )
-    assert f"got {Encoder.pretrained(model).digest}" in log_of(deployed, 2)
-    nobody_paid(deployed, "encoder")
-    deployed.set(2, encoder="hashed_ngrams")
-    mended(deployed, "encoder", undisturbed)
 
 
 def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, undisturbed):
@@ -84,8 +67,8 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
     restarted(deployed, 2)
     line = refused(deployed, "roster")
     digest = Roster.of_hospitals(RosterFile(parties=parties)).digest.hex()
-    assert f"Hospital 2 refused: ROSTER, not {digest[:16]}: rosters are compared" in line
-    assert "(ROSTER): roster; expected this party's own, " in log_of(deployed, 2)
+    assert f"ROSTER, not {digest[:16]}" in line
+    assert "(ROSTER): roster;" in log_of(deployed, 2)
     nobody_paid(deployed, "roster")
     for number in range(3):
         deployed.set(number, malicious_coordinator="false")
@@ -95,20 +78,8 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
         deployed.set(number, malicious_coordinator="true")
     path.write_text(honest)
     output = deployed.resume("roster", code=1).splitlines()[-1]
-    assert "Hospital 2 refused: ROSTER" in output  # its service still has the roster of before
+    assert "refused: ROSTER" in output  # its service still has the roster of before
     mended(deployed, "roster", undisturbed)
-
-
-def test_with_signatures_the_result_is_that_of_the_engine_in_process(deployed, tmp_path):
-    started = time.monotonic()
-    deployed.run("signed", EXACT, "secagg=malicious")
-    took = time.monotonic() - started
-    whole(deployed, "signed", texts(tiny(tmp_path, *SMALL, EXACT, "secagg=malicious")))
-    lines = [line for line in deployed.audit(0) if line["run"] == read_run(deployed, "signed")]
-    assert [line["request"] for line in lines] == ["Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"]
-    sys.stdout.write(
-        f"\nmeasured | signed run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n"
-    )
 
 
 def test_a_hospital_without_a_record_takes_part_like_any_other(deployed):

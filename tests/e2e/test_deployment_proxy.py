@@ -120,22 +120,6 @@ def log_of(deployed, number, before):
     return text(deployed.at(number) / "logs" / "supernode.log")[before:]
 
 
-def test_a_wrong_login_is_named_by_check_status_and_the_node_s_log(deployed, machines):
-    write_login(deployed, "wrong")
-    before = len(log_of(deployed, 1, 0))
-    restarted(deployed, 1)
-    wait(lambda: "407 Proxy Authentication Required" in log_of(deployed, 1, before), "the reason is logged")
-    assert "407 Proxy Authentication Required" in node(deployed, 1)
-    row = checked(deployed, machines, 1, code=1)
-    assert "got 407 Proxy Authentication Required" in row
-    assert f"node/{LOGIN}" in row
-    assert "wrong" not in row + log_of(deployed, 1, before)
-    started = time.monotonic()
-    write_login(deployed, PASSWORD)
-    wait(lambda: deployed.online() == COUNT, "the node is online")
-    measured("login corrected: node online", started)
-
-
 def test_a_proxy_that_opens_tls_is_refused_with_the_reason_and_hears_nothing(
     deployed, machines, proxies, undisturbed, tmp_path
 ):
@@ -162,17 +146,6 @@ def test_a_proxy_that_opens_tls_is_refused_with_the_reason_and_hears_nothing(
     measured("TLS passed on again: node online", started)
     deployed.run("passed-on", EXACT)
     whole(deployed, "passed-on", undisturbed)
-
-
-def test_after_the_coordinator_was_away_nodes_behind_proxies_come_back(deployed):
-    deployed.down("coordinator")
-    try:
-        wait(lambda: "502 Bad Gateway" in node(deployed, 0), "the proxy says that it reaches nobody")
-    finally:
-        started = time.monotonic()
-        deployed.serve()
-    wait(lambda: deployed.online() == COUNT, "all nodes are online")
-    measured("coordinator back behind proxies: all online", started)
 
 
 @pytest.mark.skipif(shutil.which("tinyproxy") is None, reason="tinyproxy is not installed")

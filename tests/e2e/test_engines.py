@@ -126,7 +126,7 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
         assert sum(f"round {number} of 3: " in line for line in shown) == 1
     assert f"done: {there}/report.html" in shown
     assert shown[-1] == f"{there}/report.html"
-    assert "Installing application dependencies" not in output
+    assert "Installing" not in output
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_sweep_with_a_wrong_setting_fails_with_its_line(launcher, environment,
     grid = ["federation.parties=1,3", "privacy.epsilon=4,0"]
     ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
     assert ended.returncode != 0
-    assert "caucus-simulate: 2 of 4 runs failed" in ended.stderr
+    assert "2 of 4" in ended.stderr
     failed = sorted((tmp_path / "sweep").glob("*/error.txt"))
     assert [path.parent.name for path in failed] == ["1", "3"]
     assert all("epsilon; " in path.read_text() for path in failed)

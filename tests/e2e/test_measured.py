@@ -83,7 +83,7 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     assert code == 0
     assert made | {"format": 1} == read(copy, "metrics.json")
     assert (made["test"], made["test_records"]) == ("own.csv", 12)
-    assert "4 of 12 test texts have labels never learned" in made["utility"]["note"]
+    assert "4 of 12" in made["utility"]["note"]
     assert made["utility"]["test"] == made["zero_shot"]["test"] == "own.csv"
     assert made["zero_shot"]["difference"]["rows"] == 12
     assert made["membership"] == before["membership"]  # a simulation's; nothing here could have made it
@@ -107,9 +107,9 @@ def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):
     file.write_text("text,label\nfever and green sputum,pneumonia\n")
     code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "fidelity", "membership")
     assert code == 0
-    assert "the run is partial" in made["note"]
+    assert "is partial" in made["note"]
     assert made["utility"]["accuracy"]["rows"] == 1
-    assert "at least 2 rows" in made["fidelity"]["fid"]["reason"]
+    assert "2 rows" in made["fidelity"]["fid"]["reason"]
     assert "private records" in made["membership"]["reason"]
     assert (copy / "report.html").exists()
 

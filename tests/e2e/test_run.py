@@ -11,7 +11,7 @@ from common.privacy.accountant import epsilon
 from server.prepare.components import build_components
 from server.prepare.compose import load
 from tests.support.lanes import slow_but
-from tests.support.runs import labelled, lines, read, settings, texts, tiny
+from tests.support.runs import labelled, lines, read, texts, tiny
 
 ROUNDS, SAMPLES = 3, 60
 
@@ -189,13 +189,6 @@ def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
         assert math.isclose(privacy["queries"][0]["sensitivity_l2"], 4 * math.sqrt(2 / 3 * (4 - 4**-5)), rel_tol=1e-9)
 
 
-def test_one_party_alone_is_said_to_be_without_masks(tmp_path, caplog):
-    one = ("federation.parties=1", "method.rounds=2", "method.samples=40")
-    folder = tiny(tmp_path / "run", *labelled(tmp_path / "data"), *one)
-    assert "one party alone: it adds all the noise itself, and no masks are made" in caplog.text
-    assert "the whole noise" in read(folder, "privacy.json")["statement"]
-
-
 def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
     from server.methods import wasp
 
@@ -209,8 +202,3 @@ def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
     seen.clear()
     tiny(tmp_path / "with", *small)
     assert any(bad for _, bad in seen)
-
-
-def test_small_settings_really_are_the_ones_in_force():
-    config = settings("method.top=5")
-    assert (config.method.top, config.method.samples, config.task.records_per_party) == (5, 60, 16)

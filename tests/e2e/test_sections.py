@@ -75,7 +75,7 @@ def test_texts_figures_and_report(run):
     assert "zero_shot" in metrics
     assert "sections" in (run / "report.html").read_text("utf-8")
     assert sum(facts["released"]["label"].values()) == sum(len(line["sections"]) for line in released)
-    assert "A record counts under up to 3 of its labels" in read(run, "privacy.json")["statement"]
+    assert "up to 3" in read(run, "privacy.json")["statement"]
     assert not (run / "classifier.json").exists()
 
 
@@ -99,7 +99,7 @@ def test_it_is_evaluated_again_published_and_a_data_frame(run, tmp_path, capsys)
 
 
 def test_it_is_refused_before_data_are_read(task, tmp_path):
-    with pytest.raises(ConfigError, match=r"method wasp; expected texts without sections"):
+    with pytest.raises(ConfigError, match="method wasp;"):
         tiny(tmp_path / "one", *(setting for setting in task if not setting.startswith("method")), "method=wasp")
-    with pytest.raises(ConfigError, match=r"sections; expected headings that differ"):
+    with pytest.raises(ConfigError, match="sections;"):
         tiny(tmp_path / "two", *task[:1], "task.sections={a: x, A: y}", "task.train=missing.csv")

@@ -19,11 +19,6 @@ def server():
     server.close()
 
 
-def two_replies():
-    answer = chat([], written="The harbour was cold today.")
-    return answer | {"choices": [*answer["choices"], answer["choices"][0] | {"index": 1}]}
-
-
 AGAIN = {
     "429 with Retry-After": (429, {"retry-after": "0.01"}, error("rate_limit_error")),
     "500": (500, {"retry-after": "0.01"}, error("server_error")),
@@ -46,19 +41,23 @@ LOST = {
     "too long a prompt": (400, {}, error("invalid_request_error", code="context_length_exceeded")),
 }
 """Faults by which one request has no text."""
-WRITTEN = chat(["The harbour was cold today."])
 READ = {
-    "another content type": (200, {"content-type": "text/plain"}, json.dumps(WRITTEN).encode()),
-    "a text without a list": (200, {}, chat([], written="The harbour was cold today.")),
-    "a list in prose": (200, {}, chat([], written='Sure:\n\n```json\n["The harbour was cold today."]\n```')),
-    "an object": (200, {}, chat([], written='{"text": "The harbour was cold today."}')),
-    "half of a surrogate pair": (200, {}, chat([], written='["The harbour was \\ud83d cold today."]')),
-    "half of a surrogate pair in the body": (200, {}, chat(["The harbour was \ud83d cold today."])),
-    "two replies for one prompt": (200, {}, two_replies()),
-    "more texts than asked for": (200, {}, chat([f"The harbour was {how} today." for how in ("cold", "dark", "wet")])),
-    "no usage": (200, {}, WRITTEN | {"usage": None}),
+    "another content type": lambda text: (200, {"content-type": "text/plain"}, json.dumps(chat([text])).encode()),
+    "a text without a list": lambda text: (200, {}, chat([], written=text)),
+    "a list in prose": lambda text: (200, {}, chat([], written=f'Sure:\n\n```json\n["{text}"]\n```')),
+    "an object": lambda text: (200, {}, chat([], written=f'{{"text": "{text}"}}')),
+    "half of a surrogate pair": lambda text: (200, {}, chat([], written=f'["{text} \\ud83d"]')),
+    "half of a surrogate pair in the body": lambda text: (200, {}, chat([f"{text} \ud83d"])),
+    "two replies for one prompt": lambda text: (200, {}, chat([], written=text) | {"choices": two_choices(text)}),
+    "more texts than asked for": lambda text: (200, {}, chat([f"{text} {how}" for how in ("cold", "dark", "wet")])),
+    "no usage": lambda text: (200, {}, chat([text]) | {"usage": None}),
 }
 """Unusual answers of which the text is read, or dropped by cleaning."""
+
+
+def two_choices(text):
+    (choice,) = chat([], written=text)["choices"]
+    return [choice, choice | {"index": 1}]
 
 
 def run(server, folder, *overrides):
@@ -89,24 +88,24 @@ def counted(folder):
     return rounds
 
 
-@pytest.mark.parametrize("fault", AGAIN)
-def test_what_passes_is_asked_again_and_loses_nothing(fault, server, tmp_path):
-    server.script = [AGAIN[fault]] * 2
+def test_what_passes_is_asked_again_and_loses_nothing(server, tmp_path):
+    for number, fault in enumerate(AGAIN.values()):
+        server.script += [fault, fault, (200, {}, chat([f"Text {number} comes at the third time."]))]
     (line,) = counted(run(server, tmp_path / "run"))
     assert line["losses"] == {}
     assert line["generated"]["own"] == TEXTS
-    assert len(server.seen) == 1 + TEXTS + 2
-    _, first, second, third = server.seen[:4]
-    assert first == second == third
+    assert len(server.seen) == 1 + TEXTS + 2 * len(AGAIN)
+    for at in range(1, 1 + 3 * len(AGAIN), 3):
+        first, second, third = server.seen[at : at + 3]
+        assert first == second == third
 
 
-@pytest.mark.parametrize("fault", LOST)
-def test_a_lost_reply_is_counted_and_its_text_asked_for_again(fault, server, tmp_path):
-    server.script = [LOST[fault]]
+def test_a_lost_reply_is_counted_and_its_text_asked_for_again(server, tmp_path):
+    server.script = [*LOST.values()]
     (line,) = counted(run(server, tmp_path / "run", f"+{SECTION}.retries=0"))
-    assert sum(line["losses"]["own"].values()) == 1
+    assert sum(line["losses"]["own"].values()) == len(LOST)
     assert line["generated"]["own"] == TEXTS
-    assert line["calls"] == TEXTS + 1 == len(server.seen) - 1
+    assert line["calls"] == TEXTS + len(LOST) == len(server.seen) - 1
 
 
 @pytest.mark.parametrize("fault", slow_but({"a refusal"}, LOST))
@@ -131,14 +130,14 @@ def test_texts_that_never_come_are_lost_by_number(fault, server, tmp_path, caplo
     assert sum(line["losses"]["own"].values()) == line["calls"] - 4
 
 
-@pytest.mark.parametrize("fault", READ)
-def test_an_unusual_answer_is_read_or_counted(fault, server, tmp_path):
-    server.script = [READ[fault]]
+def test_an_unusual_answer_is_read_or_counted(server, tmp_path):
+    server.script = [answer(f"The harbour was seen as {fault}.") for fault, answer in READ.items()]
     folder = run(server, tmp_path / "run")
     (line,) = counted(folder)
     dropped = sum(line["losses"].get("own", {}).values()) + sum(line["cleaned"].get("own", {}).values())
     written = [row["text"] for row in lines(folder, "synthetic.jsonl")]
-    assert dropped or any(text.startswith("The harbour was") for text in written)
-    assert sum(text.startswith("The harbour was") for text in written) <= 1
+    times = [sum(text.startswith(f"The harbour was seen as {fault}.") for text in written) for fault in READ]
+    assert max(times) == 1
+    assert times.count(0) <= dropped
     assert line["generated"]["own"] == TEXTS
     assert not any("\ud800" <= letter <= "\udfff" for text in written for letter in text)
