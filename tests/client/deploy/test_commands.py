@@ -174,6 +174,11 @@ def test_a_removed_key_reads_as_null_alone_in_an_older_file(made):
     assert caught.value.do
 
 
+def test_a_setting_that_is_wrong_is_named(made, capsys):
+    change(made, bundle="short")
+    assert "bundle;" in said(capsys, "status", made)
+
+
 def test_a_folder_that_is_none(tmp_path, capsys):
     for command in ("check", "start", "status", "approve", "stop"):
         assert "party's folder;" in said(capsys, command, tmp_path)
