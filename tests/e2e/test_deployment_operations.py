@@ -23,6 +23,7 @@ def ledger(deployed, number):
 def test_a_hospital_with_new_keys_keeps_its_ledger(deployed):
     before = ledger(deployed, 2).head()
     deployed.down("h2")
+    party("rotate", deployed.at(2))
     deployed.coordinator("remove", "--yes", deployed.here, "Hospital 2")
     deployed.coordinator("enrol", "--yes", deployed.here, deployed.at(2) / "party.json")
     for number in range(3):

@@ -117,5 +117,5 @@ def test_noise_grows_with_the_root_of_the_number_of_labels_and_a_questionnaire_h
         one = spec(**({"top": 8} if spec is VotesSpec else {})).sensitivity
         assert several.l2 == pytest.approx(math.sqrt(3) * one.l2)
         assert several.l1 == 3 * one.l1
-    with pytest.raises(ConfigError, match="labels_per_record of a questionnaire"):
+    with pytest.raises(ConfigError, match="labels_per_record"):
         QuestionnaireSpec(labels=2, directions=2, count=1, words=1, labels_per_record=2)

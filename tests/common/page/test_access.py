@@ -74,6 +74,7 @@ def test_each_route_is_closed_once_the_person_has_logged_out(browser):
     assert is_refused(browser.post("leave", token="wrong"))
     assert browser.get().status_code == 200
     response = browser.post("leave")
+    assert response.status_code == 200
     assert f'{browser.access.cookie_name}=""' in response.headers["set-cookie"]
     form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)}
     for method, path in routes(browser):
