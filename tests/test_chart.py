@@ -113,10 +113,7 @@ def test_without_a_side_there_is_nothing():
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        (
-            {"coordinator": {"enabled": True}},
-            "coordinator.address: expected a name that hospitals connect to; got none",
-        ),
+        ({"coordinator": {"enabled": True}}, "coordinator.address:"),
         (changed(settings=""), "hospital.settings: expected client.yaml, by --set-file; got none"),
         (changed(settings="name: A\n"), "hospital.settings: expected a line with coordinator: host:port; got none"),
         (changed(roster=""), "hospital.roster: expected roster.json"),
@@ -208,19 +205,10 @@ def test_a_coordinator_without_keys_of_models_connects_to_nothing():
     assert rules["spec"]["egress"] == []
 
 
-def test_no_secret_is_in_the_chart(manifests):
-    assert "Secret" not in {document["kind"] for document in manifests["both"]}
-
-
 def test_the_chart_is_of_this_version():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (version, version)
-
-
-@pytest.mark.parametrize("path", sorted(CHART.rglob("*.yaml")), ids=lambda path: path.name)
-def test_each_file_opens_with_the_command_that_reads_it(path):
-    assert re.match("# helm (install caucus|lint) configs/deployment/helm", path.read_text())
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ def test_every_part_that_a_setting_names_is_one_of_ours():
 
 
 def test_a_wrong_value_inside_a_part_is_our_error():
-    with pytest.raises(ConfigError, match=r"embedding\.dimensions; expected a finite number >= 32; got 8"):
+    with pytest.raises(ConfigError, match=r"embedding\.dimensions;.*got 8"):
         build_components(compose_settings(["embedding.dimensions=8"]))
 
 

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections import Counter
 from pathlib import Path
 from types import CodeType
 
@@ -40,14 +39,6 @@ def test_late_imports_untyped_values_and_layout_are_excepted_by_policy_alone(sou
     assert {name: exceptions for name, text in sources.items() if (exceptions := EXCEPTION.findall(text))} == {}
 
 
-def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
-    """A sentence that changes is changed in one place: other tests look at an error's fields, or for a word of it."""
-    tests = [compile(text, name, "exec") for name, text in sources.items() if Path(name).name.startswith("test_")]
-    literals = (set(_literals(test.co_consts)) for test in tests)
-    files = Counter(literal for sentences in literals for literal in sentences if len(literal) > 40 and " " in literal)
-    assert [literal for literal, number in files.items() if number > 2] == []
-
-
 def test_variables_are_named_by_nouns(sources):
     rooms = ("client/", "common/", "server/", "simulations/")
     product = {name: compile(text, name, "exec") for name, text in sources.items() if name.startswith(rooms)}
@@ -60,17 +51,6 @@ def _variables(code):
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _variables(constant)
-
-
-def _literals(constants):
-    """The texts among a compiled program's constants: ten times as fast as a walk through its syntax."""
-    for constant in constants:
-        if isinstance(constant, str):
-            yield constant
-        elif isinstance(constant, (tuple, frozenset)):
-            yield from _literals(constant)
-        elif isinstance(constant, CodeType):
-            yield from _literals(constant.co_consts)
 
 
 def test_each_module_that_is_named_as_a_command_runs_as_one(sources):

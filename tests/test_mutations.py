@@ -42,7 +42,7 @@ def test_what_changes_nothing_is_not_caught_and_a_text_that_is_gone_stops_everyt
     (first,) = (mutation for mutation in MUTATIONS if mutation.name == QUICKEST[0])
     comment = Mutation(name="a comment", file=first.file, old=first.old, new=f"{first.old}  # !", tests=first.tests)
     assert not caught(copy, comment)
-    with pytest.raises(SystemExit, match="0 times, not once"):
+    with pytest.raises(SystemExit, match="0 times"):
         caught(copy, Mutation(name="gone", file=first.file, old="no such text", new="", tests=()))
-    with pytest.raises(SystemExit, match="cannot be run"):
+    with pytest.raises(SystemExit, match="be run"):
         caught(copy, Mutation(name="no test", file=first.file, old=first.old, new=first.new, tests=("tests/none.py",)))

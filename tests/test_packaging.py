@@ -83,14 +83,6 @@ def test_the_name_is_one_for_all_and_not_the_other_project_s():
     assert {Requirement(line).name for line in ours} == {DISTRIBUTION}
 
 
-def test_its_addresses_are_those_of_one_repository():
-    repository = PROJECT["urls"]["Repository"]
-    assert repository.startswith("https://")
-    assert all(address.startswith(repository) for address in PROJECT["urls"].values())
-    path = PROJECT["urls"]["Changelog"].removeprefix(f"{repository}/blob/main/")
-    assert (ROOT / path).is_file()
-
-
 def test_the_sdist_is_enough_to_build_the_same_wheel(source, wheel, tmp_path):
     build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
     run(sys.executable, "-c", build, tmp_path, cwd=source)

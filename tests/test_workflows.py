@@ -50,16 +50,6 @@ def test_the_tests_run_on_every_version_of_python_that_is_allowed():
     assert WORKFLOWS["test"]["jobs"]["test"]["strategy"]["matrix"]["python"] == allowed
 
 
-def test_every_action_has_a_version():
-    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in steps("uses"))
-
-
-def test_the_images_are_those_of_the_compose_file():
-    services = yaml.safe_load((ROOT / "configs/deployment/compose.yaml").read_text("utf-8"))["services"]
-    built = {tag for run in steps("run") for tag in re.findall(r"docker build .*-t (\S+)", run)}
-    assert built == {service["image"] for service in services.values()}
-
-
 def test_a_commit_is_checked_as_by_make():
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     (recipe,) = re.findall(r"^check: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
@@ -67,11 +57,3 @@ def test_a_commit_is_checked_as_by_make():
     commands = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
     # What follows `||` is a second attempt.
     assert entries == [command.partition(" || ")[0] for command in commands if not command.startswith("#")]
-
-
-def test_updates_are_looked_for_where_versions_stand():
-    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text("utf-8"))["updates"]
-    places = {"pip": "pyproject.toml", "github-actions": ".github/workflows", "docker": "Dockerfile"}
-    assert {update["package-ecosystem"] for update in updates} == places.keys()
-    for update in updates:
-        assert (ROOT / update["directory"].lstrip("/") / places[update["package-ecosystem"]]).exists()

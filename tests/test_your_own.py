@@ -34,16 +34,6 @@ def outside(tmp_path, monkeypatch):
     sys.modules.pop("mine", None)
 
 
-def test_the_page_has_three_commands_and_three_files():
-    assert [re.match(r"PYTHONPATH=\. (caucus-\w+)", line)[1] for line in COMMANDS] == [
-        "caucus-coordinator",
-        "caucus-simulate",
-        "caucus-simulate",
-    ]
-    files = {block.splitlines()[0] for kind, block in BLOCKS if kind}
-    assert files == {"# mine.py", "# conf/method/nearest.yaml", "# conf/llm/phrases.yaml"}
-
-
 def test_the_last_command_runs_as_typed_and_has_the_method_the_model_and_the_metric(outside):
     typed = COMMANDS[-1].replace("PYTHONPATH=.", f"PYTHONPATH=.:{ROOT}")  # what is installed may be another checkout
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -86,6 +76,6 @@ def test_a_metric_that_fails_is_reported_and_the_run_whose_epsilon_is_spent_is_c
         method="nearest", config_dir="conf", overrides=[*SMALL, "method.samples=24", override], folder="run"
     )
     assert (result.status, result.privacy["spent"]["queries_asked"]) == ("complete", 1)
-    assert result.metrics["own"]["broken"]["reason"] == "it failed (KeyError)"
-    assert "it failed (KeyError)" in (result.folder / "report.html").read_text("utf-8")
-    assert "evaluation.own.broken failed (KeyError)" in (result.folder / "run.log").read_text("utf-8")
+    assert "(KeyError)" in result.metrics["own"]["broken"]["reason"]
+    for name in ("report.html", "run.log"):
+        assert "(KeyError)" in (result.folder / name).read_text("utf-8")
