@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import CaucusError
+from common.page.figures import counted, show_delta, show_epsilon
 from common.phrases import series
 from common.queries.votes import VotesSpec
 from common.system.asking import is_agreed
 from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
-from server.guarantee.rounding import counted, hospitals, show_delta, show_epsilon
 from server.planning.forecast import counted as note_on_count
 from server.planning.make_plan import EXPECTED_RECORDS
 from server.planning.signal import CLEAR, HOPELESS, signals
@@ -128,7 +128,7 @@ def _cost(privacy: Privacy) -> Iterator[str]:
     yield (
         f"ε = {show_epsilon(privacy.planned_epsilon)}, δ = {show_delta(privacy.delta)} for one "
         f"{'person' if privacy.by_user else 'record'}{'' if privacy.noisy else ': no noise, and no guarantee'}; "
-        f"{hospitals(privacy.parties)}, aggregation {privacy.aggregation}"
+        f"{counted(privacy.parties, 'hospital')}, aggregation {privacy.aggregation}"
     )
     if privacy.unproven:
         yield f"without a proof: {', '.join(privacy.unproven)}"

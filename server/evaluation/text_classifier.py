@@ -14,7 +14,7 @@ from server.documents.classifier import TrainedClassifier
 from server.documents.files import read
 from server.documents.privacy import Privacy
 from server.evaluation.remote_encoder import RemoteEncoder
-from server.guarantee.statement import of_numbers
+from server.guarantee.words import numbers_guarantee
 from server.metrics.linear import LinearClassifier
 
 RELEASED = "the released numbers, without any text"
@@ -32,7 +32,7 @@ def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, 
         privacy: The run's `privacy.json`.
     """
     return TrainedClassifier(
-        statement=of_numbers(privacy, run),
+        statement=numbers_guarantee(privacy, run),
         source=source,
         run=run,
         encoder=encoder,

@@ -11,13 +11,8 @@ from enum import StrEnum
 
 from server.documents.privacy import Privacy
 
-UNKNOWN = "No guarantee: no readable privacy statement was found. Treat these texts as private data."
-"""Warning about a run if its `privacy.json` is missing or cannot be read."""
 NO_GUARANTEE = "no guarantee"
 """Text for the case "none" in tables, next to an ε that is infinite or only planned."""
-
-LIMIT = "This is a limit for any attack on what is released, not a forecast of one."
-"""What a percentage of right guesses is, in the words of a hospital's page."""
 
 
 class Kind(StrEnum):

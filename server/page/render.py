@@ -1,8 +1,8 @@
 """The templates of the coordinator's page, and the functions that they use."""
 
+from common.page.figures import show_delta, show_epsilon
 from common.page.render import Pages
 from common.phrases import in_fours
-from server.guarantee.rounding import show_delta, show_epsilon
 from server.report.write import show_duration, show_number
 
 

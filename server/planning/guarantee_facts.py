@@ -25,7 +25,7 @@ from server.documents.privacy import (
     StatedQuery,
     Subsampling,
 )
-from server.guarantee.statement import of_numbers, stated
+from server.guarantee.words import numbers_guarantee, with_statement
 
 
 def describe(
@@ -50,7 +50,7 @@ def describe(
     of_plan = {field.name: getattr(facts, field.name) for field in fields(facts) if field.name != "queries"}
     pure = guarantee.epsilon_pure(plan)
     proven = [release for planned in plan.queries if not planned.unproven for release in plan.releases_of(planned)]
-    return stated(
+    return with_statement(
         Privacy(
             **of_plan,
             queries=tuple(_query(plan, planned) for planned in plan.queries),
@@ -74,7 +74,7 @@ def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any])
     """Return the document of a run's released numbers, with the run that asked for them and its guarantee in words."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
     return Released(
-        statement=of_numbers(privacy, source.run),
+        statement=numbers_guarantee(privacy, source.run),
         run=source.run,
         plan_digest=source.plan_digest,
         encoder=source.encoder,
@@ -87,7 +87,7 @@ def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_r
     """Return the privacy facts of the earlier run, which cover all uses of its answers; this run has spent nothing."""
     assert not plan.queries
     before = earlier.privacy
-    return stated(
+    return with_statement(
         replace(
             before,
             earlier=Origin(run=earlier.run, plan_digest=earlier.plan_digest, encoder=earlier.encoder),

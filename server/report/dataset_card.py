@@ -12,13 +12,13 @@ from typing import Any
 import yaml
 
 from common.domain import is_one_population
+from common.page.figures import counted
 from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate, has_label_sets
 from server.guarantee.case import Kind, guarantee_kind
-from server.guarantee.rounding import hospitals
-from server.guarantee.sides import Guarantee, guarantee
+from server.guarantee.words import Guarantee, guarantee_card
 from server.report.write import render
 
 SYNTHETIC, TRANSFER = "synthetic", "transfer"
@@ -193,7 +193,7 @@ def card(
         public_texts=len(public),
         spans=run.spans or {},
         columns=[name for name in COLUMNS if name not in absent],
-        guarantee=guarantee(privacy),
+        guarantee=guarantee_card(privacy),
         delta=privacy.delta,
         unit=privacy.adjacency.unit,
         max_records=privacy.adjacency.max_records,
@@ -206,7 +206,7 @@ def card(
 
 
 def _collection(run: RunSummary, privacy: Privacy) -> str:
-    kind, asked = guarantee_kind(privacy), hospitals(privacy.parties)
+    kind, asked = guarantee_kind(privacy), counted(privacy.parties, "hospital")
     if kind is Kind.BOUNDED and privacy.written_from_records:
         return f"Noised models of {asked}, trained on records there, wrote the texts, by the method {run.method}."
     if kind is Kind.NOT_ASKED:

@@ -12,7 +12,7 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, TEXTS, RunSummary
-from server.guarantee.statement import cost
+from server.guarantee.words import privacy_cost
 from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, unmeasured
 from server.report.verdict import compare_gain, describe_difference
 from server.report.votes import read_votes
@@ -34,7 +34,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         reason = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
         yield f"refused:  {reason} (refuse_disclosures); they may not be passed on"
     privacy = Privacy.read(run, [])
-    yield f"privacy:  {cost(privacy)}"
+    yield f"privacy:  {privacy_cost(privacy)}"
     quality, count = read_quality(metrics), len(split(text_of(run / TEXTS)))
     missing = unmeasured(metrics, complete=summary is None or summary.complete, texts=count)
     yield f"{quality.measure}: {_figures(quality) or f'not measured: {missing}'}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from common.domain import is_one_population
 from common.errors import ConfigError
+from common.page.figures import counted
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
@@ -21,9 +22,7 @@ from server.documents.run import TEXTS, RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate, from_round_1
 from server.guarantee.case import Kind
-from server.guarantee.rounding import counted, hospitals
-from server.guarantee.sides import Guarantee, guarantee
-from server.guarantee.statement import stated, warning
+from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.census_file import check_questionnaire
 from server.report.bars import draw_bars
 from server.report.labels import LabelTable, list_confusions, list_labels
@@ -91,7 +90,7 @@ class Facts:
         privacy = self.privacy
         if privacy is None:
             return made
-        asked = hospitals(privacy.parties)
+        asked = counted(privacy.parties, "hospital")
         match self.guarantee.kind:
             case Kind.NOT_ASKED:
                 return f"{made}, made without asking any hospital"
@@ -133,7 +132,7 @@ class Facts:
     @cached_property
     def guarantee(self) -> Guarantee:
         """The run's guarantee, in words."""
-        return guarantee(self.privacy)
+        return guarantee_card(self.privacy)
 
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
@@ -229,7 +228,7 @@ def gather(run: Path) -> Facts:
     inputs = InputWeaknesses.read(run, problems, needed=False)
     return Facts(
         run=summary,
-        privacy=privacy and (privacy if privacy.statement else stated(privacy)),
+        privacy=privacy and (privacy if privacy.statement else with_statement(privacy)),
         metrics=metrics or Metrics(),
         rounds=rounds,
         texts=texts,

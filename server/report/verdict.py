@@ -17,7 +17,7 @@ from common.phrases import capital, series
 from server.documents.files import Document
 from server.documents.metrics import Gain
 from server.guarantee.case import Kind
-from server.guarantee.sides import Guarantee
+from server.guarantee.words import Guarantee
 from server.report.quality import DISTANCE, NO_TEST_TEXTS, UNCLEAR, WITHOUT, WORSE, Quality
 
 NEARLY = 0.9

@@ -12,15 +12,21 @@ import server.page.render
 from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred, sentences
 
 PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
-CATALOGUES = ("client.approval", "common.plan")
+CATALOGUES = ("client.approval", "common.plan", "server.guarantee")
 """Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
-SPOKEN |= {(package, code): catalogue(package, code) for package in CATALOGUES for code in CODES}
+SPOKEN |= {
+    (package, code): catalogue(package, code)
+    for package in CATALOGUES
+    for code, language in CODES.items()
+    if (resources.files(package) / f"{language}.yaml").is_file()
+}
 TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
 ALIKE = {
     "client.page": {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"},
     "client.approval": {"names.epsilon"},
     "common.plan": set(),
+    "server.guarantee": set(),
     "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal"},
 }
 """What may be the same in another language: a name, words that it shares with English, and a value alone."""
@@ -37,6 +43,8 @@ MISTYPED = {
 """Quotation marks and spaces that a language does not have."""
 BESIDE = ("{#.*?#}|{%.*?%}|{{.*?}}", "<code>.*?</code>|<[^<>]*>", "Caucus|UTC")
 """What a template has beside sentences: the template's own marks, tags, and words that no language translates."""
+MARKS = re.compile(r"{{.*?}}|{%.*?%}")
+"""What Jinja fills in, and the facts by which it chooses among wordings."""
 SAID = re.compile(r'(?:aria-label|title|placeholder|alt|data-\w+)="(?!{{)')
 """An attribute that is read to somebody and does not come from the files."""
 
@@ -66,7 +74,9 @@ def named(value, name=""):
 
 
 def filled_in(text):
-    """The numbers of the values that a sentence shows; another language may have another order."""
+    """The values that a sentence shows and the facts that it depends on; another language may have another order."""
+    if marks := MARKS.findall(text):
+        return sorted(marks)
     fields = [field for field in Formatter().parse(text) if field[1] is not None]
     text.format(*map(str, range(len(fields))))  # refuses {} beside {0}
     return sorted((name or str(place), spec, conversion) for place, (_, name, spec, conversion) in enumerate(fields))
@@ -81,13 +91,13 @@ def test_each_sentence_is_on_a_page_and_each_on_a_page_is_there(package):
 @pytest.mark.parametrize("package", CATALOGUES)
 def test_each_sentence_of_a_catalogue_is_used_where_it_stands(package):
     code = "".join(file.read_text("utf-8") for file in resources.files(package).iterdir() if file.name[-3:] == ".py")
-    by_kind = ("asks.", "questions.")
+    by_kind = ("asks.", "questions.", "card.", "cost.", "shared.", "statement.")
     names = {name.rpartition(".")[2] for name in groups(catalogue(package)) if not name.startswith(by_kind)}
     assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
 
 
-@pytest.mark.parametrize("package", ["common.page", *PAGES, *CATALOGUES])
-def test_the_languages_are_the_files(package):
+@pytest.mark.parametrize("package", ["common.page", *PAGES, "client.approval", "common.plan"])
+def test_what_hospitals_read_is_there_in_each_language(package):
     files = {
         file.name.removesuffix(".yaml") for file in resources.files(package).iterdir() if file.name[-5:] == ".yaml"
     }

@@ -1,16 +1,13 @@
-"""What the first screen says of every kind of run: the guarantee for both sides, the accuracies, and the verdict."""
+"""What the first screen says of every kind of run: the accuracies and the verdict."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
-from common.page.words import sentences
 from server.documents.metrics import Metrics
 from server.domain import Candidate
-from server.guarantee.case import Kind, effective_epsilon, unprotected
-from server.guarantee.sides import guarantee
+from server.guarantee.words import guarantee_card
 from server.report.bars import draw_bars
 from server.report.facts import gather
 from server.report.labels import list_labels
@@ -20,167 +17,7 @@ from tests.support.documents import privacy, report_of, summary, summary_json, w
 from tests.support.pages import report
 from tests.support.screens import assert_accepted, under_headings
 
-
-def guesses(right, strength):
-    belief = {"one_in": 100, "average": 1.5, "highest": 9.0}
-    return {"right": right, "worst": 90.0, "beliefs": [belief], "strength": strength}
-
-
-NEW = {
-    "released_epsilon": 1.0,
-    "released_guesses": guesses(65.0, "moderate"),
-    "party_epsilon": 4.0,
-    "party_guesses": guesses(80.0, "weak"),
-    "if_all_add_noise_epsilon": 0.8,
-}
-EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
-
-
-def every_epsilon(value):
-    names = ("epsilon", "planned_epsilon", "released_epsilon", "party_epsilon")
-    return dict.fromkeys(names, value) | {"against_colluders": []}
-
-
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
-CASES = [
-    ({}, Kind.BOUNDED, 4.0, "ε = 4, δ = 1e-5 for one record"),
-    ({"calibration": "paper", "planned_epsilon": 1.2869}, Kind.BOUNDED, 1.2869, "ε = 1.287, δ = 1e-5 for one record"),
-    (
-        {"adjacency": {"relation": "add or remove", "unit": "user", "max_records": 8}},
-        Kind.BOUNDED,
-        4.0,
-        "ε = 4, δ = 1e-5 for all records of one user, at most 8",
-    ),
-    (NOTHING, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
-    (NOTHING | {"queries": []}, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
-    ({"unproven": ["seeds"]}, Kind.NONE, math.inf, "No guarantee: ε = ∞"),
-    ({"queries": [], "planned_epsilon": 0.0}, Kind.NOT_ASKED, 0.0, "ε = 0: no query about private records"),
-]
-
-
-@pytest.mark.parametrize(("changes", "kind", "epsilon", "title"), CASES)
-def test_the_four_cases_are_told_apart_once(changes, kind, epsilon, title):
-    fields = privacy(**changes)
-    card = guarantee(fields)
-    assert (card.kind, card.epsilon, card.title) == (kind, epsilon, title)
-    assert effective_epsilon(fields) == epsilon
-    assert unprotected(fields) == (kind is Kind.NONE) == card.title.startswith("No guarantee")
-    assert ("in at most" in card.reader) == (kind is Kind.BOUNDED)
-
-
-def test_without_a_statement_nothing_is_promised():
-    card = guarantee(None)
-    assert (card.kind, card.epsilon, card.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
-
-
-def test_both_sides_are_told_their_own_epsilon():
-    card = guarantee(privacy(**NEW, assumed_colluders=1, largest_coalition=1))
-    assert "knows all records but one and is asked whether that record was used, yes and no" in card.reader
-    assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
-    assert "right in at most 65% of cases" in card.reader
-    assert "over all 3 hospitals. With 1 hospital telling it all they know, it guesses " in card.insiders
-    assert "ε = 1 says that " in card.reader
-    assert card.reader.endswith("hospitals corrupt. A person with several records is protected less.")
-    assert card.worth == "Moderate protection (ε = 1)"
-    assert "; the coordinator, helped by 1 hospital (ε = 4, weak protection) in at most 80%; " in card.safe
-    assert "guesses rightly in at most 80% of cases (ε = 4). With the help of more hospitals" in card.insiders
-    assert "with that of 2 or more, it may see the single answers" in card.insiders
-    assert card.assumes.endswith("that the coordinator follows the protocol.")
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "right", "worth"), [(0.4, "59.87", "strong"), (1.0, "73.11", "moderate"), (4.0, "98.21", "weak")]
-)
-def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
-    card = guarantee(privacy(**every_epsilon(epsilon)))
-    of_page = sentences("client.page")["en"].plans
-    assert card.worth == f"{getattr(of_page.strength, worth)[:-1]} (ε = {epsilon:g})"
-    assert card.safe.startswith(of_page.guess_texts.format(right, of_page.corrupt_none))
-    assert of_page.guess_limit in card.safe
-    assert of_page.guess_scale == card.further[-1]
-    users = {"relation": "add or remove", "unit": "user", "max_records": 8}
-    assert "whether a user's records took part, with no hospital corrupt; " in guarantee(privacy(adjacency=users)).safe
-    assert "several records" not in guarantee(privacy(adjacency=users)).reader
-
-
-def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
-    small = every_epsilon(0.1)
-    assert guarantee(privacy(**small)).worth == "Strong protection (ε = 0.1)"
-    assert guarantee(privacy(**small, delta=0.1)).worth == "Weak protection (ε = 0.1)"
-    assert guarantee(privacy(labels_from_records=True)).safe.endswith(" Which labels occur is not covered.")
-    nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
-    assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
-    helped = guarantee(privacy(**every_epsilon(0.9) | {"party_epsilon": 2.5, "assumed_colluders": 2})).safe
-    assert "guesses rightly in at most 71.1% of cases whether a record took part, with at most 2 of 3 hosp" in helped
-    assert "; the coordinator, helped by 2 hospitals (ε = 2.5, weak protection) in at most 92.42%;" in helped
-    own = {"queries": [{"name": "texts", "summed": False}]}
-    assert "hospitals corrupt" not in guarantee(privacy(**own)).safe + guarantee(privacy(**own)).reader
-
-
-def test_other_beliefs_and_the_worst_noise_are_one_click_further():
-    further = guarantee(privacy(**NEW)).further
-    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 1.5% on average" in further[0]
-    assert further[1].startswith("From ε = 1 and δ = 1e-5 alone, only 90% of right guesses follows")
-    assert further[2].startswith("If every hospital adds its noise and keeps it secret, the texts have ε = 0.8.")
-    old = guarantee(privacy()).further
-    assert old[-2] == "These figures follow from ε = 4 and δ = 1e-5 alone."
-    bare = guarantee(privacy(released_guesses=guesses(100.0, "none") | {"beliefs": []}, released_epsilon="inf"))
-    assert bare.worth == "No protection (ε = ∞)"
-
-
-@pytest.mark.parametrize(
-    ("changes", "insiders", "assumes"),
-    [
-        ({"aggregation": "none"}, "see each hospital's answers, with the whole noise already", "cipher that makes the"),
-        ({"queries": [{"name": "texts", "summed": False}]}, "may see each hospital's answers", "cipher that makes the"),
-        (
-            {"aggregation": "secure, malicious coordinator", "corrupt": 1},
-            "only noised sums",
-            "at most 1 hospital is corrupt",
-        ),
-        (
-            {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
-            "all 3 hospitals, and of lengths each hospital's own answer with the whole noise in it. Alone, it ",
-            "the ciphers that make noise and masks",
-        ),
-        (
-            {"earlier": EARLIER},
-            "made of what run census-1 released",
-            "computational",
-        ),
-        ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
-        ({"simulation": True}, "only noised sums", "but not in this simulation"),
-        (NOTHING, "but those are exact", ""),
-        (NOTHING | {"aggregation": "none"}, "exact answers of each hospital", ""),
-        (NOTHING | {"queries": [{"name": "lengths", "summed": False}]}, "saw the exact answers of each hospital", ""),
-        (
-            NOTHING | {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
-            "those are exact, and of lengths each hospital's own exact answer.",
-            "",
-        ),
-        (NOTHING | {"queries": []}, "all records were in one place", ""),
-        ({"unproven": ["seeds"]}, "receives seeds, written from each hospital's records", ""),
-    ],
-)
-def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
-    card = guarantee(privacy(**changes))
-    assert insiders in card.insiders
-    assert assumes in card.assumes
-
-
-@pytest.mark.parametrize(("parties", "planned"), [(2, 1), (3, 1), (3, 2), (9, 8)])
-def test_more_hospitals_than_there_are_help_nobody(parties, planned):
-    said = guarantee(privacy(parties=parties, assumed_survivors=parties, largest_coalition=planned)).insiders
-    assert "With the help of more hospitals" in said
-    assert (f"with that of {planned + 1} or more" in said) == ("single answers" in said) == (planned + 1 < parties)
-    said = guarantee(privacy(parties=parties, assumed_colluders=parties - 1, largest_coalition=parties - 1)).insiders
-    assert said.endswith("% of cases (ε = 4).")
-
-
-def test_labels_from_records_are_an_exception_where_nothing_was_asked():
-    nothing = {"queries": [], "planned_epsilon": 0.0}
-    assert "learns nothing about any record from them: no hospital" in guarantee(privacy(**nothing)).reader
-    assert "but which labels occur: no hospital" in guarantee(privacy(**nothing, labels_from_records=True)).reader
 
 
 def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
@@ -258,7 +95,7 @@ def quality_of(metrics):
 
 
 def judged(metrics, *, texts=40, weaknesses=0, noise=False, **changes):
-    promised = guarantee(privacy(**changes))
+    promised = guarantee_card(privacy(**changes))
     return reach_verdict(promised, quality_of(metrics), texts=texts, weaknesses=weaknesses, noise=noise)
 
 

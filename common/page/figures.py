@@ -20,14 +20,9 @@ def one_in(delta: float) -> str:
     return f"1 in {int(1.000001 / delta):,}"
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the noun for it, such as "1 query" or "2,000 queries"."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
-def hospitals(number: int) -> str:
-    """Return a phrase for this number of hospitals."""
-    return counted(number, "hospital", "hospitals")
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, such as "1 query" or "2,000 queries"; its plural, if not `many`, has an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def at_most_times(epsilon: float) -> str:
