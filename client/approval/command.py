@@ -19,7 +19,7 @@ from client.deploy.shown_labels import shown_labels
 from client.session import RefusalError
 from common.errors import CaucusError, ConfigError
 from common.page.words import CODES, ENGLISH, catalogue
-from common.plan.not_covered import not_covered
+from common.plan.words import not_covered
 from common.system.commands import Commands, add_command, add_folder, as_json
 from common.system.log_lines import escaped_line
 

@@ -20,10 +20,9 @@ from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt
 from common.phrases import in_fours, quoted
 from common.plan.guesses import Guesses, scale
-from common.plan.not_covered import not_covered
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, subsampled
+from common.plan.words import differences, not_covered, protected_unit, subsampled
 from common.system.log_lines import escaped_line, utc
 
 
@@ -226,7 +225,7 @@ def _cost(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[She
 
 def _guesses(facts: PlanFacts, say: SimpleNamespace, language: str) -> Iterator[SheetFact]:
     cost, released = say.cost, facts.guarantee.readers_guesses
-    whose = cost.record if facts.plan.unit == "sample" else cost.user
+    whose = protected_unit(facts.guarantee, language)
     yield SheetFact(say.names.guess, cost.guess.format(whose))
     for belief in released.beliefs:
         yield SheetFact("", cost.belief.format(belief.words(whose, language)))

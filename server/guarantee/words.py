@@ -11,8 +11,7 @@ from common.page.figures import show_epsilon
 from common.page.messages import fill_in
 from common.page.words import catalogue
 from common.plan.guesses import scale
-from common.plan.not_covered import not_covered
-from common.plan.words import subsampled
+from common.plan.words import not_covered, protected_unit, readers_guess, subsampled
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
@@ -126,12 +125,13 @@ def _facts(privacy: Privacy | None) -> dict[str, Any]:
         return {}
     epsilon = effective_epsilon(privacy)
     return {
-        "say": catalogue(__package__),
+        "plan": catalogue("common.plan"),
         "facts": privacy,
         "kind": guarantee_kind(privacy),
         "epsilon": epsilon,
         "insiders_epsilon": max(epsilon, privacy.party_epsilon),
-        "whose": "a user's records" if privacy.by_user else "a record",
+        "whose": protected_unit(privacy),
+        "readers_guess": readers_guess,
         "scale": scale(),
         "subsampled": subsampled,
     }

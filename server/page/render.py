@@ -1,7 +1,10 @@
 """The templates of the coordinator's page, and the functions that they use."""
 
+from functools import partial
+
 from common.page.figures import show_delta, show_epsilon
 from common.page.render import Pages
+from common.page.words import catalogue
 from common.phrases import in_fours
 from server.report.write import show_duration, show_number
 
@@ -23,5 +26,5 @@ PAGES = Pages(
         "epsilon": show_epsilon,
         "number": number,
     },
-    values={},
+    values={"plan_words": partial(catalogue, "common.plan")},
 )

@@ -15,10 +15,9 @@ from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
 from common.page.words import CODES, catalogue
 from common.plan.guarantee import epsilon_against, epsilon_alone, plan_guarantee
-from common.plan.not_covered import not_covered
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences
+from common.plan.words import differences, not_covered
 from common.privacy.accountant import Release, epsilon, trade_off
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec

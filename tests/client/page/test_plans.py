@@ -21,6 +21,7 @@ from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
 from common.phrases import in_fours
+from common.plan.guesses import scale
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
@@ -170,8 +171,7 @@ def test_persons_and_epsilon_of_their_records_are_among_the_main_points(browser)
     records.write_text("text,label,user\n" + "x,a,ann\n" * 2)
     assert PAGES.say.plans.persons_of.format(1, 2) in html.unescape(browser.get().text)
     assert "For 2 records of one person together" in browser.get().text
-    person = f"for a person with 2 records. {PAGES.say.plans.guess_texts[:20]}"
-    assert person in browser.get().text
+    assert "for a person with 2 records. Somebody who" in browser.get().text
     records.write_text("text,label,user\nx,a,ann\n")
     assert PAGES.say.plans.persons_of.format(1, 1) in html.unescape(browser.get().text)
     assert "of one person together" not in browser.get().text
@@ -182,9 +182,8 @@ def test_a_plan_that_protects_persons_is_said_to_in_all_its_figures(browser):
     text = html.unescape(browser.get().text)
     main_points = text[: text.index(PAGES.say.plans.budget)]
     assert PAGES.say.plans.guess_user in main_points
-    assert "a person took part" in main_points
-    assert "that a person took part becomes" in main_points
-    assert "a record took part" not in main_points
+    assert "a user's records took part" in main_points
+    assert "a record took part" not in text
 
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):
@@ -207,22 +206,22 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert CANARY not in text
 
 
-def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
+def test_the_page_says_who_may_help_the_coordinator_and_what_other_beliefs_become(browser):
     opened(browser.folder, plan(2), RUN)
     assert "from this hospital&#39;s answers: in at most 67.82%" in browser.get().text
     change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
     assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
-    further = html.unescape(browser.get().text.partition("<details>")[2].partition("</details>")[0])
-    assert PAGES.say.plans.guess_scale in further
-    assert PAGES.say.plans.guess_worst.format("4.000", "98.21") in further
-    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in further
+    text = html.unescape(browser.get().text)
+    assert scale().rstrip(".") in text
+    assert "98.21% of cases, against the worst noise" in text
+    assert "a belief of 1 in 100 that a record took part becomes, if it is true, 2.26% on average" in text
 
 
 def test_a_plan_without_noise_is_not_said_to_protect(browser):
     opened(browser.folder, plan(2, epsilon=float("inf")), RUN)
     text = browser.get().text
-    assert PAGES.say.plans.strength.none in text
-    assert PAGES.say.plans.strength.weak not in text
+    assert "No protection." in text
+    assert "Weak protection." not in text
 
 
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):

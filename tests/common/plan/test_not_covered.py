@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from common.plan.guarantee import epsilon_against, plan_guarantee
-from common.plan.not_covered import not_covered
 from common.plan.planned import PlannedQuery
+from common.plan.words import not_covered
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from common.queries.votes import VotesSpec

@@ -25,6 +25,7 @@ def unplanned(monkeypatch):
     """The facts of a plan that was not made, since it takes seconds."""
     facts = {
         "planned_epsilon": 4.0,
+        "adjacency": {"unit": "sample"},
         "party_epsilon": 5.0,
         "released_guesses": {"right": 67.82},
         "delta": 1e-5,
