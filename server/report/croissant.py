@@ -8,7 +8,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.report.dataset_card import COLUMNS, JSON_LINES, MARKED, PARQUET, SYNTHETIC, TRANSFER, Card
+from common.page.messages import fill_in
+from common.page.words import catalogue
+from server.report.dataset_card import JSON_LINES, MARKED, PARQUET, SYNTHETIC, TRANSFER, Card
 
 FILE = "croissant.json"
 _CONTEXT = {
@@ -52,15 +54,6 @@ _CONTEXT = {
 """The context of the specification, unchanged."""
 _FORMATS = {PARQUET: "application/x-parquet", JSON_LINES: "application/jsonlines"}
 _TYPES = {"round": "sc:Integer", "weight": "sc:Float", "probabilities": "sc:Float"}
-_BIASES = (
-    "The texts have the biases of the language models that wrote them, and those of the hospitals' records that the "
-    "answers carry. Neither was measured for this description."
-)
-USE, OTHER_USE = "Training of classifiers of such texts.", "Training of language models of such texts."
-_PARTS = {
-    SYNTHETIC: "Synthetic texts, with labels if there are any; the one split is for training.",
-    TRANSFER: "Public texts, which are not synthetic, with the labels that the run's released numbers give them.",
-}
 
 
 def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
@@ -70,7 +63,7 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
         card: The data set's card.
         digests: SHA-256, in hex, of each file of texts, keyed by the file's path in the folder.
     """
-    terms = card.terms
+    terms, parts = card.terms, [part for part in (SYNTHETIC, TRANSFER) if f"{part}/{PARQUET}" in digests]
     stated = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -89,7 +82,7 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
         ],
         **_responsible(card),
         "distribution": [_file(path, digest) for path, digest in digests.items()],
-        "recordSet": [*_labels(card), *(_records(card, part) for part in _PARTS if f"{part}/{PARQUET}" in digests)],
+        "recordSet": [*_labels(card), *(_records(card, part) for part in parts)],
     }
     return {name: value for name, value in stated.items() if value is not None}
 
@@ -110,15 +103,15 @@ def _responsible(card: Card) -> dict[str, Any]:
         "rai:dataCollection": card.collection,
         "rai:dataCollectionType": ["Others"],
         "rai:dataAnnotationProtocol": [
-            f"Label: {COLUMNS['labels' if card.several else 'label']}. No person has checked the labels."
+            f"Label: {_column('labels' if card.several else 'label')}. No person has checked the labels."
             if card.labels
             else "There are no labels.",
-            *[f"Spans: {COLUMNS['spans']}. No person has checked them."] * bool(card.spans),
+            *[f"Spans: {_column('spans')}. No person has checked them."] * bool(card.spans),
         ],
         "rai:machineAnnotationTools": list(card.models),
         "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
-        "rai:dataBiases": [_BIASES],
-        "rai:dataUseCases": [card.purpose or f"{USE if card.labels else OTHER_USE} No other use was tested."],
+        "rai:dataBiases": [catalogue(__package__).biases],
+        "rai:dataUseCases": [card.purpose or fill_in(catalogue(__package__).use, card=card)],
         "rai:dataLimitations": ["Nobody has tested the texts for any medical use.", *card.not_covered],
     }
 
@@ -158,11 +151,16 @@ def _records(card: Card, part: str) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": part,
         "name": part,
-        "description": _PARTS[part],
+        "description": getattr(catalogue(__package__).parts, part),
         "field": [
             _marked(part, column) if column in MARKED else _field(part, column) for column in card.columns_of(part)
         ],
     }
+
+
+def _column(name: str) -> str:
+    """Return the description of a column."""
+    return str(getattr(catalogue(__package__).columns, name))
 
 
 def _marked(part: str, column: str) -> dict[str, Any]:
@@ -172,7 +170,7 @@ def _marked(part: str, column: str) -> dict[str, Any]:
         "@type": "cr:Field",
         "@id": f"{part}/{column}",
         "name": column,
-        "description": COLUMNS[column],
+        "description": _column(column),
         "repeated": True,
         "subField": [
             {
@@ -192,7 +190,7 @@ def _field(part: str, column: str) -> dict[str, Any]:
         "@type": "cr:Field",
         "@id": f"{part}/{column}",
         "name": column,
-        "description": COLUMNS[column],
+        "description": _column(column),
         "dataType": _TYPES.get(column, "sc:Text"),
         **({"repeated": True} if column in {"probabilities", "labels"} else {}),
         **({"references": {"field": {"@id": "labels/name"}}} if column in {"label", "labels"} else {}),

@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from common.domain import is_one_population
-from common.page.figures import counted
+from common.page.messages import fill_in
+from common.page.words import catalogue
 from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
@@ -27,29 +28,8 @@ SPLIT = "train"
 """The only split of each part."""
 PARQUET, JSON_LINES = f"{SPLIT}.parquet", f"{SPLIT}.jsonl"
 """The two files of a part; both have the same rows."""
-COLUMNS = {
-    "text": "the text",
-    "label": "the label that a language model was asked for, or the most probable one where there are probabilities",
-    "labels": "the labels that a language model was asked for",
-    "model": "the language model that wrote it",
-    "round": "the round in which it was written",
-    "weight": "its weight in training, 1 unless the method weighs its texts",
-    "probabilities": "the probability of each label, in the order of the labels below",
-    "spans": "the entities that the language model marked, in order: `start` and `end` in Unicode code points of the "
-    "text, and `type`, one of the types below",
-    "sections": "the sections of the text, in order: `start` and `end` in Unicode code points, and `heading`",
-}
-"""Description of each column, by name. The last three exist only for texts that have what they describe."""
 MARKED = {"spans": "type", "sections": "heading"}
 """Columns that are lists of objects, each with `start`, `end`, and a field of this name; public texts have none."""
-ATTESTED = (
-    "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
-    "texts."
-)
-SIMULATED = (
-    "By the word of whoever ran it alone: it was a simulation, in which one machine had all records, and nobody can "
-    "check the guarantee from the texts."
-)
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
 
@@ -102,6 +82,7 @@ class Card:
         mechanism: The mechanisms in words.
         plan: Hex digest of the plan, by which hospitals recognise the run.
         simulation: Whether the hospitals were simulated.
+        attested: Sentence that says who attests the guarantee.
         not_covered: Limits of the guarantee.
     """
 
@@ -128,6 +109,7 @@ class Card:
     mechanism: str
     plan: str
     simulation: bool
+    attested: str
     not_covered: Sequence[str]
 
     @property
@@ -143,11 +125,6 @@ class Card:
     def columns_of(self, part: str) -> list[str]:
         """Return the names of the columns of a part; nobody marks spans or sections in public texts."""
         return [name for name in self.columns if name not in MARKED or part == SYNTHETIC]
-
-    @property
-    def attested(self) -> str:
-        """Sentence that says who attests the guarantee."""
-        return SIMULATED if self.simulation else ATTESTED
 
 
 def card(
@@ -169,6 +146,7 @@ def card(
         public: The public texts; empty if they are left out.
         published: Day of the publication.
     """
+    say = catalogue(__package__)
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
     absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
     absent |= {"label"} if has_label_sets(texts) else {"labels"}
@@ -180,7 +158,7 @@ def card(
     return Card(
         terms=terms,
         published=published,
-        collection=_collection(run, privacy),
+        collection=fill_in(say.collection, run=run, privacy=privacy, kind=guarantee_kind(privacy)),
         task=run.task,
         method=run.method,
         started=run.started,
@@ -192,7 +170,7 @@ def card(
         texts=len(texts),
         public_texts=len(public),
         spans=run.spans or {},
-        columns=[name for name in COLUMNS if name not in absent],
+        columns=[name for name in vars(say.columns) if name not in absent],
         guarantee=guarantee_card(privacy),
         delta=privacy.delta,
         unit=privacy.adjacency.unit,
@@ -201,27 +179,9 @@ def card(
         mechanism=privacy.mechanism,
         plan=privacy.plan_digest,
         simulation=privacy.simulation,
+        attested=fill_in(say.attested, privacy=privacy),
         not_covered=privacy.not_covered,
     )
-
-
-def _collection(run: RunSummary, privacy: Privacy) -> str:
-    kind, asked = guarantee_kind(privacy), counted(privacy.parties, "hospital")
-    if kind is Kind.BOUNDED and privacy.written_from_records:
-        return f"Noised models of {asked}, trained on records there, wrote the texts, by the method {run.method}."
-    if kind is Kind.NOT_ASKED:
-        how = "No hospital was asked about its records."
-    elif kind is not Kind.BOUNDED:
-        how = "They depend on private records without a guarantee: treat them as private data."
-    elif privacy.steering:
-        how = f"Noised answers of {asked} about their records steered them; no private text is among these texts."
-    else:
-        how = (
-            "No hospital's answer steered them: hospitals only counted, with noise, what a classifier of the texts "
-            "labels rightly."
-        )
-    models = ", ".join(run.models or ()) or "not named"
-    return f"Language models ({models}) wrote the texts, by the method {run.method}. {how}"
 
 
 def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -242,7 +202,7 @@ def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[st
 def page(shown: Card) -> str:
     """Return `README.md`: the metadata that hubs read, and the card for people."""
     metadata = yaml.safe_dump(_metadata(shown), sort_keys=False, allow_unicode=True, width=1000)
-    return render("dataset.md", card=shown, metadata=metadata, descriptions=COLUMNS)
+    return render("dataset.md", card=shown, metadata=metadata, descriptions=vars(catalogue(__package__).columns))
 
 
 def _probabilities(text: Candidate, labels: Sequence[str]) -> list[float] | None:

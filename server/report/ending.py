@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from common.phrases import series
@@ -109,5 +108,5 @@ def _gain(quality: Quality) -> str:
     return (
         f" (with {gain.texts:,} {quality.unit} each {100 * (without + gain.value):.1f} % against "
         f"{100 * without:.1f} %, {compare_gain(gain).lower()}: "
-        f"{describe_difference(replace(quality, trained_on=gain.texts), gain)})"
+        f"{describe_difference(quality, gain, of_each=False)})"
     )

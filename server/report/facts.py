@@ -10,7 +10,8 @@ from typing import Any
 
 from common.domain import is_one_population
 from common.errors import ConfigError
-from common.page.figures import counted
+from common.page.messages import fill_in
+from common.page.words import catalogue
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
@@ -21,7 +22,6 @@ from server.documents.rounds import WORK, RoundReport
 from server.documents.run import TEXTS, RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate, from_round_1
-from server.guarantee.case import Kind
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.census_file import check_questionnaire
 from server.report.bars import draw_bars
@@ -85,49 +85,27 @@ class Facts:
     @property
     def title(self) -> str:
         """What the run made, from what and by whom, in one line."""
-        kind = (self.run and self.run.kind) or "texts"
-        made = f"{len(self.texts):,} synthetic {kind}"
-        privacy = self.privacy
-        if privacy is None:
-            return made
-        asked = counted(privacy.parties, "hospital")
-        match self.guarantee.kind:
-            case Kind.NOT_ASKED:
-                return f"{made}, made without asking any hospital"
-            case Kind.NONE:
-                return f"{made}, made from records of {asked} without a guarantee"
-            case _ if not privacy.steering:
-                wrote = "language models without answers from hospitals"
-            case _ if not (privacy.spent.queries_asked or privacy.earlier):
-                wrote = "language models before any hospital answered"
-            case _ if self._written_from_records:
-                wrote = f"noised models of {asked}"
-            case _:
-                wrote = f"language models with answers from {asked}"
-        return f"{made}, written by {wrote}"
+        return self._say("title")
 
     @property
     def lead(self) -> str:
         """Sentences below the title: whether the run is a simulation, and what the models and the hospitals did."""
-        privacy, sentences = self.privacy, []
-        if privacy is None:
-            return ""
-        if privacy.simulation:
-            sentences.append("A trial on one computer, which had all hospitals' records: a simulation.")
-        if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
-            questions = f"{counted(asked, 'question', 'questions')} about their records"
-            how = "with" if self._written_from_records else "in numbers with"
-            sentences.append(f"The hospitals answered {questions}, {how} random noise.")
-        if self.texts and not self._written_from_records:
-            sentences.append("The language models saw no private text, only those that the task declares public.")
-        return " ".join(sentences)
+        return self._say("lead")
 
     @property
-    def _written_from_records(self) -> bool:
-        """Whether models that read records may have written texts; a baseline has no queries and no guarantee."""
-        if self.privacy is None or not self.privacy.queries:
-            return self.guarantee.kind is Kind.NONE
-        return self.privacy.written_from_records
+    def partial(self) -> str | None:
+        """Sentences on why the run is partial; None for a complete one."""
+        return None if self.run and self.run.complete else self._say("partial")
+
+    def _say(self, name: str) -> str:
+        return fill_in(
+            getattr(catalogue(__package__), name),
+            run=self.run,
+            privacy=self.privacy,
+            kind=self.guarantee.kind,
+            count=f"{len(self.texts):,}",
+            made_of=(self.run and self.run.kind) or "texts",
+        )
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -174,7 +152,7 @@ class Facts:
             "title": self.title,
             "lead": self.lead,
             "guarantee": self.guarantee,
-            "partial": _why_partial(run, privacy),
+            "partial": self.partial,
             "problems": self.problems,
             "warning": warning(privacy),
             "privacy": privacy and {"earlier": None} | privacy.to_json(),
@@ -281,18 +259,6 @@ def _map(
         return synthetic, {}
     private = PrivateMap.read(run, problems, needed=False)
     return synthetic, private.points if private and synthetic else {}
-
-
-def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
-    """Return sentences on why a run is partial; None for a complete one."""
-    if run is not None and run.complete:
-        return None
-    reason = "The run did not reach its end." if run is None else "The run stopped before its end."
-    reason += f" {run.reason}" if run and run.reason else ""
-    if privacy is not None:
-        spent = privacy.spent
-        reason += f" {spent.queries_asked} of {spent.queries_planned} planned private queries were asked."
-    return reason
 
 
 def _round(report: RoundReport) -> dict[str, Any]:

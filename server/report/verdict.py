@@ -10,9 +10,11 @@ the sentences state the distance of the texts from real ones.
 If a run has no guarantee, the sentences are preceded by the advice to treat its texts as private data.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
+from common.page.messages import fill_in
+from common.page.words import catalogue
 from common.phrases import capital, series
 from server.documents.files import Document
 from server.documents.metrics import Gain
@@ -38,6 +40,10 @@ class Judgement(StrEnum):
     GUESSING_UNKNOWN = "What guessing would reach is not known"
     NOT_COMPARED = "Better than guessing"
     NOT_MEASURED = "Not measured"
+
+
+_DOUBTS = {Judgement.BELOW_GUESSING, Judgement.UNCLEAR, Judgement.ONE_LABEL, Judgement.GUESSING_UNKNOWN}
+"""Judgements on the test or the texts alone, whatever the same models reach without the hospitals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,23 +89,23 @@ def reach_verdict(
         missing: Why a figure is not there.
         noise: Whether all votes were noise. A gain is then not said to come from the hospitals' answers.
     """
-    judgement, asked = judge(quality, noise=noise), guarantee.kind is not Kind.NOT_ASKED
+    judgement = judge(quality, noise=noise)
     real = quality.measure != DISTANCE and quality.real is not None
-    first, see, references = "", "", ""
-    if not texts:
-        said = "There are no texts."
-        if quality.measure != DISTANCE and (listed := _listed(quality)):
-            said = f"There are no texts; a classifier's {quality.measure} is {listed}."
-    elif judgement is Judgement.NOT_MEASURED:
-        said = _not_measured(quality, missing)
-    elif quality.measure == DISTANCE:
-        said = _distances(quality, judgement, asked=asked)
-    else:
-        said, references = _accuracies(quality, judgement, asked=asked)
-    if texts and weaknesses:
-        see = f"See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
-    if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
-        first = f"{guarantee.title}, so treat the {'texts' if texts else 'run'} as private data."
+    name = _chosen_message(quality, judgement, texts)
+    facts = {
+        "judgement": judgement,
+        "missing": missing,
+        "asked": guarantee.kind is not Kind.NOT_ASKED,
+        "nearly": NEARLY,
+        "references": _listed(quality),
+        "accuracies": _listed(quality, ("with all texts", quality.synthetic)),
+        "difference": quality.gain and capital(describe_difference(quality, quality.gain, of_each=False)),
+    }
+    said = _say(name, quality, **facts)
+    references = _say("accuracies", quality, **facts) if name == "gain" else ""
+    see = _say("see", quality, weaknesses=weaknesses) if texts and weaknesses else ""
+    unsafe = guarantee.kind in {Kind.NONE, Kind.UNKNOWN}
+    first = _say("private", quality, guarantee=guarantee, texts=texts) if unsafe else ""
     return Verdict(
         judgement=judgement,
         sentence=" ".join(filter(None, (first, said, references, see))),
@@ -107,8 +113,21 @@ def reach_verdict(
         guarantee=guarantee.title,
         accuracy=quality,
         simulation_only=real,
-        short_simulation_only=real and not (texts and (references or judgement is Judgement.NOT_MEASURED)),
+        short_simulation_only=real and name != "not_measured" and not references,
     )
+
+
+def _chosen_message(quality: Quality, judgement: Judgement, texts: int) -> str:
+    """Return the name of the message of a verdict."""
+    if not texts:
+        return "no_texts"
+    if judgement is Judgement.NOT_MEASURED:
+        return "not_measured"
+    if quality.measure == DISTANCE:
+        return "distance"
+    if judgement in _DOUBTS:
+        return "doubtful"
+    return "accuracies" if quality.gain is None or quality.zero_shot is None else "gain"
 
 
 def judge(quality: Quality, *, noise: bool = False) -> Judgement:
@@ -135,83 +154,27 @@ def compare_gain(gain: Gain, *, noise: bool = False) -> Judgement:
     return Judgement.LOSS if gain.loss else Judgement.NO_GAIN
 
 
-def describe_difference(quality: Quality, gain: Gain) -> str:
-    """Return a clause on a gain over the same models without the hospitals, with its interval and number of texts."""
-    show, unit = (points, " points") if quality.measure != DISTANCE else (_number, " in distance")
-    low, high = map(show, gain.interval)
-    of = "" if gain.texts == quality.trained_on else f", with {gain.texts:,} {quality.unit} of each"
-    return f"the difference is {show(gain.value)}{unit} (95 % interval {low} to {high}{of})"
+def describe_difference(quality: Quality, gain: Gain, *, of_each: bool = True) -> str:
+    """Return a clause on a gain over the same models without the hospitals, with its interval.
+
+    Args:
+        quality: The figures.
+        gain: The gain.
+        of_each: Whether to state the number of texts of which it is the gain, if that is not the number of all texts.
+    """
+    return _say("difference", quality, gain=gain, of_each=of_each and gain.texts != quality.trained_on)
 
 
-def _not_measured(quality: Quality, missing: str) -> str:
-    if quality.measure == DISTANCE:
-        return f"How near the texts are to real ones was not measured: {missing}."
-    if quality.counted is None:
-        return f"The usefulness of the texts was not measured: {missing}."
-    return (
-        f"A classifier of the texts is right on {_percent(quality.counted)} of the hospitals' own records, by a noised "
-        f"count; what {WITHOUT}, guessing or real records would reach is not known here."
-    )
-
-
-def _accuracies(quality: Quality, judgement: Judgement, *, asked: bool) -> tuple[str, str]:
-    """Return sentences on what the texts teach a classifier, and on all texts and the references."""
-    synthetic, gain, without, measure = quality.synthetic or 0.0, quality.gain, quality.zero_shot, quality.measure
-    whole, said = [("with all texts", synthetic)], ""
-    if judgement in {Judgement.BELOW_GUESSING, Judgement.UNCLEAR, Judgement.ONE_LABEL, Judgement.GUESSING_UNKNOWN}:
-        return f"{judgement}: a classifier's {measure} is {_listed(quality, *whole)}.", ""
-    if gain is None or without is None:
-        compared = f"{judgement}: a classifier's {measure} is {_listed(quality, *whole)}"
-        if without is not None:
-            compared += f", and {_percent(without)} with {WITHOUT}: too few to tell whether this is chance"
-    else:
-        below = ", which is below guessing" if quality.majority is not None and without < quality.majority else ""
-        difference = describe_difference(replace(quality, trained_on=gain.texts), gain)
-        said = (
-            f"{judgement}: trained on {gain.texts:,} {quality.unit}, a classifier's {measure} "
-            f"is {_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}{below}. "
-            f"{capital(difference)}."
-        )
-        compared = f"The {measure} is {_listed(quality, *(whole if gain.texts != quality.trained_on else []))}"
-    if (remark := _against_real(quality, synthetic)) is not None:
-        compared += f": {remark}"
-    references = ((WITHOUT, asked and without is None), ("real records", quality.real is None))
-    if unknown := [name for name, missing in references if missing]:
-        compared += f". What {' or '.join(unknown)} would teach is not known here"
-    return (said, f"{compared}.") if said else (f"{compared}.", "")
-
-
-def _listed(quality: Quality, *first: tuple[str, float]) -> str:
+def _listed(quality: Quality, *first: tuple[str, float | None]) -> str:
     """Return a list of accuracies in words: those in `first`, then those with real records and by guessing."""
     shown = (*first, ("with real records", quality.real), ("by guessing", quality.majority))
     return series([f"{_percent(value)} {what}" for what, value in shown if value is not None], "and")
 
 
-def _distances(quality: Quality, judgement: Judgement, *, asked: bool) -> str:
-    """Return the sentences on the distance of the texts from real ones."""
-    said = f"{judgement}: the" if quality.gain else "The"
-    said += f" distance of the texts from real ones (FID) is {quality.synthetic or 0.0:.3g}"
-    references = ((f"of {WITHOUT}", quality.zero_shot), ("of other real texts", quality.real))
-    compared = " and ".join(f"that {whose} is {value:.3g}" for whose, value in references if value is not None)
-    said += f" where {compared}." if compared else "."
-    if quality.gain:
-        low, high = map(_number, quality.gain.interval)
-        return (
-            f"{said} They are nearer by {_number(quality.gain.value)} (95 % interval {low} to {high}, with "
-            f"{quality.gain.texts:,} texts of each)."
-        )
-    return f"{said} What {WITHOUT} reach is not known here." if asked else said
-
-
-def _against_real(quality: Quality, synthetic: float) -> str | None:
-    """Return a remark on real records; None if their accuracy needs no remark."""
-    real, majority = quality.real, quality.majority
-    if real is None or majority is None:
-        return None
-    if real <= majority:
-        return "real records teach no more than guessing, so this test says little about the texts"
-    nearly = (synthetic - majority) / (real - majority) >= NEARLY
-    return "nearly as good as real records for training a classifier" if nearly else None
+def _say(name: str, quality: Quality, **facts: object) -> str:
+    shown = {"number": _number, "points": points, "percent": _percent}
+    message = getattr(catalogue(__package__).verdict, name)
+    return fill_in(message, q=quality, without=WITHOUT, **shown, **facts)
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,7 @@ import server.page.render
 from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred, sentences
 
 PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
-CATALOGUES = ("client.approval", "common.plan", "server.guarantee")
+CATALOGUES = ("client.approval", "common.plan", "server.guarantee", "server.report")
 """Packages whose sentences stand on a page and on the terminal, too."""
 SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
 SPOKEN |= {
@@ -27,6 +27,7 @@ ALIKE = {
     "client.approval": {"names.epsilon"},
     "common.plan": set(),
     "server.guarantee": set(),
+    "server.report": set(),
     "server.page": {"hospitals.online", "hospitals.offline", "plan.fields.epsilon", "plan.query", "plan.signal"},
 }
 """What may be the same in another language: a name, words that it shares with English, and a value alone."""
@@ -45,6 +46,20 @@ BESIDE = ("{#.*?#}|{%.*?%}|{{.*?}}", "<code>.*?</code>|<[^<>]*>", "Caucus|UTC")
 """What a template has beside sentences: the template's own marks, tags, and words that no language translates."""
 MARKS = re.compile(r"{{.*?}}|{%.*?%}")
 """What Jinja fills in, and the facts by which it chooses among wordings."""
+CHOSEN = (
+    "asks.",
+    "questions.",
+    "guess.",
+    "card.",
+    "shared.",
+    "statement.",
+    "tests",
+    "unseen.",
+    "columns.",
+    "parts.",
+    "verdict.",
+)
+"""Groups of which a fact, a page or another sentence chooses one."""
 SAID = re.compile(r'(?:aria-label|title|placeholder|alt|data-\w+)="(?!{{)')
 """An attribute that is read to somebody and does not come from the files."""
 
@@ -91,7 +106,18 @@ def test_each_sentence_is_on_a_page_and_each_on_a_page_is_there(package):
 @pytest.mark.parametrize("package", CATALOGUES)
 def test_each_sentence_of_a_catalogue_is_used_where_it_stands(package):
     code = "".join(file.read_text("utf-8") for file in resources.files(package).iterdir() if file.name[-3:] == ".py")
-    by_kind = ("asks.", "questions.", "card.", "cost.", "shared.", "statement.")
+    by_kind = (
+        "asks.",
+        "questions.",
+        "card.",
+        "guess.",
+        "shared.",
+        "statement.",
+        "tests.",
+        "tests_of_some.",
+        "unseen.",
+        "columns.",
+    )
     names = {name.rpartition(".")[2] for name in groups(catalogue(package)) if not name.startswith(by_kind)}
     assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
 

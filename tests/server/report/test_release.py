@@ -4,10 +4,13 @@ import json
 
 import pytest
 
-from server.report.release import FILE, TESTS, escaped
+from common.page.words import catalogue
+from server.report.release import FILE, escaped
 from server.report.write import write_report
 from server.settings.evaluation import METRICS
 from tests.support.documents import write_run
+
+TESTS = vars(catalogue("server.report").tests)
 
 
 def page(run):

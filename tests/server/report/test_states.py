@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from common.page.words import catalogue
 from server.documents.metrics import Metrics
 from server.documents.run import COMPLETE, PARTIAL
 from server.domain import Candidate
@@ -18,7 +19,7 @@ from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
 from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_utility, unmeasured
-from server.report.release import FILE, OF_SOME, TESTS
+from server.report.release import FILE
 from server.report.verdict import Judgement
 from server.report.write import write_report
 from tests.support.documents import privacy, summary, summary_json, write_run
@@ -38,6 +39,7 @@ MEASURED = {
     "nearness": {"test_records": 90, "nearness": {"texts": 40, "fid": {"value": 0.5, "interval": [-0.1, 1.1]}}},
     "federated": {"federated": {"accuracy": ACCURACY}},
 }
+OF_SOME = vars(catalogue("server.report").tests_of_some)
 REASON = "for this and no other reason"
 FAILED = {"value": None, "reason": REASON}
 UNMEASURED = {
@@ -88,7 +90,7 @@ def test_what_was_not_measured_has_one_reason_everywhere(tmp_path, name, status,
 
 
 def test_the_reason_of_a_failed_test_is_in_the_list_of_what_was_not_tested(tmp_path):
-    names = [title for title in OF_SOME | TESTS if title != "privacy"]
+    names = [title for title in OF_SOME | vars(catalogue("server.report").tests) if title != "privacy"]
     metrics = {title.replace(" ", "_"): {"definition": "d", "one": FAILED, "two": FAILED} for title in names}
     run = written(tmp_path, metrics | {"privacy": FAILED})
     assert section(run, "What was tested").strip() == "Nothing."
