@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import CaucusError
-from common.page.figures import counted, show_delta, show_epsilon
+from common.page.figures import counted, show_epsilon
 from common.phrases import series
 from common.queries.votes import VotesSpec
 from common.system.asking import is_agreed
 from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
+from server.guarantee.words import plan_cost
 from server.planning.forecast import counted as note_on_count
 from server.planning.make_plan import EXPECTED_RECORDS
 from server.planning.signal import CLEAR, HOPELESS, signals
@@ -107,48 +108,15 @@ def solved_lines(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
         f"the least {least} with which every query has a signal of {facts['signal']:g} times its noise, decided by "
         f"{facts['decided_by']}: ε = {show_epsilon(facts['epsilon'])}, {_records(facts['expected_records'])}"
     )
-    yield from _cost(privacy)
+    yield from plan_cost(privacy)
     yield from _signals(facts["queries"])
     yield from _ending(facts)
 
 
 def _answers(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
-    yield from _cost(privacy)
+    yield from plan_cost(privacy)
     if privacy.earlier is None:
         yield from _signals(facts["queries"])
-
-
-def _cost(privacy: Privacy) -> Iterator[str]:
-    """Yield the lines on ε: of the plan, and against hospitals whose help it has no noise for."""
-    if not privacy.queries:
-        yield "the hospitals are asked nothing"
-        return
-    if privacy.earlier is not None:
-        yield f"the hospitals are asked nothing more: the answers of run {privacy.earlier.run} are used again"
-    yield (
-        f"ε = {show_epsilon(privacy.planned_epsilon)}, δ = {show_delta(privacy.delta)} for one "
-        f"{'person' if privacy.by_user else 'record'}{'' if privacy.noisy else ': no noise, and no guarantee'}; "
-        f"{counted(privacy.parties, 'hospital')}, aggregation {privacy.aggregation}"
-    )
-    if privacy.unproven:
-        yield f"without a proof: {', '.join(privacy.unproven)}"
-    planned = privacy.assumed_colluders
-    if planned:
-        yield f"this includes up to {_helpers(planned)} the coordinator, for which there is more noise"
-    more = [case for case in privacy.against_colluders if case.colluders > planned] if privacy.noisy else []
-    for case in dict.fromkeys((*more[:1], *more[-1:])):
-        yield f"ε = {show_epsilon(case.epsilon)} against {_helpers(case.colluders)} the coordinator"
-    if privacy.noisy:
-        whose = "a person" if privacy.by_user else "a record"
-        guesses, condition = privacy.readers_guesses, f", {privacy.condition}" if privacy.condition else ""
-        yield (
-            f"{guesses.strength} protection: a reader of the texts guesses rightly in at most {guesses.right:g}% of "
-            f"cases whether {whose} took part{condition}; a coin toss is right in 50%"
-        )
-
-
-def _helpers(number: int) -> str:
-    return counted(number, "hospital that helps", "hospitals that help")
 
 
 def _records(number: int) -> str:

@@ -119,6 +119,16 @@ def privacy_cost(privacy: Privacy | None) -> str:
     return fill_in(catalogue(__package__).cost, facts=privacy, kind=guarantee_kind(privacy))
 
 
+def plan_cost(privacy: Privacy) -> list[str]:
+    """Return lines on ε for the terminal: of the plan, and against hospitals whose help it has no noise for."""
+    say = catalogue(__package__)
+    if not privacy.queries:
+        return [str(say.plan_asks_nothing)]
+    helpers = [row for row in privacy.against_colluders if row.colluders > privacy.assumed_colluders and privacy.noisy]
+    lines = (fill_in(line, more=helpers, **_facts(privacy)) for line in say.plan_cost)
+    return list(filter(None, lines))
+
+
 def _facts(privacy: Privacy | None) -> dict[str, Any]:
     """Return the facts that the sentences name."""
     if privacy is None:
