@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from common.page.figures import show_delta, show_epsilon
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.words import (
     guarantee_card,
@@ -52,19 +51,6 @@ OF_BOTH_SIDES = {
 
 def headings(fields):
     return {item.partition(": ")[0] for item in run_not_covered(fields)}
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(4.0, "4"), (3.999999, "4"), (1.0000008, "1"), (5.12341, "5.124"), (0.2831, "0.284"), ("inf", "∞")],
-)
-def test_epsilon_is_rounded_up(value, text):
-    assert show_epsilon(value) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
-def test_delta_is_short(value, text):
-    assert show_delta(value) == text
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
