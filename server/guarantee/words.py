@@ -100,8 +100,8 @@ def warning(privacy: Privacy | None) -> str | None:
     if not unprotected(privacy):
         return None
     # Baselines, which put no question, have statements of their own, each of which begins with such a warning.
-    own = privacy.statement.partition("\n\n")[0] if not privacy.queries else ""
-    return own or fill_in(say.warning, facts=privacy)
+    paragraph = privacy.statement.partition("\n\n")[0] if not privacy.queries else ""
+    return paragraph or fill_in(say.warning, facts=privacy)
 
 
 def numbers_guarantee(privacy: Privacy, run: str) -> str:
