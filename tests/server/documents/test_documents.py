@@ -105,7 +105,6 @@ KEYS_OF_OTHERS = {
     "server/prepare/calls.py": {"calls", "cost", "input_tokens", "models", "output_tokens"},  # the forecast
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
-    "server/report/croissant.py": {"spans"},  # a column
     "server/tasks/demo_letters.py": {"reason"},  # words of the letters
     "server/tasks/grammar.py": {"task"},  # words of a corpus
     "server/report/weaknesses.py": {"weaknesses"},  # report.json
