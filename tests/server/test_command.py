@@ -9,7 +9,6 @@ import pytest
 from client import records
 from common import labelled_files
 from server.command import main
-from server.deploy import results
 from server.methods.wasp import VOTES
 from server.page.drafts import MADE
 from server.planning import forecast
@@ -30,7 +29,7 @@ def nothing_private(monkeypatch):
     monkeypatch.setattr(demo_notes, "private_notes", forbidden)
     monkeypatch.setattr(demo_notes, "test_notes", forbidden)
     # Each was imported above: a module that is first imported while this lasts would keep the forbidden function.
-    for module in (labelled_files, sources, records, results):
+    for module in (labelled_files, sources, records):
         monkeypatch.setattr(module, "read_records", forbidden)
 
 
