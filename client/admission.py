@@ -29,7 +29,7 @@ from common.secagg.identity import Roster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class HospitalTerms:
     """The terms in the hospital's `client.yaml` at one moment.
 
     Attributes:
@@ -63,7 +63,7 @@ class Admission:
         party: PartyId,
         encoder: str,
         declared: int,
-        terms: Callable[[], Terms],
+        terms: Callable[[], HospitalTerms],
         ledger: Ledger,
         data_set: str,
         writers: Mapping[str, PartyWriter],
@@ -143,7 +143,7 @@ class Admission:
         if limits != checked:  # the same limits would find the same; what is charged, the ledger checks
             limits.check(plan, self._ledger.charged(self.data_set(plan), but=run), declared=self._declared)
         if checked is None:
-            writers.check(plan, self._writers)
+            writers.check_writers(plan, self._writers)
 
 
 def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:

@@ -111,7 +111,7 @@ def answer(
         LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)
-    check(query, plan, planned, dimensions=records.vectors.shape[1])
+    check_query(query, plan, planned, dimensions=records.vectors.shape[1])
 
     entry = party.ledger.reserve(
         run=run,
@@ -170,7 +170,7 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
             return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
         case SeedChoice():
             replacement = planned.mechanism == "exponential"
-            return seed_choices.choose(query, units, scale, key, replacement=replacement)
+            return seed_choices.choose_seeds(query, units, scale, key, replacement=replacement)
     raise InternalError("query inside a party", got=query.spec.kind)
 
 
@@ -183,7 +183,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
     return text_codec.encode(texts, query.spec.texts, query.spec.longest)
 
 
-def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
+def check_query(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
     """Raise a RefusalError if a query differs from the planned one or does not fit the plan; use only public facts.
 
     Raises:

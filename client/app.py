@@ -12,14 +12,14 @@ from functools import cache
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 
-from client.channel import SOCKET_NAME, Channel, Party
+from client.channel import SOCKET_NAME, Channel, ParcelAnswerer
 from common.errors import CaucusError, ConfigError
 from common.parcels import HANDLER_RAISED, contents, parcel_of
 
 log = logging.getLogger("caucus.relay")
 
 
-def relay(connect: Callable[[Context], Party]) -> ClientApp:
+def relay(connect: Callable[[Context], ParcelAnswerer]) -> ClientApp:
     """Return a ClientApp that passes each parcel to the party that `connect` returns for the node's context."""
     client_app = ClientApp()
 
@@ -38,7 +38,7 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
     return client_app
 
 
-def _own_service(context: Context) -> Party:
+def _own_service(context: Context) -> ParcelAnswerer:
     address = os.environ.get(SOCKET_NAME)
     if not address:
         raise ConfigError(SOCKET_NAME, expected="unix:PATH of this party's service", do="Set it where the node starts")

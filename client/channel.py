@@ -35,7 +35,7 @@ _SIZE = [("grpc.max_receive_message_length", m.LARGEST_ENVELOPE + m.LARGEST_BULK
 """Limit beyond which neither side reads a message, in bytes: that of a parcel."""
 
 
-class Party(Protocol):
+class ParcelAnswerer(Protocol):
     """Interface of an object that replies to parcels: the service itself, or a channel to it."""
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
@@ -93,7 +93,9 @@ def answers(address: str, patience: float) -> bool:
     return True
 
 
-def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, shared: bool = False) -> grpc.Server:
+def serve_socket(
+    parties: Mapping[int, ParcelAnswerer], address: str, *, workers: int = 4, shared: bool = False
+) -> grpc.Server:
     """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
 
     Args:

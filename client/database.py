@@ -67,7 +67,7 @@ _STATE = re.compile("[0-9A-Z]{5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class DatabaseSource:
     """The content of a `.sql.yaml` file. Its repr omits what may be secret.
 
     Attributes:
@@ -109,8 +109,8 @@ def is_query(path: Path) -> bool:
     return path.name.lower().endswith(ENDING)
 
 
-def read(path: Path, *, labelled: bool, remarks: list[str]) -> list[Record]:
-    """Return the rows of a query as records, as `client.records.read` does for a file.
+def read_database(path: Path, *, labelled: bool, remarks: list[str]) -> list[Record]:
+    """Return the rows of a query as records, as `client.records.load_records` does for a file.
 
     Spaces at the end of labels and users are left out, since a column of the type CHAR is padded with them.
 
@@ -119,7 +119,7 @@ def read(path: Path, *, labelled: bool, remarks: list[str]) -> list[Record]:
         DataError: The query fails, or a row is invalid; the message contains the row's number.
         MissingPackageError: SQLAlchemy or the driver is not installed.
     """
-    source = Source.load(path)
+    source = DatabaseSource.load(path)
     with named_by("records"):
         return read_records(path, may_be_empty=True, labelled=labelled, remarks=remarks, reader=partial(_rows, source))
 
@@ -166,7 +166,7 @@ def _url(given: str) -> "URL | None":
     return url if complete and bool(url.host) != bool(url.query) else None
 
 
-def _engine(source: Source) -> "Engine":
+def _engine(source: DatabaseSource) -> "Engine":
     from sqlalchemy import NullPool, create_engine
 
     if source.url.drivername == "sqlite":
@@ -204,7 +204,7 @@ def _is_here(host: str | None) -> bool:
         return False
 
 
-def _rows(source: Source, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[file_diagnosis.Row]:
+def _rows(source: DatabaseSource, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[file_diagnosis.Row]:
     names, table, fault = _answer(source)
     if fault:
         unasked = source.password is None and source.url.drivername == "postgresql"
@@ -213,7 +213,7 @@ def _rows(source: Source, columns: tuple[str, ...], optional: tuple[str, ...]) -
     wanted = file_diagnosis.columns_of(names, columns, optional, where=str(source.path), shape=_QUERY, show_names=False)
     for number, row in enumerate(table, start=1):
         place = f"{source.path}, row {number}"
-        values = {name: file_diagnosis.joined(name, row[names.index(name)]) for name in wanted}
+        values = {name: file_diagnosis.join_labels(name, row[names.index(name)]) for name in wanted}
         texts = {name: value for name, value in values.items() if isinstance(value, str)}
         for name, value in values.items():
             if name not in texts:
@@ -224,7 +224,7 @@ def _rows(source: Source, columns: tuple[str, ...], optional: tuple[str, ...]) -
         yield place, {name: value if name == "text" else value.rstrip(" ") for name, value in texts.items()}
 
 
-def _answer(source: Source) -> tuple[list[str], Sequence[Sequence[Any]], str]:
+def _answer(source: DatabaseSource) -> tuple[list[str], Sequence[Sequence[Any]], str]:
     """Return the names of the query's columns, its rows, and what went wrong, which is empty if nothing did."""
     try:
         with _engine(source).connect() as connection:

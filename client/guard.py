@@ -14,7 +14,7 @@ from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against, verify
 from common.plan.guesses import Guesses
 from common.plan.plan import UNITS, Plan
-from common.privacy.accountant import Release, epsilon, epsilon_by_norm, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, epsilon_by_norm, trade_off
 from common.queries.closed_set import KINDS
 from common.queries.votes import VotesSpec
 from common.secagg import graph
@@ -132,7 +132,7 @@ class Limits:
         together = all(query.spec.max_records >= self.min_unit_records for query in plan.queries)
         return together and (self.unit == "sample" or plan.unit == "user")
 
-    def check(self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int) -> None:
+    def check(self, plan: Plan, earlier: Iterable[ReleasedAnswers] = (), *, declared: int) -> None:
         """Check that a plan is within the limits, before any private data is accessed.
 
         Args:
@@ -148,7 +148,7 @@ class Limits:
             raise refusal
 
     def refusals(
-        self, plan: Plan, earlier: Iterable[Release] = (), *, declared: int
+        self, plan: Plan, earlier: Iterable[ReleasedAnswers] = (), *, declared: int
     ) -> Iterator[tuple[str, RefusalError]]:
         """Yield the name of each limit that a plan exceeds, with its RefusalError; `check` raises the first.
 
@@ -215,7 +215,7 @@ class Limits:
             return 1
         return max(1, min(plan.noise_parties, plan.survivors - self.coalition(plan))) if plan.secure else 1
 
-    def allow(self, charges: Iterable[Release]) -> None:
+    def allow(self, charges: Iterable[ReleasedAnswers]) -> None:
         """Raise a RefusalError if the charges exceed a record's lifetime limits.
 
         Args:
@@ -227,7 +227,7 @@ class Limits:
         for _, refusal in self._of_lifetime(charges):
             raise refusal
 
-    def spent(self, charges: Iterable[Release]) -> float:
+    def spent(self, charges: Iterable[ReleasedAnswers]) -> float:
         """Return the epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
         charges = list(charges)
         # The bound by norm takes no time and is never below the truth; it is far above it only for many subsamples.
@@ -237,7 +237,7 @@ class Limits:
             spent = epsilon(charges, self.lifetime_delta)
         return spent
 
-    def guesses(self, charges: Iterable[Release]) -> Guesses:
+    def guesses(self, charges: Iterable[ReleasedAnswers]) -> Guesses:
         """Return what somebody can find out from these charges together, beside their epsilon at `lifetime_delta`."""
         charges = list(charges)
         return Guesses.of(trade_off(charges, self.lifetime_delta), self.spent(charges), self.lifetime_delta)
@@ -246,7 +246,7 @@ class Limits:
         """Return the remainder of `lifetime_epsilon` after `spent`, at least 0; None if there is no such limit."""
         return None if self.lifetime_epsilon is None else max(0.0, self.lifetime_epsilon - spent)
 
-    def _of_lifetime(self, charges: Iterable[Release]) -> Iterator[tuple[str, RefusalError]]:
+    def _of_lifetime(self, charges: Iterable[ReleasedAnswers]) -> Iterator[tuple[str, RefusalError]]:
         if self.lifetime_epsilon is not None:
             yield from _above("lifetime_epsilon", "epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
 

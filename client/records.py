@@ -202,7 +202,7 @@ class PartyRecords:
         )
 
     def _under_headings(self, headings: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
-        number = {sections.normal(heading): position for position, heading in enumerate(headings)}
+        number = {sections.normal_heading(heading): position for position, heading in enumerate(headings)}
         mine = self.sections or RecordSections.of((), self.encoder, ())
         kept, seen = list[int](), Counter[int]()
         for row, (record, heading) in enumerate(zip(mine.numbers, mine.headings, strict=True)):
@@ -259,7 +259,7 @@ class RecordSections:
     def of(cls, private: Sequence[Record], encoder: Encoder, headings: Sequence[str]) -> "RecordSections":
         """Return the sections of these records, with their embeddings."""
         rows = [
-            (number, sections.normal(part.heading), record.text[part.start : part.end])
+            (number, sections.normal_heading(part.heading), record.text[part.start : part.end])
             for number, record in enumerate(private)
             for part in sections.sections(record.text, headings)
         ]
@@ -267,7 +267,7 @@ class RecordSections:
         return cls(numbers=numbers, headings=names, texts=texts, vectors=_alone(texts, encoder))
 
 
-def read(
+def load_records(
     path: Path,
     *,
     may_be_empty: bool = False,
@@ -289,7 +289,7 @@ def read(
         return read_records(path, may_be_empty=may_be_empty, labelled=labelled, remarks=remarks)
 
 
-def embed(private: Sequence[Record], encoder: Encoder, headings: Sequence[str] = ()) -> PartyRecords:
+def embed_records(private: Sequence[Record], encoder: Encoder, headings: Sequence[str] = ()) -> PartyRecords:
     """Embed all of a party's records, needed or not, since the duration of an opening must not depend on them.
 
     For the same reason their sections are embedded here too, under all headings that this party's own file names.

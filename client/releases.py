@@ -33,7 +33,7 @@ _COMING = "coming.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReceivedRelease:
     """A release that the coordinator sent.
 
     Attributes:
@@ -103,18 +103,18 @@ class Releases:
             raise RefusalError(Reason.DECLINED, "release", expected="that of an approved plan", got=approval.decision)
 
 
-def releases(folder: Path) -> list[Release]:
+def releases(folder: Path) -> list[ReceivedRelease]:
     """Return the releases in a hospital's private folder for which the texts are still there, newest first.
 
     Raises:
         DataError: A file is damaged.
     """
     notes = (folder / "releases").glob("*.json")
-    kept = [read_entry(note, Release, path=note.with_suffix(".jsonl")) for note in notes]
+    kept = [read_entry(note, ReceivedRelease, path=note.with_suffix(".jsonl")) for note in notes]
     return sorted((one for one in kept if one.path.exists()), key=lambda one: (one.received, one.run), reverse=True)
 
 
-def release(folder: Path, name: str) -> Release:
+def release(folder: Path, name: str) -> ReceivedRelease:
     """Return the release with this file name or, if there is no such file, the newest release of the run of this name.
 
     Args:

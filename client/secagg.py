@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from common.compute import Compute, directly
 from common.domain import PartyId
 from common.errors import MembershipError, PublicKeyError
-from common.phrases import Party, Phrase
+from common.phrases import NumberedParty, Phrase
 from common.secagg import ring, shamir
 from common.secagg.identity import Identity, Roster, check_roster, sign
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed, seal
@@ -54,10 +54,10 @@ from common.secagg.rules import (
     check_members,
     check_sealed,
     check_signatures,
-    halves,
-    of_round,
     point_of,
+    round_context,
     sign_of_mask,
+    split_shares,
     survivors_statement,
 )
 
@@ -88,11 +88,14 @@ def begin(
     check_roster(setup, roster)
     if (identity.public if identity else None) != (roster.keys[party] if roster else None):
         raise MembershipError(
-            "identity", expected=Phrase("that of ", Party(party), " on its roster"), got="another", where="advertise"
+            "identity",
+            expected=Phrase("that of ", NumberedParty(party), " on its roster"),
+            got="another",
+            where="advertise",
         )
     root = Secret(entropy)
     seal_keys = KeyPair(root.derive("own seal key", setup.binding, party, party))
-    own_secrets = {index: _OwnSecrets(root, of_round(setup.binding, index), party) for index in setup.rounds}
+    own_secrets = {index: _OwnSecrets(root, round_context(setup.binding, index), party) for index in setup.rounds}
     unsigned = KeyAdvert(
         seal_public=seal_keys.public, mask_publics=tuple(secrets.mask_keys.public for secrets in own_secrets.values())
     )
@@ -131,12 +134,12 @@ class Advertised:
         transcript, graph = me.compute(check_adverts, setup, adverts, me.roster, "share")
 
         agreed = {
-            peer: secrets.seal_keys.agree(adverts[peer].seal_public, where=Phrase(Party(peer), ", seal key"))
+            peer: secrets.seal_keys.agree(adverts[peer].seal_public, where=Phrase(NumberedParty(peer), ", seal key"))
             for peer in sorted(graph[party])
         }
         holders = (party, *agreed)
         shares = {
-            index: own_secrets.split(setup.threshold, holders, of_round(transcript, index))
+            index: own_secrets.split(setup.threshold, holders, round_context(transcript, index))
             for index, own_secrets in secrets.rounds.items()
         }
         sealed = {
@@ -145,7 +148,7 @@ class Advertised:
         }
         rounds = {
             index: _Round(
-                binding=of_round(transcript, index),
+                binding=round_context(transcript, index),
                 seed=secrets.rounds[index].seed,
                 mask_keys=secrets.rounds[index].mask_keys,
                 publics={peer: adverts[peer].mask_publics[place] for peer in agreed},
@@ -186,7 +189,7 @@ class Shared:
         check_enough("receive, neighbours", len(inbox) + 1, setup.threshold)
         rounds = {index: replace(round_, sharers=sharers) for index, round_ in secrets.rounds.items()}
         for sender, sealed in inbox.items():
-            where = Phrase(Party(sender), ", sealed shares")
+            where = Phrase(NumberedParty(sender), ", sealed shares")
             check_sealed(setup, sealed, where=where)
             pairs = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
             shamir.check_words(pairs, where=where)
@@ -291,8 +294,8 @@ class Agreed:
         me = self._me
         me.compute(check_signatures, me.setup, me.roster, self._statement, self._survivors, signatures)
         return UnmaskShares(
-            self_seeds={owner: halves(pair)[0] for owner, pair in pairs.items() if owner in self._survivors},
-            mask_keys={owner: halves(pair)[1] for owner, pair in pairs.items() if owner not in self._survivors},
+            self_seeds={owner: split_shares(pair)[0] for owner, pair in pairs.items() if owner in self._survivors},
+            mask_keys={owner: split_shares(pair)[1] for owner, pair in pairs.items() if owner not in self._survivors},
         )
 
 

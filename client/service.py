@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TypeVar
 
 from client import answer, refusals, secagg
-from client.admission import Admission, Terms
+from client.admission import Admission, HospitalTerms
 from client.approval.entries import Approvals
 from client.audit_log import AuditLog
 from client.guard import Limits
@@ -30,7 +30,7 @@ from common.compute import Compute, directly
 from common.domain import UNLABELLED, PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
-from common.phrases import Party
+from common.phrases import NumberedParty
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -98,7 +98,7 @@ class PartyService:
         party: PartyId,
         private: PartyRecords,
         declared: int,
-        terms: Callable[[], Terms],
+        terms: Callable[[], HospitalTerms],
         ledger: Ledger,
         writers: Mapping[str, PartyWriter] | None = None,
         identity: Identity | None = None,
@@ -118,7 +118,7 @@ class PartyService:
         self._identity = identity
         self._roster = roster
         self._names = tuple(names)
-        self._name = Party(party).text(names)
+        self._name = NumberedParty(party).text(names)
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
@@ -214,7 +214,7 @@ class PartyService:
             plan = self._following(envelope).plan
             if isinstance(body, m.Ask):
                 dimensions = self._private.vectors.shape[1]
-                answer.check(body.query, plan, plan.query(envelope.index), dimensions=dimensions)
+                answer.check_query(body.query, plan, plan.query(envelope.index), dimensions=dimensions)
         except CaucusError:
             return None
         return plan
@@ -231,7 +231,7 @@ class PartyService:
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(envelope.body).__name__, expected="Open first")
         if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
+            raise ProtocolError("receiver", expected=NumberedParty(self._party), got=NumberedParty(envelope.party))
         return self._run.session.after(envelope)
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
@@ -292,7 +292,7 @@ class PartyService:
     def _receive(self, envelope: m.Envelope, release: m.Release) -> m.Received:
         # Needs no session either: the run has ended.
         if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
+            raise ProtocolError("receiver", expected=NumberedParty(self._party), got=NumberedParty(envelope.party))
         if self._releases is None:
             raise RefusalError(m.Reason.UNPLANNED, "release", expected="none in a simulation")
         self._releases.keep(envelope.run, envelope.plan_digest, release.texts)

@@ -2,7 +2,7 @@
 
     limits:        limits on the use of the records (`client.guard.Limits`)
     seeds:         the writer of "abstracted seeds" (`client.writers.abstracted_seeds.Seeds`)
-    fine_tuning:   the writer of "fine-tuned samples" (`client.writers.fine_tuning.FineTuning`)
+    fine_tuning:   the writer of "fine-tuned samples" (`client.writers.fine_tuning.FineTuningWriter`)
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
 configs/client.yaml explains every key and has a safe value for it; `caucus-party init` copies it. If the line of a
@@ -29,13 +29,13 @@ from client.guard import Limits
 from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
 from client.writers.base import SECTIONS, PartyWriter
-from client.writers.fine_tuning import FineTuning
+from client.writers.fine_tuning import FineTuningWriter
 from client.writers.instructed import ABSTRACT, REWRITE, Instructed
 from client.writers.rewriting import Rewriting
 from client.writers.sentiment import Classifier, Vader
 from common.errors import CaucusError, ConfigError
-from common.system.yaml_file import located
-from common.validate import known_keys, of_type
+from common.system.yaml_file import add_location
+from common.validate import check_type, known_keys
 
 Make = Callable[..., Any]
 Kinds = Mapping[str, Make]
@@ -51,14 +51,14 @@ REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": partial(Instructed, instructio
 
 WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = {
     "seeds": (Seeds, {"abstraction": ABSTRACTIONS, "sentiment": SENTIMENTS}),
-    "fine_tuning": (FineTuning, {}),
+    "fine_tuning": (FineTuningWriter, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
 }
 """The class of each section, keyed by section, and the classes of each argument that can be of several kinds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SettingsSection:
     """A section with valid keys and types: a class, and the arguments for it."""
 
     make: Make
@@ -77,7 +77,7 @@ class PartySettings:
     """
 
     limits: Limits
-    sections: Mapping[str, Section]
+    sections: Mapping[str, SettingsSection]
     where: Where = field(compare=False, repr=False)
 
     @classmethod
@@ -130,22 +130,22 @@ class PartySettings:
         return {SECTIONS[name]: _made(name, section, self.where) for name, section in self.sections.items()}
 
 
-def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], where: Where) -> Section:
+def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], where: Where) -> SettingsSection:
     """Return the section of this name; an argument that is chosen by its kind becomes a section too."""
     parameters = signature(make).parameters
     required = [
         key for key, parameter in parameters.items() if parameter.default is Parameter.empty and key not in kinds
     ]
     arguments = dict(_mapping(name, values, parameters, where, required))
-    with located(where):
+    with add_location(where):
         for key, value in arguments.items():
-            of_type(f"{name}.{key}", value, parameters[key].annotation)
+            check_type(f"{name}.{key}", value, parameters[key].annotation)
     for part, choices in kinds.items():
         arguments[part] = _chosen(f"{name}.{part}", arguments.get(part), choices, where)
-    return Section(make, arguments)
+    return SettingsSection(make, arguments)
 
 
-def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
+def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> SettingsSection:
     known = {"kind", *(key for make in kinds.values() for key in signature(make).parameters)}
     settings = dict(_mapping(name, {} if values is None else values, known, where))
     kind = settings.pop("kind", None)
@@ -159,10 +159,10 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
     return _section(name, settings, kinds[kind], {}, where)
 
 
-def _made(name: str, section: Section, where: Where) -> Any:
+def _made(name: str, section: SettingsSection, where: Where) -> Any:
     """Return the object that a section describes; arguments that are sections themselves are built first."""
     arguments = {
-        key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value
+        key: _made(f"{name}.{key}", value, where) if isinstance(value, SettingsSection) else value
         for key, value in section.arguments.items()
     }
     try:
@@ -179,5 +179,5 @@ def _mapping(
     name: str, values: object, known: Collection[str], where: Where, required: Collection[str] = ()
 ) -> Mapping[str, Any]:
     """Return the values; raise an error if they are not a mapping of known keys."""
-    with located(where):
+    with add_location(where):
         return known_keys(name, values, among=known, required=required)

@@ -19,7 +19,7 @@ _LONGEST_FIELD = 2**31 - 1
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
-def rows(
+def csv_rows(
     file: Path,
     content: str,
     columns: tuple[str, ...],

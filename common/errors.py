@@ -37,7 +37,7 @@ coarse codes, to other parties. Each message states what was expected, what was 
 from collections.abc import Collection, Sequence
 from typing import Self
 
-from common.phrases import Phrase, Words, listed, rendered
+from common.phrases import Phrase, Words, list_parties, render_phrase
 
 MOST_SHOWN = 400
 """Maximum number of characters that a message shows of a wrong value."""
@@ -83,11 +83,11 @@ class CaucusError(Words, Exception):
     def text(self, names: Sequence[str] = ()) -> str:
         """Return the whole message; `names` are the names of the parties, indexed by party number."""
         problem = self._problem(names)
-        return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
+        return problem if self.do is None else f"{problem}. {render_phrase(self.do, names)}"
 
     def _problem(self, names: Sequence[str]) -> str:
         parts = (("expected", self.expected), ("got", self.got), ("at", self.where))
-        shown = {name: rendered(value, names) for name, value in parts if value is not None}
+        shown = {name: render_phrase(value, names) for name, value in parts if value is not None}
         # A user's own value, such as a whole file where its name was meant; what we say of parties is never cut.
         if not isinstance(self.got, Words) and len(given := shown.get("got", "")) > MOST_SHOWN:
             shown["got"] = f"{given[:MOST_SHOWN]}… ({len(given):,} characters)"
@@ -206,7 +206,7 @@ class AwaitingError(DropoutError):
         self.args = (self.parties,)  # what a copy in another process is made of
 
     def _problem(self, names: Sequence[str]) -> str:
-        return f"{self.what} by {listed(self.parties, ' and ').text(names)}"
+        return f"{self.what} by {list_parties(self.parties, ' and ').text(names)}"
 
 
 class RejectedError(DropoutError):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from common.errors import DataError
 from common.fhir_bundles import documents, list_in, object_in
 from common.file_diagnosis import Row
-from common.spelling import folded
+from common.spelling import fold_word
 from common.text_formats import format_of
 
 _CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii")
@@ -54,7 +54,7 @@ class Subject(NamedTuple):
     user: str
 
 
-def rows(
+def fhir_rows(
     file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], remarks: list[str]
 ) -> Iterator[Row]:
     """Yield a row for each current document in a `.json` or `.ndjson` file; a Bundle without documents has no rows.
@@ -164,7 +164,7 @@ def _subject(resource: dict[str, Any], place: str) -> Subject | None:
     system, value = (identifier.get(name) for name in ("system", "value"))
     if not isinstance(value, str):
         return None
-    scope = folded(system) if isinstance(system, str) else ""
+    scope = fold_word(system) if isinstance(system, str) else ""
     return Subject("identifier", scope, f"{scope}|{value.strip()}" if scope else value.strip())
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from common.errors import DataError
 from common.file_diagnosis import json_value
-from common.spelling import folded
+from common.spelling import fold_word
 
 DOCUMENT = "DocumentReference"
 """Type of the resources that are read."""
@@ -37,7 +37,7 @@ _ROWS = "Write other rows as one JSON object a line, as .jsonl."
 _EXPORT = "Export the present documents, as one Bundle or in bulk as .ndjson."
 
 
-class Document(NamedTuple):
+class FhirDocument(NamedTuple):
     """A resource, its location in the file, which messages use, and its entry's `fullUrl`, if there is one."""
 
     place: str
@@ -45,7 +45,7 @@ class Document(NamedTuple):
     url: object = None
 
 
-def documents(file: Path, content: str, passed_over: Counter[str]) -> list[Document]:
+def documents(file: Path, content: str, passed_over: Counter[str]) -> list[FhirDocument]:
     """Return the present documents of a `.json` or `.ndjson` file.
 
     Args:
@@ -69,15 +69,15 @@ def documents(file: Path, content: str, passed_over: Counter[str]) -> list[Docum
     return list(_without_copies(present, passed_over))
 
 
-def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[Document]:
+def _all(file: Path, content: str, passed_over: Counter[str]) -> Iterator[FhirDocument]:
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():
-                yield Document(f"{file}:{line}", _resource(text, f"{file}:{line}", (DOCUMENT,)))
+                yield FhirDocument(f"{file}:{line}", _resource(text, f"{file}:{line}", (DOCUMENT,)))
         return
     whole = _resource(content, f"{file}:1", ("Bundle", DOCUMENT))
     if whole["resourceType"] == DOCUMENT:
-        yield Document(f"{file}:1", whole)
+        yield FhirDocument(f"{file}:1", whole)
         return
     for number, entry in enumerate(_entries(whole, f"{file}:1"), start=1):
         place = f"{file}, entry {number} of the Bundle"
@@ -119,7 +119,7 @@ def _entries(bundle: dict[str, Any], place: str) -> list[Any]:
     return entries
 
 
-def _of_entry(entry: object, place: str) -> Document | None:
+def _of_entry(entry: object, place: str) -> FhirDocument | None:
     """Return an entry's resource, a document or another; None if it has none."""
     expected = "an object with a resource"
     if not isinstance(entry, dict):
@@ -134,10 +134,10 @@ def _of_entry(entry: object, place: str) -> Document | None:
         raise DataError("Bundle's entry", expected=expected, got="something else", where=place)
     if resource["resourceType"] == "Bundle":
         raise DataError("Bundle's entry", expected=expected, got="another Bundle", where=place)
-    return Document(place, resource, entry.get("fullUrl"))
+    return FhirDocument(place, resource, entry.get("fullUrl"))
 
 
-def _is_valid(document: Document) -> bool:
+def _is_valid(document: FhirDocument) -> bool:
     """Return whether a document is a record, by its status and that of what it refers to."""
     given = {element: document.resource[element] for element in _STATES if element in document.resource}
     for element, state in given.items():
@@ -147,13 +147,13 @@ def _is_valid(document: Document) -> bool:
     return all(_STATES[element][state] for element, state in given.items())
 
 
-def _without_copies(present: Sequence[Document], passed_over: Counter[str]) -> Iterator[Document]:
+def _without_copies(present: Sequence[FhirDocument], passed_over: Counter[str]) -> Iterator[FhirDocument]:
     """Yield the documents, but a document and its copies only once.
 
     Raises:
         DataError: Two documents have a key in common, and differ.
     """
-    known: dict[tuple[str, ...], Document] = {}
+    known: dict[tuple[str, ...], FhirDocument] = {}
     for document in present:
         keys = _keys(document)
         earlier = next((known[key] for key in keys if key in known), None)
@@ -172,7 +172,7 @@ def _without_copies(present: Sequence[Document], passed_over: Counter[str]) -> I
             )
 
 
-def _keys(document: Document) -> list[tuple[str, ...]]:
+def _keys(document: FhirDocument) -> list[tuple[str, ...]]:
     """Return what names a document, in all of its versions."""
     resource, keys = document.resource, list[tuple[str, ...]]()
     for name, value in (("id", resource.get("id")), ("fullUrl", document.url)):
@@ -190,10 +190,10 @@ def _key_of(identifier: object) -> tuple[str, ...] | None:
     system, value = identifier.get("system"), identifier.get("value")
     if not isinstance(value, str) or not value.strip():
         return None
-    return "identifier", folded(system) if isinstance(system, str) else "", value.strip()
+    return "identifier", fold_word(system) if isinstance(system, str) else "", value.strip()
 
 
-def _replaced_by(document: Document) -> Iterator[tuple[str, ...]]:
+def _replaced_by(document: FhirDocument) -> Iterator[tuple[str, ...]]:
     """Yield the keys of the documents that a document replaces, or of whose content it is another form."""
     for relation in _objects_in(document.resource, "relatesTo"):
         if not _replaces(relation.get("code")):

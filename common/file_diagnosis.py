@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import DataError
-from common.spelling import CONTROL, folded, is_blank
+from common.spelling import CONTROL, fold_word, is_blank
 
 Row = tuple[str, dict[str, str]]
 """A row's location for messages, such as "notes.csv:3" (the row's first line), and its values, keyed by column."""
@@ -99,11 +99,13 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 def unreadable(file: Path, reason: str | None) -> DataError:
     """Return the error for a file that cannot be opened, either for the given reason or because it is a folder."""
     if file.is_dir():
-        return DataError("the file cannot be read", expected="a file", got="a folder", where=file, do=on_folder(file))
+        return DataError(
+            "the file cannot be read", expected="a file", got="a folder", where=file, do=advice_on_folder(file)
+        )
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
-def on_folder(folder: Path) -> str | None:
+def advice_on_folder(folder: Path) -> str | None:
     """Return advice if a folder was given in place of a file and `datasets.save_to_disk` wrote it; otherwise None."""
     saved = any((folder / name).exists() for name in _SAVED)
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
@@ -156,14 +158,14 @@ def columns_of(
 
     Raises:
         DataError: A required column is missing or occurs twice; or any of the columns occurs twice or in another
-            spelling (`common.spelling.folded`).
+            spelling (`common.spelling.fold_word`).
     """
     wanted = label_columns(columns, names)
     if any(names.count(column) != 1 for column in wanted):
         raise _missing_columns(names, wanted, where=where, shape=shape, show_names=show_names)
-    spelt = [folded(name) for name in names]
+    spelt = [fold_word(name) for name in names]
     for column in dict.fromkeys((*columns, *wanted, *optional)):
-        similar = spelt.count(folded(column))
+        similar = spelt.count(fold_word(column))
         if similar != names.count(column) or similar > 1:
             expected = f"`{column}` once or not at all, and no similar name"
             got = f"{similar} like it" if similar > 1 else "another spelling of it"
@@ -223,7 +225,7 @@ def label_columns(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...
     return tuple("labels" if several and name == "label" else name for name in wanted)
 
 
-def joined(name: str, value: object) -> object:
+def join_labels(name: str, value: object) -> object:
     """Join a list of `labels` into one text, with `SEPARATOR` between them; return any other value unchanged."""
     if name != "labels" or not isinstance(value, list):
         return value

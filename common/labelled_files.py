@@ -241,13 +241,13 @@ def _parsed(
     match file.suffix.lower():
         case ".csv":
             content = _decoded(file)
-            return csv_files.rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
+            return csv_files.csv_rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
         case ".jsonl":
             return _json_lines(file, _decoded(file), columns, optional, show_names)
         case ".parquet":
-            return parquet.rows(file, _bytes(file), columns, optional, show_names=show_names)
+            return parquet.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
         case _:
-            return fhir.rows(file, _decoded(file), columns, optional, remarks)
+            return fhir.fhir_rows(file, _decoded(file), columns, optional, remarks)
 
 
 def _json_lines(
@@ -267,7 +267,7 @@ def _json_lines(
             known[keys] = file_diagnosis.columns_of(
                 keys, columns, optional, where=where, shape=file_diagnosis.OBJECT, show_names=show_names
             )
-        texts = {name: file_diagnosis.joined(name, row[name]) for name in known[keys]}
+        texts = {name: file_diagnosis.join_labels(name, row[name]) for name in known[keys]}
         for name, value in texts.items():
             if not isinstance(value, str):
                 expected, other = "a text, in quotes", "an object"

@@ -25,7 +25,7 @@ def check_installed() -> None:
     needs("a Parquet file", "pyarrow", extra="parquet")
 
 
-def rows(
+def parquet_rows(
     file: Path, content: bytes, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool
 ) -> Iterator[file_diagnosis.Row]:
     """Yield the rows of a Parquet file.
@@ -57,7 +57,7 @@ def rows(
     )
     for number, row in enumerate(table, start=1):
         place = f"{file}, row {number}"
-        texts = {name: file_diagnosis.joined(name, value) for name, value in row.items()}
+        texts = {name: file_diagnosis.join_labels(name, value) for name, value in row.items()}
         for name, value in texts.items():
             if not isinstance(value, str):
                 raise file_diagnosis.wrong_type(name, value, expected="a text", other="another type", where=place)

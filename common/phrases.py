@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name in double quotes, with those inside it escaped: where it ends can be seen."""
     return json.dumps(name, ensure_ascii=False)
 
@@ -33,7 +33,7 @@ class Words:
         return self.text()
 
 
-class Party(Words, int):
+class NumberedParty(Words, int):
     """A party, identified by its number in the roster."""
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Phrase(Words):
 
     def text(self, names: Sequence[str] = ()) -> str:
         """Return the text of all pieces, joined."""
-        return "".join(rendered(piece, names) for piece in self._pieces)
+        return "".join(render_phrase(piece, names) for piece in self._pieces)
 
 
 class Turnout(Words):
@@ -71,16 +71,16 @@ class Turnout(Words):
 
     def text(self, names: Sequence[str] = ()) -> str:
         """Return the number and, in brackets, the absent parties."""
-        clauses = [Phrase(Party(party), " ", words) for party, words in self.absent.items()]
-        return Phrase(self.present, *([" (", joined(clauses, "; "), ")"] if clauses else [])).text(names)
+        clauses = [Phrase(NumberedParty(party), " ", words) for party, words in self.absent.items()]
+        return Phrase(self.present, *([" (", join_phrases(clauses, "; "), ")"] if clauses else [])).text(names)
 
 
-def rendered(value: object, names: Sequence[str] = ()) -> str:
+def render_phrase(value: object, names: Sequence[str] = ()) -> str:
     """Render any part of a message as text."""
     return value.text(names) if isinstance(value, Words) else str(value)
 
 
-def joined(pieces: Iterable[object], between: str) -> Phrase:
+def join_phrases(pieces: Iterable[object], between: str) -> Phrase:
     """Return the pieces as one phrase, with `between` as the separator."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
@@ -95,11 +95,11 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def listed(parties: Collection[int], between: str = ", ") -> Phrase:
+def list_parties(parties: Collection[int], between: str = ", ") -> Phrase:
     """Return a phrase that lists the parties in ascending order; "none" if there are none."""
-    return joined(map(Party, sorted(parties)) if parties else ["none"], between)
+    return join_phrases(map(NumberedParty, sorted(parties)) if parties else ["none"], between)
 
 
-def in_fours(digest: str) -> str:
+def group_by_four(digest: str) -> str:
     """Return hexadecimal digits in groups of four, to be read aloud."""
     return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))

@@ -221,7 +221,7 @@ def _model(name: str) -> Callable[[str], list[Span]]:
 def _classifier(name: str) -> Callable[[str], list[Span]]:
     from transformers import TokenClassificationPipeline
 
-    model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="model for names")
+    model, tokenizer = checkpoints.load_checkpoint(name, "AutoModelForTokenClassification", what="model for names")
     pipeline: Any = TokenClassificationPipeline
     classify = pipeline(model=model, tokenizer=tokenizer, aggregation_strategy="simple")
     return lambda text: [(entity["start"], entity["end"], entity["entity_group"]) for entity in classify(text)]

@@ -41,7 +41,7 @@ Sections = tuple[Section, ...]
 
 def sections(text: str, headings: Iterable[str]) -> Sections:
     """Return the sections of a text under these headings, in the order of the text; no section is blank."""
-    names = {normal(heading): heading for heading in headings}
+    names = {normal_heading(heading): heading for heading in headings}
     headed, at = list[tuple[str, int, int]](), 0
     for line in text.splitlines(keepends=True):
         name, length = _opening(line)
@@ -64,7 +64,7 @@ def bodies(text: str, parts: Iterable[Section]) -> list[str]:
     return [text[part.start : part.end] for part in parts]
 
 
-def assembled(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
+def assemble_sections(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
     """Return the text that consists of these headings and their bodies, and its sections."""
     text, made = "", []
     for heading, body in parts:
@@ -74,7 +74,7 @@ def assembled(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
     return text, tuple(made)
 
 
-def normal(heading: str) -> str:
+def normal_heading(heading: str) -> str:
     """Return the form in which headings are compared: lower case, single spaces, composed accents."""
     caseless = unicodedata.normalize("NFD", heading).casefold()  # which may itself take characters apart
     return " ".join(unicodedata.normalize("NFC", caseless).split())
@@ -87,7 +87,7 @@ def section_body(text: str, heading: str, headings: Sequence[str]) -> str:
     are exactly those that were requested, whatever a model writes.
     """
     lines = text.strip().splitlines()
-    if lines and normal(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal(heading):
+    if lines and normal_heading(lines[0].split(":", maxsplit=1)[0].strip("#* ")) == normal_heading(heading):
         text = "\n".join([lines[0].partition(":")[2], *lines[1:]])
     parts = sections(f"{heading}\n{text}", headings)
     return bodies(f"{heading}\n{text}", parts)[0] if parts and parts[0].heading == heading else ""
@@ -111,9 +111,9 @@ def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
         if len(heading) > LONGEST_HEADING:
             expected = f"headings of at most {LONGEST_HEADING} characters"
             raise ConfigError(where, expected=expected, got=f"one of {len(heading)}")
-        if normal(heading) == UNLABELLED:
+        if normal_heading(heading) == UNLABELLED:
             raise ConfigError(where, expected=f"other headings than {UNLABELLED!r}, which means no labels", got="it")
-        if normal(heading) in map(normal, names):
+        if normal_heading(heading) in map(normal_heading, names):
             expected = "headings that differ in more than case and white space"
             raise ConfigError(where, expected=expected, got=f"{heading!r} more than once")
         names.append(heading.strip())
@@ -124,5 +124,5 @@ def _opening(line: str) -> tuple[str, int]:
     """Return the heading with which a line could begin, in its normal form, and its length including the colon."""
     start = line.strip()[:_READ]
     if colon := _COLON.search(start):
-        return normal(start[: colon.start()]), line.index(colon.group()) + 1
-    return (normal(start), len(line)) if len(start) < _READ else ("", 0)
+        return normal_heading(start[: colon.start()]), line.index(colon.group()) + 1
+    return (normal_heading(start), len(line)) if len(start) < _READ else ("", 0)

@@ -30,7 +30,7 @@ def is_blank(text: str) -> bool:
     )
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """Return a word without what people overlook: case, spaces, unseen characters, encodings of one letter, dashes."""
     if word.isascii() and word.isprintable():
         return word.replace(" ", "").lower()  # the same, in a tenth of the time
@@ -42,7 +42,7 @@ def folded(word: str) -> str:
 
 def skeleton(word: str) -> str:
     """Return a folded word with Latin letters in place of those that look like them; words that look alike have one."""
-    return unicodedata.normalize("NFKD", folded(word)).translate(_LATIN_LOOKS)
+    return unicodedata.normalize("NFKD", fold_word(word)).translate(_LATIN_LOOKS)
 
 
 def alike(words: Iterable[str]) -> list[list[str]]:
@@ -63,7 +63,7 @@ def mixes_scripts(word: str) -> bool:
     return len({_ONE_SCRIPT.get(script, script) for script in seen}) > 1
 
 
-def without_marks(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Return a text in NFKC without accents and other marks, in lower case."""
     parts = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFKC", "".join(part for part in parts if unicodedata.category(part)[0] != "M"))

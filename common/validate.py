@@ -25,7 +25,7 @@ _TYPES: Mapping[object, str] = {
 """Types of values in a settings file, and the words for them in messages."""
 
 
-def of_type(name: str, value: object, annotation: object) -> None:
+def check_type(name: str, value: object, annotation: object) -> None:
     """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
     The annotation is a type in `_TYPES`, a union or a tuple of such types; any other annotation accepts every value.
@@ -34,11 +34,11 @@ def of_type(name: str, value: object, annotation: object) -> None:
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
 
 
-def of_fields(kind: type, values: Mapping[str, object]) -> None:
-    """Check that each value fits the annotation of its field of a dataclass, as `of_type` does."""
+def check_fields(kind: type, values: Mapping[str, object]) -> None:
+    """Check that each value fits the annotation of its field of a dataclass, as `check_type` does."""
     for field in fields(kind):
         if field.name in values:
-            of_type(field.name, values[field.name], field.type)
+            check_type(field.name, values[field.name], field.type)
 
 
 def positive(*, section: str = "", infinite: bool = False, **values: float) -> None:
@@ -96,10 +96,10 @@ def probability(**values: float) -> None:
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
     """Check that the value is one of `among`."""
     if value not in among:
-        raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value), do=meant(value, among))
+        raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value), do=suggest_name(value, among))
 
 
-def meant(value: object, among: Collection[str]) -> str | None:
+def suggest_name(value: object, among: Collection[str]) -> str | None:
     """Return advice about a misspelt name: the most similar name in `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
@@ -118,7 +118,7 @@ def known_keys(
         raise ConfigError(section or "the file", expected=f"keys {known}", got=got)
     for key in values:
         if key not in among:
-            expected, do = f"one of {known}", meant(key, among)
+            expected, do = f"one of {known}", suggest_name(key, among)
             raise ConfigError(_full(section, str(key)), expected=expected, got="an unknown key", do=do)
     for key in required:
         if key not in values:

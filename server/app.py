@@ -20,22 +20,22 @@ from flwr.serverapp import Grid, ServerApp
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.system.progress import progress
-from server.documents.hospitals import Delivery
+from server.documents.hospitals import SentDocument
 from server.documents.run import PARTIAL, TEXTS, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
-from server.llm.wording import kinds_of, undescribed
+from server.llm.wording import advice_on_descriptions, kinds_of
 from server.method import State
 from server.planning.signal import few_candidates, hopeless, with_weakest_parts
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.calls import call_lines, check_calls, expected_calls
 from server.prepare.components import RunComponents, build_components
-from server.prepare.compose import compose_settings, load, store
+from server.prepare.compose import compose_settings, load_settings, store
 from server.run import run
-from server.run_folder import SENDING, RunFolder, now, started
+from server.run_folder import SENDING, RunFolder, first_day, now
 from server.settings.schema import Settings, SimulationSettings
 from server.tasks.sources import unmarked_types
 from server.tools import RunTools
@@ -52,7 +52,7 @@ def main(grid: Grid, context: Context) -> None:
     if named := context.run_config.get("run-folder"):
         folder = Path(str(named))
         sending = folder.name == SENDING and not (folder / "config.yaml").exists()
-        settings = load(folder.parent if sending else folder)
+        settings = load_settings(folder.parent if sending else folder)
     else:
         settings = resolve_auto(compose_settings(shlex.split(str(context.run_config.get("overrides", "")))))
         folder = Path("runs") / settings.run
@@ -93,14 +93,14 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
         raise ConfigError("hospitals that answered the run", expected="at least one", got="none", where=run)
     texts = (run / TEXTS).read_bytes()
     problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
-    before, digest = Delivery.last(folder, []), hashlib.sha256(texts).hexdigest()  # what is damaged is written anew
+    before, digest = SentDocument.last(folder, []), hashlib.sha256(texts).hexdigest()  # what is damaged is written anew
     had = before.received if before and before.texts == digest else {}
     received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}
     missing = {names[party]: problem for party, problem in problems.items() if names[party] not in received}
     log.info("the texts are at %s", ", ".join(received) or "no hospital")
     for name, problem in missing.items():
         log.warning("the texts are not at %s: it %s", name, problem)
-    Delivery(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
+    SentDocument(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
 
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
@@ -120,7 +120,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
         log.info("no accuracy and no FID: task.test is not set")
     if unmarked := unmarked_types(source):
         log.warning("%s", unmarked)
-    if parts.prompted and (unspoken := undescribed(task)):
+    if parts.prompted and (unspoken := advice_on_descriptions(task)):
         log.warning("%s", unspoken)
     calls = expected_calls(settings, parts)
     for line in call_lines(calls):
@@ -146,7 +146,7 @@ def run_with(parts: RunComponents, settings: Settings, network: Network, folder:
             seconds=0.0,
             warnings=hopeless(estimates),
             versions=versions(),
-            started=started(folder),
+            started=first_day(folder),
             models=tuple(parts.providers),
             prompts=parts.prompts.digest,
             encoder=settings.embedding.model or "hashed n-grams",

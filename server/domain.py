@@ -338,7 +338,7 @@ class Membership:
         validate.integers(0, colluders=self.colluders)
 
 
-def from_round_1(
+def number_from_one(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
     """Return a run folder's rounds and texts, counted from 1, even if an earlier version of Caucus counted from 0."""

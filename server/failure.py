@@ -20,7 +20,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import AwaitingError, CaucusError, DropoutError, FolderInUseError, RejectedError
-from common.phrases import Party, Turnout, Words, rendered
+from common.phrases import NumberedParty, Turnout, Words, render_phrase
 from common.system.files import SECRET, text_of, write_atomic
 from common.system.log_lines import LOG_FORMAT
 from common.system.warned_once import WarnedOnce
@@ -48,13 +48,13 @@ text."""
 LOCK = "lock"
 """File that a run's process locks; it contains the process ID."""
 PATIENCE = 2.0
-"""Number of seconds for which a run keeps trying to get the lock, since `at_work` holds it for a moment."""
+"""Number of seconds for which a run keeps trying to get the lock, since `is_at_work` holds it for a moment."""
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
     """Return the error in one line. If a library wrapped an error of Caucus, the line describes that inner error."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
-    return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
+    return " ".join(render_phrase(error.__cause__ if wrapped else error, names).split())
 
 
 @contextlib.contextmanager
@@ -78,7 +78,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
             yield
         except AwaitingError as pause:
             logger.info("%s", pause)
-            waiting = [Party(party).text(names) for party in pause.parties]
+            waiting = [NumberedParty(party).text(names) for party in pause.parties]
             write_atomic(folder / AWAITING, "\n".join(waiting).encode())
         except (KeyboardInterrupt, SystemExit):
             _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
@@ -112,8 +112,10 @@ def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
     if isinstance(error, DropoutError) and isinstance(error.got, Turnout):
         absent = {
             "problem": f"{error.what}; expected {error.expected}; got {error.got.present}",
-            "absent": {Party(party).text(names): rendered(did, names) for party, did in error.got.absent.items()},
-            "advice": rendered(error.do, names),
+            "absent": {
+                NumberedParty(party).text(names): render_phrase(did, names) for party, did in error.got.absent.items()
+            },
+            "advice": render_phrase(error.do, names),
         }
         write_atomic(folder / ABSENT, json.dumps(absent, ensure_ascii=False).encode())
 
@@ -133,7 +135,7 @@ class _Named(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple):
-            args = (rendered(arg, self._names) if isinstance(arg, Words) else arg for arg in record.args)
+            args = (render_phrase(arg, self._names) if isinstance(arg, Words) else arg for arg in record.args)
             record = copy.copy(record)  # other handlers show the same record to other readers
             record.args = tuple(args)
         return super().format(record)
@@ -198,7 +200,7 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
     return lock
 
 
-def at_work(folder: Path) -> bool:
+def is_at_work(folder: Path) -> bool:
     """Return whether a process is working in the folder, which means that the process has locked it."""
     path = folder / LOCK
     if not path.exists():

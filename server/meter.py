@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from server.documents.rounds import WORK, AskedQuery
+from server.documents.rounds import WORK, RoundQuery
 from server.federation.attempt import Answered
 
 
@@ -15,7 +15,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(WORK, 0.0)
-        self._queries: list[AskedQuery] = []
+        self._queries: list[RoundQuery] = []
 
     @contextmanager
     def timed(self, kind: str) -> Iterator[None]:
@@ -30,7 +30,7 @@ class Meter:
         """Add an answered query to those since the last reading."""
         planned = plan.query(answered.index)
         self._queries.append(
-            AskedQuery(
+            RoundQuery(
                 index=answered.index,
                 name=planned.name,
                 mechanism=planned.mechanism,
@@ -46,7 +46,7 @@ class Meter:
         seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in seconds.items()}
 
-    def queries(self) -> list[AskedQuery]:
+    def queries(self) -> list[RoundQuery]:
         """Return the queries asked since the last call."""
         queries, self._queries = self._queries, []
         return queries

@@ -39,7 +39,7 @@ from server.llm.trial import UnreadableError, try_prompt
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.metrics.linear import LinearClassifier
-from server.planning.modes import simplified
+from server.planning.modes import advice_on_contrast
 from server.report.tensorboard import track
 from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
@@ -81,7 +81,7 @@ def run(
     """
     plan, task = tools.plan, tools.task
     test_vectors = tools.encoder.encode([record.text for record in test])
-    notes = simplified(method, tools.providers)
+    notes = advice_on_contrast(method, tools.providers)
     for note in (*notes, *folder.warnings.values()):
         log.warning("%s", note)
     state = folder.resumed(method.memory) or method.start(tools)
@@ -139,14 +139,14 @@ def run(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | nearest_texts.nearest_texts(measured)
         | count
-        | groups.of_run(
+        | groups.run_groups(
             measured,
             without=task.classifier_inputs(before),
             classifier=classifier,
             transfer=task.classifier_inputs(transfer),
         )
-        | sections.of_run(state.candidates, held_out, task)
-        | spans.of_run(state.candidates, before, spanned, task, cleaned, experiment_seed=tools.experiment_seed)
+        | sections.section_groups(state.candidates, held_out, task)
+        | spans.span_groups(state.candidates, before, spanned, task, cleaned, experiment_seed=tools.experiment_seed)
     )
     if paid := payments(tools.spending):
         metrics = metrics.adding({"paid": paid})
@@ -228,7 +228,7 @@ def _federated_count(
     The first value is empty if the plan has no such count.
     """
     plan = tools.plan
-    if not federated_count.planned(plan):
+    if not federated_count.plans_count(plan):
         return {}, state
     vectors = tools.embed([candidate.text for candidate in state.candidates])
     answered = federation.ask(federated_count.NAME, 0, federated_count.question(vectors, state.candidates, plan))
@@ -236,7 +236,9 @@ def _federated_count(
     *earlier, last = state.rounds
     queries = {query.index: query for query in (*last.queries, *tools.meter.queries())}  # once after a crash, too
     noted = replace(last, queries=tuple(queries.values()), epsilon=folder.epsilon())
-    return {"federated": federated_count.measured(plan, answered)}, replace(state, rounds=(*earlier, noted))
+    return {"federated": federated_count.federated_count_group(plan, answered)}, replace(
+        state, rounds=(*earlier, noted)
+    )
 
 
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:

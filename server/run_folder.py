@@ -47,7 +47,7 @@ from server.evaluation import federated_count, text_classifier
 from server.federation.checkpoint import Checkpoint
 from server.method import State
 from server.metrics.linear import LinearClassifier
-from server.planning.guarantee_facts import describe, released
+from server.planning.guarantee_facts import describe, released_numbers
 
 SENDING = "sending"
 """Folder, within a run folder, for the process that sends the texts to the hospitals."""
@@ -139,7 +139,7 @@ class RunFolder:
             earlier=self._earlier,
         )
         for name, numbers in state.released.items():
-            released(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
+            released_numbers(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
@@ -164,9 +164,9 @@ class RunFolder:
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
-        text_classifier.document(trained, text_classifier.RELEASED, run=run, encoder=encoder, privacy=privacy).save(
-            self.path
-        )
+        text_classifier.classifier_document(
+            trained, text_classifier.RELEASED, run=run, encoder=encoder, privacy=privacy
+        ).save(self.path)
         if transfer:
             write_lines(self.path / TRANSFER, transfer)
 
@@ -191,7 +191,7 @@ def now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
-def started(folder: Path) -> str:
+def first_day(folder: Path) -> str:
     """Return the day on which the run began; for a resumed run, the day of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()

@@ -45,7 +45,7 @@ class Marked:
     spans: Spans = ()
 
 
-def read(reply: str, types: Collection[str]) -> Marked | str:
+def read_marks(reply: str, types: Collection[str]) -> Marked | str:
     """Remove the marks of these types from a text; return it with its spans, or one of `REASONS` if a mark is wrong.
 
     Leading and trailing white space is removed from the text and left out of each span.
@@ -76,8 +76,8 @@ def read(reply: str, types: Collection[str]) -> Marked | str:
     return Marked(text.strip(), tuple(moved))
 
 
-def marked(text: str, spans: Iterable[Span]) -> str:
-    """Return the text with its marks, the inverse of `read`."""
+def mark_spans(text: str, spans: Iterable[Span]) -> str:
+    """Return the text with its marks, the inverse of `read_marks`."""
     parts, at = [], 0
     for span in spans:
         parts += [text[at : span.start], f"<{span.type}>", text[span.start : span.end], f"</{span.type}>"]
@@ -104,7 +104,7 @@ def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
     return None
 
 
-def without_tags(text: str) -> str:
+def remove_tags(text: str) -> str:
     """Return a text with all tags removed, including incorrect ones."""
     return _TAG.sub("", text)
 

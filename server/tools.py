@@ -20,7 +20,7 @@ from server.federation.ask import Federation
 from server.llm.base import Provider, Reply, Request
 from server.llm.cache import Cached
 from server.llm.clean import PLAIN, Cleaner
-from server.llm.generate import Generated, Written, generate, write
+from server.llm.generate import Generated, Written, generate, write_texts
 from server.llm.orders import Order, RequestMaker
 from server.llm.passes import Unusable
 from server.llm.spending import Spending
@@ -134,7 +134,7 @@ class RunTools:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
         with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
-            return write(
+            return write_texts(
                 self.providers,
                 requests,
                 cleaner=self._cleaner,

@@ -68,9 +68,9 @@ def main() -> None:
 
     with stoppable():
         try:
-            from simulations.launch import launched
+            from simulations.launch import launch_command
 
-            launched(arguments)
+            launch_command(arguments)
         except KeyboardInterrupt as stop:
             sys.stderr.write(f"caucus-simulate: {stop.args[0] if stop.args else 'stopped before the run began'}\n")
             sys.exit(exit_code(stop))

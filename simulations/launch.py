@@ -34,12 +34,12 @@ from common.system.files import text_of
 from common.system.log_lines import LOG_FORMAT
 from common.system.progress import Console, progress
 from common.system.warned_once import warned_once
-from common.validate import meant
+from common.validate import suggest_name
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, RunSummary
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
-from server.prepare.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
+from server.prepare.compose import SEARCH_PATH, check_simulation, misprint_error, plain, reload_settings, typed_settings
 from server.prepare.misprints import CONFIGS
 from server.settings.reading import mapping_of
 from server.settings.schema import Settings
@@ -53,7 +53,7 @@ OPTIONS = (RESUME, YES, "--multirun", "--config-dir", "--cfg", "--resolve", "--h
 """Options that are suggested for a misspelt option; --version is left out, since --epsilon resembles it."""
 
 
-def launched(arguments: Sequence[str]) -> None:
+def launch_command(arguments: Sequence[str]) -> None:
     """Run the command with these arguments.
 
     Raises:
@@ -79,13 +79,13 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     try:
         _composed()
     except WRONG_SETTINGS as error:
-        _exit(misprint(error, overrides, sweep=multirun))
+        _exit(misprint_error(error, overrides, sweep=multirun))
     except (OSError, ValueError) as error:
         inside = any(frame.name == "_composed" for frame in traceback.extract_tb(error.__traceback__))
         if inside or error.__cause__:  # of the run itself, here or in a worker: a bug
             raise
         if isinstance(error, ValueError):
-            _exit(misprint(error, overrides, sweep=multirun))
+            _exit(misprint_error(error, overrides, sweep=multirun))
         name = "hydra.sweep.dir" if multirun else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
@@ -106,7 +106,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """
     parsed, others = get_args_parser().parse_known_intermixed_args(arguments)
     for name in (argument.partition("=")[0] for argument in others if argument.startswith("-")):
-        do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+        do = suggest_name(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
         _exit(ConfigError(name, got="an unknown option", do=do))
     options = list(arguments)
     for override in parsed.overrides:
@@ -139,7 +139,7 @@ def _composed(config: object) -> None:
     hydra_config = HydraConfig.get()
     folder, overrides = relative_path(Path(hydra_config.runtime.output_dir)), list(hydra_config.overrides.task)
     if hydra_config.mode != RunMode.MULTIRUN:
-        _or_exit(folder, lambda: typed(config))
+        _or_exit(folder, lambda: typed_settings(config))
         _say_ending(folder, shlex.join(["caucus-simulate", "--multirun", *_sweep(folder)]))
         return
     if multiprocessing.parent_process():
@@ -153,7 +153,7 @@ def _composed(config: object) -> None:
         return
     composed = plain(config)
     try:
-        settings = combinations.with_overrides(simulated(typed(config)), overrides)
+        settings = combinations.with_overrides(check_simulation(typed_settings(config)), overrides)
         composed = mapping_of(settings)
         _simulated(combinations.settings_to_continue(settings, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
@@ -188,7 +188,7 @@ def _resume(arguments: Sequence[str]) -> None:
         if arguments[0] != RESUME or len(arguments) < 2:
             raise CheckpointError(RESUME, expected="one folder with a config.yaml", got=" ".join(arguments))
         folder = Path(arguments[1])
-        settings = reloaded(folder, arguments[2:])
+        settings = reload_settings(folder, arguments[2:])
     except CaucusError as error:
         _exit(error)
     handlers = (Console(), logging.FileHandler(folder / "run.log"))
@@ -207,7 +207,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
     """Run a simulation with these settings; exit with a message if it fails.
 
     Raises:
-        KeyboardInterrupt, SystemExit: As `launched`.
+        KeyboardInterrupt, SystemExit: As `launch_command`.
     """
     try:
         _simulated(settings(), folder)

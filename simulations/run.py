@@ -28,14 +28,14 @@ from server.app import app as server_app
 from server.documents.metrics import Metrics
 from server.documents.run import REFUSED, RunSummary, Traffic
 from server.failure import sole_process
-from server.prepare.compose import simulated, store
+from server.prepare.compose import check_simulation, store
 from server.report.write import write_report
 from server.run_folder import read_candidates
 from server.settings.schema import Settings, SimulationSettings
 from simulations.baselines import private_exemplars, unprotected
 from simulations.federation import inputs, parties
 from simulations.federation.local_grid import LocalGrid
-from simulations.federation.measured import promised, with_records
+from simulations.federation.measured import with_promise, with_records
 from simulations.private_evaluation.compare import compare
 
 log = logging.getLogger("caucus.simulation")
@@ -69,10 +69,10 @@ def _simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
-    parties.party_settings(simulated(settings).client)  # a wrong limit is refused before a record is read
-    run = parties.prepared(simulated(settings), folder)
+    parties.party_settings(check_simulation(settings).client)  # a wrong limit is refused before a record is read
+    run = parties.prepare_settings(check_simulation(settings), folder)
     store(run, folder)
-    inputs.check(run, folder)
+    inputs.check_inputs(run, folder)
     if baseline := WITHOUT_PRIVACY.get(run.method.name):
         baseline(run, folder)
     else:
@@ -144,6 +144,6 @@ def _context(folder: Path) -> Context:
 
 
 def _compare(settings: SimulationSettings, folder: Path) -> None:
-    measured = promised(with_records(settings, read_candidates(folder)), folder)
+    measured = with_promise(with_records(settings, read_candidates(folder)), folder)
     if measured.test and measured.private:
         compare(folder, measured)

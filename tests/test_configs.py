@@ -27,7 +27,7 @@ from server.settings.reading import mapping_of
 from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
 from simulations.sweeps.combinations import with_overrides
-from simulations.sweeps.experiments import rows, run_names
+from simulations.sweeps.experiments import experiment_rows, run_names
 from tests.support.lanes import slow
 from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
@@ -93,12 +93,12 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, na
     experiment = config.experiment
     run = run_names(experiment)
     assert run
-    assert not any("$" in name for name in rows(experiment))
+    assert not any("$" in name for name in experiment_rows(experiment))
     assert sweep.mode == "MULTIRUN"
     assert sweep.sweeper.params.experiment_seed in ("0,1,2", "0,1,2,3,4")
     assert all(
         len(row.get("paper", experiment.get("data", []))) == len(experiment.get("data", []))
-        for row in rows(experiment).values()
+        for row in experiment_rows(experiment).values()
     )
     for name in run[:: rows_of and -(-len(run) // rows_of)]:
         chosen_row = with_overrides(replace(config, row=name), chosen)

@@ -49,8 +49,8 @@ from server.llm.generate import generate
 from server.llm.orders import Order
 from server.llm.remote import anthropic
 from server.prepare.components import build_components
-from server.prepare.compose import load, store
-from server.settings.sections import changed
+from server.prepare.compose import load_settings, store
+from server.settings.sections import with_values
 from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
 from tests.support.offline import refuse_network
@@ -158,7 +158,7 @@ def test_the_search_finds_un_noised_counts_where_there_are_some(tmp_path):
 def test_a_finished_run_does_not_go_on_with_more_epsilon(tmp_path):
     """pe: a run that ended at epsilon 2 is resumed at epsilon 50 without a word, since nothing keeps what was spent."""
     folder = tiny(tmp_path / "run", "privacy.epsilon=2", "method.top=8", "method.rounds=2", "method.samples=20")
-    store(changed(load(folder), {"privacy.epsilon": 50.0}), folder)
+    store(with_values(load_settings(folder), {"privacy.epsilon": 50.0}), folder)
     with pytest.raises(CheckpointError, match="privacy plan"):
         resume(folder)
     # A coordinator that forgets its own state gets no further: each party has a ledger of its own.

@@ -12,8 +12,8 @@ from common.domain import UNLABELLED, Record, is_one_population
 from common.ledger.ledger import Ledger
 from common.plan.guesses import Guesses
 from common.plan.plan import Plan
-from common.privacy.accountant import Release
-from common.sections import normal, sections
+from common.privacy.accountant import ReleasedAnswers
+from common.sections import normal_heading, sections
 from common.spelling import skeleton
 
 
@@ -121,12 +121,12 @@ def counts_separately(plan: Plan, limits: Limits) -> bool:
     return limits.separate_data_sets and plan.unit == "sample"
 
 
-def charges_that_count(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
+def charges_that_count(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers]) -> tuple[ReleasedAnswers, ...]:
     """Return the charges of other runs that certainly count against a plan; empty if data sets count separately."""
     return () if counts_separately(plan, limits) else tuple(charged)
 
 
-def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> LifetimeBudget:
+def lifetime_budget(plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers], problem: str) -> LifetimeBudget:
     """Return the budget before and after a plan's run.
 
     Args:
@@ -163,9 +163,9 @@ def count_own_records(plan: Plan, private: Sequence[Record], headings: Sequence[
     if is_one_population(plan.labels):
         sets = [(UNLABELLED,)] * len(private)
     if plan.by_section:
-        spelt = {normal(label): label for label in plan.labels}  # as the plan spells them
+        spelt = {normal_heading(label): label for label in plan.labels}  # as the plan spells them
         headings_by_record = ([part.heading for part in sections(record.text, headings)] for record in private)
-        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in headings_by_record]
+        sets = [tuple(spelt.get(normal_heading(heading), heading) for heading in mine) for mine in headings_by_record]
     counts = Counter(label for labels in sets for label in labels)
     eligible = [record for record, labels in zip(private, sets, strict=True) if not set(labels).isdisjoint(plan.labels)]
     of_user = Counter(record.user or "" for record in eligible)  # without names all belong to one user

@@ -48,7 +48,7 @@ from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
 from common.system.locks import alone
 from common.system.log_lines import escaped_line, now, utc
-from common.validate import known_keys, of_type, one_of, printable
+from common.validate import check_type, known_keys, one_of, printable
 
 MODES = ("manual", "auto")
 DECISIONS = ("awaiting", "approved", "refused")
@@ -419,7 +419,7 @@ def read_entry(path: Path, kind: Callable[..., Entry], /, **known: object) -> En
     try:
         values = known_keys(path.name, json.loads(path.read_bytes()), among=stored, required=required)
         for name, value in values.items():
-            of_type(name, value, stored[name].annotation)
+            check_type(name, value, stored[name].annotation)
         return kind(**values, **known)
     except (ValueError, RecursionError, ConfigError) as error:
         raise DataError(

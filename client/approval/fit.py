@@ -20,7 +20,7 @@ from client.writers.base import check_kinds
 from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
-from common.privacy.accountant import Release, epsilon
+from common.privacy.accountant import ReleasedAnswers, epsilon
 
 MOST_NOISE = 2.0**10
 """Largest factor that is tried for the noise; a plan that does not fit even then exceeds some other limit."""
@@ -46,7 +46,9 @@ class PlanFit:
     epsilon: float | None = None
 
 
-def fit_plan(plan: Plan, settings: HospitalSettings, charged: Sequence[Release], *, search: bool = False) -> PlanFit:
+def fit_plan(
+    plan: Plan, settings: HospitalSettings, charged: Sequence[ReleasedAnswers], *, search: bool = False
+) -> PlanFit:
     """Return whether this hospital would answer a plan that a person approves.
 
     Args:
@@ -75,7 +77,7 @@ def fit_plan(plan: Plan, settings: HospitalSettings, charged: Sequence[Release],
     return PlanFit()
 
 
-def _searched_epsilon(plan: Plan, limits: Limits, charged: tuple[Release, ...], declared: int) -> float | None:
+def _searched_epsilon(plan: Plan, limits: Limits, charged: tuple[ReleasedAnswers, ...], declared: int) -> float | None:
     try:
         return largest_epsilon(plan, limits, charged, declared=declared)
     except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
@@ -85,7 +87,7 @@ def _searched_epsilon(plan: Plan, limits: Limits, charged: tuple[Release, ...], 
 def largest_epsilon(
     plan: Plan,
     limits: Limits,
-    charged: tuple[Release, ...],
+    charged: tuple[ReleasedAnswers, ...],
     *,
     declared: int,
     clock: Callable[[], float] = time.monotonic,
@@ -119,7 +121,7 @@ def largest_epsilon(
 
 
 @lru_cache(maxsize=1000)
-def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...], declared: int) -> float:
+def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[ReleasedAnswers, ...], declared: int) -> float:
     """Return the epsilon of the plan with its noise multiplied by this factor.
 
     The epsilon is infinite if the limits refuse that plan, and 0 if no plan can have so much noise, for instance

@@ -18,11 +18,11 @@ from client.deploy.shown_labels import shown_labels
 from common.domain import NOT_STATED, is_one_population
 from common.errors import CaucusError, ConfigError, PlanError
 from common.page.words import ENGLISH, catalogue, spelt
-from common.phrases import in_fours, quoted
+from common.phrases import group_by_four, quote_name
 from common.plan.guesses import Guesses, scale
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences, not_covered, protected_unit, subsampled
+from common.plan.words import differences, not_covered, protected_unit, subsampling_clause
 from common.system.log_lines import escaped_line, utc
 
 
@@ -143,7 +143,7 @@ def coordinator_sight(facts: PlanFacts, language: str = ENGLISH) -> str:
 def _plan(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
     approval, before = facts.approval, facts.before
     yield SheetFact(say.names.plan, say.plan.seen.format(approval.plan_digest[:16], utc(approval.first_seen)))
-    yield SheetFact(say.names.digest, in_fours(approval.plan_digest))
+    yield SheetFact(say.names.digest, group_by_four(approval.plan_digest))
     yield SheetFact("", say.plan.compare)
     if over := approval.reason_run_is_over():
         yield SheetFact(say.names.over, over, english=True)
@@ -169,7 +169,9 @@ def _purpose(facts: PlanFacts, say: SimpleNamespace) -> Iterator[SheetFact]:
 
 def _hospitals(facts: PlanFacts, say: SimpleNamespace) -> str:
     this_one = say.hospitals.this
-    names = [this_one.format(quoted(name)) if name == facts.hospital else quoted(name) for name in facts.hospitals]
+    names = [
+        this_one.format(quote_name(name)) if name == facts.hospital else quote_name(name) for name in facts.hospitals
+    ]
     if facts.unknown:
         names.append(say.hospitals.unknown.format(facts.unknown))
     return str(say.hospitals.all.format(facts.plan.parties, ", ".join(names), facts.plan.survivors))
@@ -259,7 +261,7 @@ def _query(query: PlannedQuery, plan: Plan, say: SimpleNamespace, language: str)
         by_user, steps = plan.unit != "sample", query.mechanism == "dp-sgd"
         # A small probability hides who takes part, and a delta of its size leaves almost no noise for those who do.
         yield SheetFact(
-            "", subsampled(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language)
+            "", subsampling_clause(query.rate, by_user=by_user, redrawn=query.redraw, steps=steps, language=language)
         )
 
 

@@ -31,18 +31,18 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
     answer = np.zeros((spec.labels, spec.directions + 1), dtype=np.int64)
     places = np.flatnonzero(labels < spec.labels)
     answer[:, -1] = spec.count * np.bincount(labels[places], minlength=spec.labels)
-    integers, units = exact_products.of_rows(query.basis)
-    centres = exact_products.of_vectors(query.centres) @ integers.T
+    integers, units = exact_products.rows_to_integers(query.basis)
+    centres = exact_products.vectors_to_integers(query.centres) @ integers.T
     for start in range(0, len(places), _ROWS):
         part = places[start : start + _ROWS]
-        products = exact_products.of_vectors(records.vectors[part]) @ integers.T - centres[labels[part]]
-        coordinates = shortened(products * (units / float(query.radius[0])), spec.grid)
+        products = exact_products.vectors_to_integers(records.vectors[part]) @ integers.T - centres[labels[part]]
+        coordinates = shorten_rows(products * (units / float(query.radius[0])), spec.grid)
         for label in np.unique(labels[part]):
             answer[label, :-1] += coordinates[labels[part] == label].sum(axis=0)
     return answer.ravel()
 
 
-def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
+def shorten_rows(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     """Shorten rows, in units of the radius, to norm at most 1, and round them toward zero to the grid.
 
     Entries that are not finite count as zero, since conversion would turn them into the smallest 64-bit integer.
@@ -55,10 +55,10 @@ def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     for column in coordinates.T:  # one after the other: the order of a sum over rows is numpy's affair
         squares += column**2
     factors = grid / np.sqrt(np.maximum(squares, 1))
-    return lowered(np.trunc(coordinates * factors[:, None]).clip(-grid, grid).astype(np.int64), grid)
+    return lower_entries(np.trunc(coordinates * factors[:, None]).clip(-grid, grid).astype(np.int64), grid)
 
 
-def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
+def lower_entries(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
     """Lower each row's largest entries toward zero, one by one, until its sum of squares is at most grid^2.
 
     This changes only rows that floating-point rounding left slightly too long; there are few of them, if any.

@@ -26,16 +26,16 @@ from common.queries.votes import Votes
 
 CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.int64]]] = {
     Votes: votes.contribution,
-    LabelHistogram: counts.of_labels,
-    LabelSets: counts.of_sets,
-    SectionOrder: counts.of_order,
-    LengthHistogram: counts.of_lengths,
-    Vocabulary: counts.of_terms,
+    LabelHistogram: counts.count_labels,
+    LabelSets: counts.count_label_sets,
+    SectionOrder: counts.count_section_orders,
+    LengthHistogram: counts.count_lengths,
+    Vocabulary: counts.count_terms,
     Sketch: sketch.contribution,
     ClassSums: class_sums.contribution,
     Questionnaire: questionnaire.contribution,
-    SelfSimilarity: counts.of_pairs,
-    CorrectCount: counts.of_correct,
+    SelfSimilarity: counts.sum_pair_cosines,
+    CorrectCount: counts.count_correct,
 }
 """The function that computes the contribution, keyed by type of query, for each query that is a sum over the parties.
 """

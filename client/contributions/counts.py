@@ -20,13 +20,13 @@ from common.queries.self_similarity import SelfSimilarity
 from common.queries.terms import Extractor, decode_terms
 
 
-def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the number of records with each label: (labels,) int64."""
     labels = records.labels[records.labels < query.spec.labels]
     return np.bincount(labels, minlength=query.spec.labels).astype(np.int64)
 
 
-def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_label_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return how many records have each number of labels, each label, and each pair of labels, in grid units.
 
     Returns:
@@ -47,7 +47,7 @@ def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
     return spec.grid * np.concatenate(counted)
 
 
-def of_order(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_section_orders(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return how many sections begin a record, follow each other section, and end a record, in grid units.
 
     Returns:
@@ -63,20 +63,20 @@ def of_order(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]
     return query.spec.grid * counted[~np.eye(outside + 1, dtype=np.bool_)]
 
 
-def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the number of records with a length in each bin: (bins,) int64."""
     bins = np.searchsorted(query.edges, lengths(records), side="right")
     return np.bincount(bins, minlength=query.spec.bins).astype(np.int64)
 
 
-def of_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the number of records in which each term is among the first k distinct terms: (terms,) int64."""
     term_lists = first_terms(decode_terms(query.terms), records.texts, query.spec.first)
     occurrences = [term for terms in term_lists for term in terms]
     return np.bincount(np.array(occurrences, dtype=np.int64), minlength=query.length).astype(np.int64)
 
 
-def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
+def sum_pair_cosines(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the sum of the pairs' cosines, each rounded toward zero, and the number of pairs, both in grid units.
 
     The key that assigns records to buckets is the query's digest, which is public. That is safe: a record changes only
@@ -90,13 +90,13 @@ def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int6
     in_pair = np.bincount(buckets, minlength=spec.buckets)[buckets] == 2
     members = np.flatnonzero(in_pair)
     pairs = members[np.argsort(buckets[members], kind="stable")].reshape(-1, 2)
-    left, right = (exact_products.of_vectors(records.vectors[side]) for side in pairs.T)
+    left, right = (exact_products.vectors_to_integers(records.vectors[side]) for side in pairs.T)
     cosines = np.einsum("pd,pd->p", left, right) * exact_products.STEP**2
     rounded = np.trunc(spec.grid * cosines).clip(-spec.largest, spec.largest)
     return np.array([rounded.sum(), spec.grid * len(pairs)], dtype=np.int64)
 
 
-def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
+def count_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Return the number of records that the classifier labels correctly, and the number of all records: (2,) int64."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(
@@ -105,8 +105,8 @@ def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int6
             got=query.weights.shape[1],
             do="Coordinator and parties must use one encoder.",
         )
-    rows, units = exact_products.of_rows(query.weights)
-    scores = exact_products.of_vectors(records.vectors) @ rows.T * units + query.intercepts
+    rows, units = exact_products.rows_to_integers(query.weights)
+    scores = exact_products.vectors_to_integers(records.vectors) @ rows.T * units + query.intercepts
     right = np.count_nonzero(scores.argmax(axis=1) == records.labels)
     return np.array([right, len(records.labels)], dtype=np.int64)
 

@@ -20,12 +20,12 @@ STEP = 2.0**-22
 _VECTOR_BITS, _MOST_BITS, _EXACT_BITS = 22, 24, 53
 
 
-def of_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+def vectors_to_integers(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Convert (n, dim) vectors of norm up to 1.001 to integers, in units of STEP."""
     return np.rint(vectors.astype(np.float64) / STEP)
 
 
-def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rows_to_integers(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Convert rows to integers; return these and the unit of each row's products with integer vectors.
 
     Args:
@@ -45,5 +45,5 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
 def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the (n, m) inner products of (n, dim) and (m, dim) vectors of norm up to 1.001."""
-    products: NDArray[np.float64] = of_vectors(left) @ of_vectors(right).T * STEP**2
+    products: NDArray[np.float64] = vectors_to_integers(left) @ vectors_to_integers(right).T * STEP**2
     return products

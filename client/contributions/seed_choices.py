@@ -15,7 +15,7 @@ from common.queries import seed_choice
 _CHUNK_BYTES = 64 << 20
 
 
-def choose(
+def choose_seeds(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
     """Return the indices of the planned number of candidates, chosen by noisy max.
@@ -75,7 +75,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
 def _of_record(cosines: NDArray[np.floating], same_label: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
     """Return one record's utilities, (candidates,) int64; `same_label` marks the candidates with the record's label."""
     if not nearest:
-        return np.where(same_label, mechanisms.on_grid((1 + cosines) / 2), 0)
+        return np.where(same_label, mechanisms.round_to_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)
     # Ties go to the lower index, so that for any cosines exactly `nearest` have utility 1.
     steps[np.lexsort((-cosines, ~same_label))[:nearest]] = mechanisms.UNIT

@@ -51,7 +51,7 @@ def _of_single_terms(
 ) -> NDArray[np.float64]:
     """Return the mean of the features of each record's terms, (records, features for these rows)."""
     used, places = np.unique(np.concatenate(record_terms), return_inverse=True)
-    integers, units = exact_products.of_rows(query.frequencies[rows])
+    integers, units = exact_products.rows_to_integers(query.frequencies[rows])
     of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
     counts = np.array([len(terms) for terms in record_terms])
     starts = np.cumsum(counts) - counts
@@ -68,7 +68,7 @@ def _of_prefixes(
 ) -> NDArray[np.float64]:
     """Return the concatenated features of each record's terms, (records, features for these rows)."""
     dim = query.vectors.shape[1]
-    integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
+    integers, units = exact_products.rows_to_integers(query.frequencies[rows], blocks=query.spec.prefix)
     total = np.zeros((len(record_terms), len(rows)))
     for q in range(max(map(len, record_terms))):
         has = np.flatnonzero([len(terms) > q for terms in record_terms])
@@ -88,7 +88,7 @@ def _products(
     out = np.empty((len(used), len(integers)))
     for start in range(0, len(used), _ROWS):
         part = used[start : start + _ROWS]
-        out[start : start + _ROWS] = exact_products.of_vectors(vectors[part]) @ integers.T
+        out[start : start + _ROWS] = exact_products.vectors_to_integers(vectors[part]) @ integers.T
     return out
 
 

@@ -22,7 +22,7 @@ from client.approval.entries import approvals, path_of
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise
-from client.releases import Release, release
+from client.releases import ReceivedRelease, release
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
 from common.labelled_files import named_by, read_records, read_texts
@@ -162,7 +162,7 @@ def _audit(chosen: argparse.Namespace) -> Iterator[str]:
         raise problem
 
 
-def guarantee_of(settings: HospitalSettings, sent: Release) -> tuple[float, float] | tuple[None, None]:
+def guarantee_of(settings: HospitalSettings, sent: ReceivedRelease) -> tuple[float, float] | tuple[None, None]:
     """Return ε and δ of the plan of a release that the coordinator sent; None and None if they cannot be tested."""
     for entry in approvals(settings.private):
         plan = entry.read_plan()
@@ -197,7 +197,7 @@ def audit_release(
     if (epsilon is None) != (delta is None):
         raise ConfigError("guarantee to test", expected="--epsilon and --delta", got="one of them")
     if epsilon is not None and delta is not None:
-        learning.promised(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
+        learning.promise_p_value(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)
     check_records(control_file)
     training = settings.read_records()
@@ -205,7 +205,9 @@ def audit_release(
         control = read_records(control_file, labelled=settings.labelled)
     with named_by("synthetic texts"):
         texts = read_texts(texts_file)
-    kept, kept_control = learning.pooled([record.text for record in training], [record.text for record in control])
+    kept, kept_control = learning.unique_sequences(
+        [record.text for record in training], [record.text for record in control]
+    )
     pool = [training[place] for place in kept] + [control[place] for place in kept_control]
     flags, untested = _flags(settings, pool, texts)
     tests = learning.learning(flags, len(kept))
@@ -247,10 +249,10 @@ def _flags(
     except MissingPackageError as error:
         untested.append(f"{features.FEATURES[0]:{_WIDTH}}  not tested: {error}")
     encoder = settings.loaded_encoder()
-    flags = features.disclosed(
+    flags = features.disclosed_records(
         [record.text for record in pool],
         texts,
-        nearness=features.nearest(records.embed(pool, encoder).vectors, encoder.encode(texts)),
+        nearness=features.nearest(records.embed_records(pool, encoder).vectors, encoder.encode(texts)),
         personal=None if untested else personal,
     )
     return flags, untested

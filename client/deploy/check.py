@@ -8,7 +8,7 @@ from client.deploy.preflight import CHECKS, PROBLEM, PreflightFinding, findings
 from client.deploy.settings import HospitalSettings
 from common.errors import CaucusError
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.log_lines import wrapped
+from common.system.log_lines import wrap_lines
 from common.versions import versions
 
 LEAVES = (
@@ -68,6 +68,6 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 def _rows(finding: PreflightFinding) -> Iterator[str]:
     width = max(map(len, CHECKS))
     indent = _RESULT + width + 4
-    yield from wrapped(f"{finding.result:{_RESULT}}  {finding.check:{width}}  {finding.detail}", indent)
+    yield from wrap_lines(f"{finding.result:{_RESULT}}  {finding.check:{width}}  {finding.detail}", indent)
     if finding.fix:
-        yield from wrapped(f"{'':{indent}}how to fix: {finding.fix}", indent)
+        yield from wrap_lines(f"{'':{indent}}how to fix: {finding.fix}", indent)

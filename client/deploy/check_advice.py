@@ -13,7 +13,7 @@ _TURNED = re.compile(r"[0-9][.,][0-9]+E[+-]?[0-9]+")
 """How a spreadsheet shows the code 1E50 of ICD-11, which it takes for a number."""
 
 
-def on_users(private: Sequence[Record], unit: str) -> list[str]:
+def advice_on_users(private: Sequence[Record], unit: str) -> list[str]:
     """Return advice where several names may be one user's, or where there are none although users are protected.
 
     Args:
@@ -35,7 +35,7 @@ def on_users(private: Sequence[Record], unit: str) -> list[str]:
     return advice
 
 
-def on_labels(private: Sequence[Record]) -> list[str]:
+def advice_on_labels(private: Sequence[Record]) -> list[str]:
     """Return advice on labels that look like others or like numbers, or end in spaces, and on one for all records."""
     labels = list(dict.fromkeys(label for record in private for label in record.labels))
     groups = [" and ".join(map(_quoted, group)) for group in alike(labels)[:MOST_LABELS]]
@@ -61,7 +61,7 @@ def _quoted(label: str) -> str:
     return f"'{shown_label(ascii(label)[1:-1])}'"
 
 
-def on_charges(settings: HospitalSettings) -> list[str]:
+def advice_on_charges(settings: HospitalSettings) -> list[str]:
     """Return advice if answers were charged that protect, or may protect, fewer of a user's records than is demanded.
 
     Raises:

@@ -141,7 +141,7 @@ def check_node_key(settings: HospitalSettings) -> None:
         raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
     authority = settings.authority().public_bytes(Encoding.PEM)
     try:
-        with proxy.used(settings.proxy, settings.node):
+        with proxy.use_proxy(settings.proxy, settings.node):
             status, known = try_key(settings.coordinator, authority, key)
     except (httpx.HTTPError, ValueError) as error:
         raise CaucusError(

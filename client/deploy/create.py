@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from client import database, records
 from client.deploy import known_records
-from client.deploy.check_advice import on_labels
+from client.deploy.check_advice import advice_on_labels
 from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.guard import Limits
@@ -127,7 +127,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     if names_users:
         yield BY_USER
     yield from (f"{chosen.records.name}: {remark}" for remark in remarks)
-    yield from (f"WARNING: {advice}" for advice in ([] if chosen.unlabelled else on_labels(private)))
+    yield from (f"WARNING: {advice}" for advice in ([] if chosen.unlabelled else advice_on_labels(private)))
     if copy is not None:
         yield f"copied into {folder / 'private' / database.COPY}: caucus-party refresh {folder} {chosen.records} later"
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
@@ -143,11 +143,11 @@ def _read(chosen: argparse.Namespace, remarks: list[str]) -> tuple[list[Record],
     """Return the records, and for those of a database the content of their copy; None for a file, which stays."""
     labelled = not chosen.unlabelled
     if database.is_query(chosen.records):
-        private = database.read(chosen.records, labelled=labelled, remarks=remarks)
+        private = database.read_database(chosen.records, labelled=labelled, remarks=remarks)
         return private, database.as_json_lines(private, labelled=labelled)
     check_records(chosen.records)
     check_ending(chosen.records)
-    return records.read(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None
+    return records.load_records(chosen.records, may_be_empty=True, labelled=labelled, remarks=remarks), None
 
 
 def load_invitation(path: Path) -> Invitation:

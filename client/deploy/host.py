@@ -18,9 +18,9 @@ from importlib import import_module
 from pathlib import Path
 
 from client import records
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.audit_log import AuditLog
-from client.channel import READY, SOCKET, serve
+from client.channel import READY, SOCKET, serve_socket
 from client.deploy.settings import KEY_BYTES, HospitalSettings
 from client.releases import Releases
 from client.schedule import Schedule
@@ -52,7 +52,7 @@ class CurrentTerms:
         self._roster = roster
         self._written = settings.written
 
-    def __call__(self) -> Terms:
+    def __call__(self) -> HospitalTerms:
         """Read the hospital's files, and return the terms that they now contain.
 
         Raises:
@@ -82,7 +82,7 @@ class CurrentTerms:
                 do="Write them again, or restart the service if they were deleted on purpose",
             )
         self._written |= now.written
-        return Terms(limits=now.party.limits, approval=now.approval)
+        return HospitalTerms(limits=now.party.limits, approval=now.approval)
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
@@ -132,7 +132,7 @@ def service(settings: HospitalSettings) -> PartyService:
         log.warning("more records than this hospital declares: caucus-party check says what that means")
     return PartyService(
         party=number,
-        private=records.embed(private, encoder, settings.headings),
+        private=records.embed_records(private, encoder, settings.headings),
         declared=declared,
         terms=terms,
         ledger=ledger,
@@ -156,7 +156,7 @@ def main() -> int:
         settings = HospitalSettings.load(Path(sys.argv[1]))
         os.chdir(settings.folder)
         Path("run/party.sock").unlink(missing_ok=True)
-        server = serve({0: starting}, SOCKET, shared=settings.relay_user is not None)
+        server = serve_socket({0: starting}, SOCKET, shared=settings.relay_user is not None)
         if settings.relay_user is not None and os.geteuid() == 0:
             os.chown("run/party.sock", -1, pwd.getpwnam(settings.relay_user).pw_gid, follow_symlinks=False)
         roster, party = settings.roster_file(), service(settings)

@@ -67,7 +67,7 @@ def _leave(chosen: argparse.Namespace) -> Iterator[str]:
     if not (chosen.yes or is_agreed("leave?", what="leaving", do=do)):
         raise CaucusError("this hospital does not leave", do="Nothing was changed")
     processes.stop(folder, SIDES["both"])
-    with locks.hold(folder, SIDES["both"], stop=f"caucus-party stop {chosen.folder}"):
+    with locks.hold_locks(folder, SIDES["both"], stop=f"caucus-party stop {chosen.folder}"):
         head = _close_ledger(settings)
         kept = sorted(path for path in settings.private.glob("*") if _is_kept(path))
         for path in kept:

@@ -19,11 +19,11 @@ from client.guard import Limits
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
-from common.privacy.accountant import Release, epsilon
+from common.privacy.accountant import ReleasedAnswers, epsilon
 from common.system.commands import Commands, add_command, as_json
 
 _DELTA = 1e-5
-Price = Callable[[Iterable[Release]], float]
+Price = Callable[[Iterable[ReleasedAnswers]], float]
 """Function that returns the epsilon of charges."""
 _SHORT = 8
 """Number of hex digits of a data set's name that are shown, enough to distinguish data sets at a glance."""
@@ -117,10 +117,10 @@ def _backup(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
-    return exported(ledger)
+    return export_events(ledger)
 
 
-def exported(ledger: Ledger) -> Iterator[str]:
+def export_events(ledger: Ledger) -> Iterator[str]:
     """Yield the events as JSON, one per line, without answers, keys or digests of records."""
     for event in ledger.events():
         yield json.dumps(

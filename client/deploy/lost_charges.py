@@ -18,7 +18,7 @@ from client.deploy.audit_reading import answered_questions, uncharged_questions
 from client.deploy.settings import HospitalSettings
 from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.privacy.sensitivity import Sensitivity
 from common.system.log_lines import now
 
@@ -87,7 +87,7 @@ def charge_of(epsilon: float, *, run: str = "") -> Entry:
         index=0,
         plan_digest=UNKNOWN,
         query_digest=UNKNOWN,
-        release=Release(mechanism="pure", sensitivity=_ONE, scale=1 / epsilon),
+        release=ReleasedAnswers(mechanism="pure", sensitivity=_ONE, scale=1 / epsilon),
         charged=now(),
     )
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from client.approval.entries import approvals
 from client.audit_log import LARGEST_AUDIT
 from client.deploy import connection, known_records
-from client.deploy.check_advice import on_charges, on_labels, on_users
+from client.deploy.check_advice import advice_on_charges, advice_on_labels, advice_on_users
 from client.deploy.create import MOST_BY_DEFAULT, shipped_limits
 from client.deploy.node_state import CONNECTED_BEFORE, STILL_COUNTED, node_state
 from client.deploy.roster import RESTART, running_records, running_roster
@@ -28,7 +28,7 @@ from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
 from common.ledger.ledger import MOST_KEPT
-from common.phrases import quoted
+from common.phrases import quote_name
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.certificates import SOON
@@ -154,7 +154,7 @@ class _Preflight:
         return PreflightFinding(PASSED, "the coordinator accepts it")
 
     def node(self) -> PreflightFinding:
-        state = node_state(self._settings, processes.children(self._settings.folder, SIDES["both"]))
+        state = node_state(self._settings, processes.child_states(self._settings.folder, SIDES["both"]))
         if not state.runs:
             return PreflightFinding(SKIPPED, "not running: caucus-party start")
         if state.connected:
@@ -184,7 +184,7 @@ class _Preflight:
         declared = self._settings.party_file().max_records
         public = f"at most {declared:,} are public"
         detail = "; ".join([f"{len(self._records)} records{of} (known here alone; {public}){noise}", *remarks])
-        advice = on_users(self._records, self._settings.party.limits.unit)
+        advice = advice_on_users(self._records, self._settings.party.limits.unit)
         if len(self._records) > declared:
             advice.append(_MORE_THAN_DECLARED)
         # As in a folder that an older version made.
@@ -203,7 +203,7 @@ class _Preflight:
             return PreflightFinding(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
         shown = [f"{label}: {count}" for label, count in shown_labels(counts).items()]
-        return _advised(f"{', '.join(shown) or 'none'} (known here alone)", on_labels(self._records))
+        return _advised(f"{', '.join(shown) or 'none'} (known here alone)", advice_on_labels(self._records))
 
     def lifetime_delta(self) -> PreflightFinding:
         limits, declared = self._settings.party.limits, self._settings.party_file().max_records
@@ -224,7 +224,7 @@ class _Preflight:
         number = settings.number(Roster.of_hospitals(roster))
         if roster.parties[number].fingerprint != settings.party_file().fingerprint:
             raise ConfigError("roster", expected="this hospital's keys as in party.json", got="another node's key")
-        detail = f"party {number} of {len(roster.parties)}: {', '.join(map(quoted, roster.names))}"
+        detail = f"party {number} of {len(roster.parties)}: {', '.join(map(quote_name, roster.names))}"
         if running_roster(settings) not in {None, roster.fingerprint}:
             return PreflightFinding(WARNING, f"{detail}; the running service has the roster from before", RESTART)
         return PreflightFinding(PASSED, detail)
@@ -271,7 +271,7 @@ class _Preflight:
             f"set {name}: {_listed(getattr(shipped, name))}, {LOOSER.get(name, 'as at a new hospital')}"
             for name in limits.looser(shipped)
         ]
-        return _advised(detail, [*loose, *on_charges(self._settings)])
+        return _advised(detail, [*loose, *advice_on_charges(self._settings)])
 
     def ledger_head(self) -> PreflightFinding:
         self._settings.noted_head.opened_at_start(self._settings.ledger, read_only=True)
@@ -350,7 +350,7 @@ def try_relay_account(settings: HospitalSettings, user: str) -> None:
     try:
         ended = subprocess.run(
             [sys.executable, "-c", _AS_RELAY],
-            env=processes.environment(settings.node),
+            env=processes.child_environment(settings.node),
             cwd=settings.folder,
             user=account.pw_uid,
             group=account.pw_gid,

@@ -103,7 +103,7 @@ def _refresh(chosen: argparse.Namespace) -> Iterator[str]:
         do = f"Make a folder with init --records NAME{database.ENDING}"
         raise ConfigError("records in client.yaml", expected=expected, got="another file", do=do)
     remarks = list[str]()
-    private = database.read(chosen.query, labelled=settings.labelled, remarks=remarks)
+    private = database.read_database(chosen.query, labelled=settings.labelled, remarks=remarks)
     check_number(len(private), settings.party_file())
     content = database.as_json_lines(private, labelled=settings.labelled)
     before = copy.read_bytes() if copy.exists() else None

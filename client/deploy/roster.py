@@ -13,7 +13,7 @@ from pathlib import Path
 from client.channel import READY
 from client.deploy.settings import SIDES, HospitalSettings
 from common.errors import CaucusError, ConfigError
-from common.phrases import quoted
+from common.phrases import quote_name
 from common.secagg.identity import Roster
 from common.system import processes
 from common.system.asking import is_agreed
@@ -83,7 +83,7 @@ def running_records(settings: HospitalSettings) -> str | None:
 
 def _ready(settings: HospitalSettings) -> list[str]:
     """Return what the running party service wrote when it was ready; empty if none runs."""
-    service = processes.children(settings.folder, SIDES["service"]).get("service", {})
+    service = processes.child_states(settings.folder, SIDES["service"]).get("service", {})
     return text_of(settings.folder / READY).splitlines() if service.get("process") else []
 
 
@@ -102,12 +102,12 @@ def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
     old = {party.name: party for party in before.parties}
     new = {party.name: party for party in after.parties}
     for name in sorted(new.keys() - old.keys()):
-        yield f"added: {quoted(name)}"
+        yield f"added: {quote_name(name)}"
     for name in sorted(old.keys() - new.keys()):
-        yield f"removed: {quoted(name)}"
+        yield f"removed: {quote_name(name)}"
     for name in sorted(new.keys() & old.keys()):
         if new[name].fingerprint != old[name].fingerprint:
-            yield f"CHANGED KEYS: {quoted(name)}; compare the new fingerprint by telephone"
+            yield f"CHANGED KEYS: {quote_name(name)}; compare the new fingerprint by telephone"
     if before == after:
         yield "no change"
     elif {*map(_identity, before.parties)} == {*map(_identity, after.parties)}:

@@ -37,8 +37,8 @@ from common.sections import check_headings
 from common.system.certificates import certificate_of
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_secret
-from common.system.yaml_file import YamlFile, located
-from common.validate import integers_in, of_type, one_of
+from common.system.yaml_file import YamlFile, add_location
+from common.validate import check_type, integers_in, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (
@@ -151,10 +151,10 @@ class HospitalSettings:
         party = PartySettings.read(file.values, file.where, others=(*KEYS, REMOVED), required=REQUIRED)
         values = {key: file.values[key] for key in KEYS if key in file.values}
         types = get_type_hints(cls) | {"records": str}
-        with located(file.where):
+        with add_location(file.where):
             _check_removed(file.values.get(REMOVED))
             for key, value in values.items():
-                of_type(key, value, types[key])
+                check_type(key, value, types[key])
             path_of_records = (folder / values["records"]).resolve()
             if "headings" in values:
                 values["headings"] = check_headings("headings", values["headings"]) if values["headings"] else ()
@@ -187,8 +187,11 @@ class HospitalSettings:
             )
 
     def read_records(self, *, may_be_empty: bool = False, remarks: list[str] | None = None) -> list[Record]:
-        """Return the private records, read as this file describes them; `records.read` documents remarks and errors."""
-        return records.read(
+        """Return the private records, read as this file describes them.
+
+        `records.load_records` documents remarks and errors.
+        """
+        return records.load_records(
             self.records,
             may_be_empty=may_be_empty,
             labelled=self.labelled,

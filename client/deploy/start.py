@@ -79,7 +79,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     halves = SIDES[chosen.only]
     until_idle = _seconds(chosen.until_idle, halves)
-    with locks.hold(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
+    with locks.hold_locks(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
         if "service" in halves:
             settings.check_limits()
             check_records(settings.records)
@@ -161,7 +161,7 @@ def hospital_children(settings: HospitalSettings, halves: Sequence[str], until_i
     if "service" in halves:
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
         # Its home is another than ours.
-        environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
+        environment = processes.child_environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
         service.append(Child(name="service", command=command, environment=environment, ready=READY))
         if settings.metrics_port is not None:
             metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
@@ -170,7 +170,7 @@ def hospital_children(settings: HospitalSettings, halves: Sequence[str], until_i
 
 
 def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Child]:
-    environment = processes.environment(settings.node)
+    environment = processes.child_environment(settings.node)
     node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
     secret = "node/superexec.secret"  # noqa: S105 a path
     certificate, key = f"node/{CERTIFICATE}", f"node/{KEY}"

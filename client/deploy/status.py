@@ -30,9 +30,9 @@ from client.noted_head import NotedHead
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from common.system import processes
-from common.system.certificates import SOON, days_left, in_words
+from common.system.certificates import SOON, days_left, validity_in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
-from common.system.log_lines import escaped_line, printable_line, wrapped
+from common.system.log_lines import escaped_line, printable_line, wrap_lines
 
 _INDENT = 2
 """Number of spaces at the start of a continued line."""
@@ -112,7 +112,7 @@ def hospital_status(settings: HospitalSettings) -> HospitalStatus:
         ConfigError: A setting is wrong.
         OSError: A file cannot be read.
     """
-    children = processes.children(settings.folder, SIDES["both"])
+    children = processes.child_states(settings.folder, SIDES["both"])
     waiting = awaiting_entries(settings.private)
     return HospitalStatus(
         processes=children,
@@ -146,7 +146,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"audit log: {status.audit_used:.0%} of its largest size is used"
     if status.certificate_days is not None:
         advice = "; WARNING: ask the coordinator for a new invitation" if status.certificate_days < SOON else ""
-        yield f"certificate of the coordinator's authority: {in_words(status.certificate_days)}{advice}"
+        yield f"certificate of the coordinator's authority: {validity_in_words(status.certificate_days)}{advice}"
     yield from _budget(status, settings)
 
 
@@ -176,8 +176,8 @@ def _budget(status: HospitalStatus, settings: HospitalSettings) -> Iterator[str]
     else:
         yield f"epsilon left: {_rounded(spending.left, down=True)} of {limits.lifetime_epsilon:g}"
     values = ", ".join(f"{name} {value}" for name, value in asdict(limits).items() if name != "queries")
-    yield from wrapped(f"limits: {values}", _INDENT)
-    yield from wrapped(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
+    yield from wrap_lines(f"limits: {values}", _INDENT)
+    yield from wrap_lines(f"queries that are answered: {', '.join(limits.queries)}", _INDENT)
     noted = status.noted_head or "none"
     yield f"ledger: {spending.events} events; noted head {noted} in {settings.noted_head.path}"
     if spending.problem:

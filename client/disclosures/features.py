@@ -155,7 +155,7 @@ class Pool:
             length += 1
 
 
-def disclosed(
+def disclosed_records(
     records: Sequence[str],
     texts: Sequence[str],
     *,

@@ -3,8 +3,8 @@
 Setting (arXiv 2606.16952). Before any run, a hospital splits its records at random into n training and m control
 records; the synthetic texts come later, from any source. For each feature of `features.py`, k records of the pool are
 disclosed, x of them training records. Which records are disclosed depends on the pool and the texts but not on the
-split. Texts that occur more than once in the pool are left out on both sides (`pooled`): leaving them out on one side
-alone would favour the other side.
+split. Texts that occur more than once in the pool are left out on both sides (`unique_sequences`): leaving them out on
+one side alone would favour the other side.
 
 **No learning.** If the texts do not depend on the training records, the split is still uniform given k, and x is
 hypergeometric: k draws from n + m records, n of them training records (Fisher's exact test, one side). The p-value is
@@ -94,7 +94,7 @@ class Promise:
     rejected: bool
 
 
-def pooled(training: Sequence[str], control: Sequence[str]) -> tuple[list[int], list[int]]:
+def unique_sequences(training: Sequence[str], control: Sequence[str]) -> tuple[list[int], list[int]]:
     """Return the indices of the training and of the control records whose sequence of words occurs only once.
 
     Raises:
@@ -146,7 +146,7 @@ def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, d
     for name, flag in flags.items():
         one, other = flag[first], flag[second]
         counts[name] = int((one & ~other).sum()), int((other & ~one).sum())
-    p = {name: promised(*count, pairs=pairs, epsilon=epsilon, delta=delta) for name, count in counts.items()}
+    p = {name: promise_p_value(*count, pairs=pairs, epsilon=epsilon, delta=delta) for name, count in counts.items()}
     rejected = _rejected(p)
     return [
         Promise(feature=name, right=right, wrong=wrong, p=p[name], rejected=name in rejected)
@@ -161,7 +161,7 @@ def no_learning(training: int, control: int, *, n: int, m: int) -> float:
     return float(stats.hypergeom.sf(training - 1, n + m, n, training + control))
 
 
-def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
+def promise_p_value(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
     """Return the p-value of the promise (ε, δ), at most 1, for these right and wrong guesses among all pairs.
 
     Raises:
@@ -186,7 +186,7 @@ def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> 
     """Return the smallest number of guesses, all right, with which a feature rejects (ε, δ); None if no number does."""
 
     def rejects(right: int) -> bool:
-        return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
+        return promise_p_value(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
 
     right = 1 + bisect_left(range(1, pairs + 1), True, key=rejects)
     return right if right <= pairs else None

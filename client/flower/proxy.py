@@ -95,7 +95,7 @@ def headers(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def used(url: str | None, folder: Path) -> Iterator[None]:
+def use_proxy(url: str | None, folder: Path) -> Iterator[None]:
     """Make this process use this proxy, or no proxy, within the context.
 
     Args:

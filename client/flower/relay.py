@@ -58,7 +58,7 @@ LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
-def serve(
+def serve_messages(
     address: str,
     bundle: str,
     secret: bytes,
@@ -220,7 +220,7 @@ def main() -> int:
     while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time
         time.sleep(BUSY_SECONDS)
     trust = Path(certificate).read_bytes()
-    serve(address, bundle, Path(secret).read_bytes(), trust, until_idle=float(until_idle))
+    serve_messages(address, bundle, Path(secret).read_bytes(), trust, until_idle=float(until_idle))
     return 0
 
 

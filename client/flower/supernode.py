@@ -78,21 +78,21 @@ class Waits:
 
 def main() -> NoReturn:
     """Run until a signal to stop is received, or until SuperNode gives up."""
-    hasten()
+    shorten_waits()
     forget_ended_runs()
     threading.excepthook = _ended_with
     try:
         folder = Path(sys.argv.pop(1))
         make_certificate(folder)
         note_calls(NotedConnection(folder))
-        with proxy.used(os.environ.get(proxy.VARIABLE), folder):
+        with proxy.use_proxy(os.environ.get(proxy.VARIABLE), folder):
             flower_supernode()
     except Exception:  # noqa: BLE001 shown, and then the process ends as it does without one
         sys.excepthook(*sys.exc_info())
     os._exit(1)  # not sys.exit, which would wait for the other threads
 
 
-def hasten() -> None:
+def shorten_waits() -> None:
     """Shorten the waits in Flower's loop in this process."""
     waits = Waits()
 

@@ -16,12 +16,12 @@ from starlette.routing import Route
 
 from client import refusals
 from client.deploy.audit_reading import last_of_audit
-from client.deploy.ledger import exported
+from client.deploy.ledger import export_events
 from client.deploy.preflight import OF_COORDINATOR, findings
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import hospital_status
 from client.page.budget import budget
-from client.page.limits import in_force
+from client.page.limits import limits_in_force
 from client.page.plans import list_plans, plan_sheet, recent_decision, state, store_decision
 from client.page.release import audit_chosen_release, forget, receive
 from client.page.render import PAGES
@@ -94,13 +94,13 @@ def _budget(request: Request, settings: HospitalSettings) -> Response:
 
 def _ledger(_: Request, settings: HospitalSettings) -> Response:
     ledger, _problem = settings.noted_head.inspected(settings.ledger)
-    lines = "".join(f"{line}\n" for line in exported(ledger)) if ledger else ""
+    lines = "".join(f"{line}\n" for line in export_events(ledger)) if ledger else ""
     attached = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return Response(lines, media_type="application/jsonl", headers=attached)
 
 
 def _limits(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "limits", limits=in_force(settings))
+    return page(request, "limits", limits=limits_in_force(settings))
 
 
 def _now(request: Request, settings: HospitalSettings) -> Response:

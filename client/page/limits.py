@@ -17,7 +17,7 @@ from common.errors import ConfigError
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.queries.votes import VotesSpec
 
 LAST = 3
@@ -75,7 +75,7 @@ class InForce:
     problem: str
 
 
-def in_force(settings: HospitalSettings) -> InForce:
+def limits_in_force(settings: HospitalSettings) -> InForce:
     """Return the limits in force, each compared with the last plans.
 
     Raises:
@@ -110,7 +110,7 @@ def in_force(settings: HospitalSettings) -> InForce:
 
 
 def requested_values(
-    plan: Plan, limits: Limits, charged: Sequence[Release], *, declared: int
+    plan: Plan, limits: Limits, charged: Sequence[ReleasedAnswers], *, declared: int
 ) -> dict[str, RequestedValue]:
     """Return the value that a plan requests for each limit, keyed by the limit's name.
 

@@ -8,7 +8,7 @@ from client.page import steps
 from common.domain import NOT_STATED
 from common.page.render import Pages
 from common.page.words import catalogue
-from common.phrases import capital, in_fours
+from common.phrases import capital, group_by_four
 from common.plan.words import readers_guess
 from common.system.log_lines import escaped_line
 
@@ -16,7 +16,7 @@ PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
     filters={
-        "fours": in_fours,
+        "fours": group_by_four,
         "plain": escaped_line,
         "sentence": capital,
     },

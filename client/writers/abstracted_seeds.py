@@ -29,7 +29,7 @@ from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
 from common.privacy import gaussian_max
 from common.privacy.keystream import Keystream
-from common.privacy.mechanisms import on_grid
+from common.privacy.mechanisms import round_to_grid
 from common.queries.text_codec import Labelled
 from common.queries.texts import AbstractedSeedsSpec
 from common.redaction import Redactor
@@ -109,8 +109,8 @@ class Seeds:
                 continue
             cosines = _cosines(redacted, candidates, encoder)
             pruned = self._pruned(redacted, candidates, cosines, spec.candidates)
-            utilities = on_grid((1 + cosines[pruned]) / 2)
-            chosen = candidates[pruned[gaussian_max.choose(utilities, planned.scale, stream.read(32))]]
+            utilities = round_to_grid((1 + cosines[pruned]) / 2)
+            chosen = candidates[pruned[gaussian_max.choose_noisy_max(utilities, planned.scale, stream.read(32))]]
             seeds.append((int(records.labels[place]), self._redactor.redact(chosen)))
         if len(seeds) < len(positions):
             log.warning("of some records nothing is left after redaction, or no abstraction: their seeds are blank")

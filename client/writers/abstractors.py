@@ -121,7 +121,7 @@ class Summariser:
     ) -> None:
         integers(1, longest=longest, shortest=shortest)
         self._longest, self._shortest, self._control = longest, min(shortest, longest), control
-        self._model, self._tokenizer = checkpoints.load(
+        self._model, self._tokenizer = checkpoints.load_checkpoint(
             name_or_path, "AutoModelForSeq2SeqLM", what="abstraction model", device=device
         )
 

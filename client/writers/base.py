@@ -65,7 +65,7 @@ def spec_of(planned: PlannedQuery, kind: type[Spec]) -> Spec:
     return planned.spec
 
 
-def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
+def check_writers(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
     """Raise a RefusalError if a plan asks for texts that no writer here can write.
 
     Raises:

@@ -33,7 +33,7 @@ _TRIES = 3
 """Number of attempts at a text that is not blank."""
 
 
-class Tokens(NamedTuple):
+class TokenisedRecord(NamedTuple):
     """A tokenised record, ready for training.
 
     Attributes:
@@ -61,13 +61,13 @@ class Causal:
     prefixes: tuple[tuple[int, ...], ...]
     max_tokens: int
 
-    def read(self, label: int, text: str) -> Tokens:
+    def read(self, label: int, text: str) -> TokenisedRecord:
         """Return the tokens of one record, without the tokens beyond `max_tokens`."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()
         ids = self.tokenizer(plain, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
+        return TokenisedRecord((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
         """Return texts drawn from the model for one label; fewer than `count` if it repeatedly writes blank texts."""
@@ -99,7 +99,9 @@ class Causal:
         return written
 
 
-def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu") -> Causal:
+def load_causal_model(
+    name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu"
+) -> Causal:
     """Load a checkpoint, or create the small model.
 
     Args:
@@ -116,7 +118,9 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
     import transformers  # noqa: F401
 
-    model, tokenizer = _from_nothing(max_tokens, device) if name_or_path is None else checkpoint(name_or_path, device)
+    model, tokenizer = (
+        _from_nothing(max_tokens, device) if name_or_path is None else load_saved_model(name_or_path, device)
+    )
     if tokenizer.eos_token_id is None:
         raise ConfigError("tokenizer of the model to fine-tune", expected="one with an end-of-text token", got="none")
     context = getattr(model.config, "max_position_embeddings", None)
@@ -145,7 +149,7 @@ def check_installed() -> None:
     needs("fine_tuning", "torch", "transformers", "peft", "opacus", extra="transformers")
 
 
-def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
+def load_saved_model(name_or_path: str, device: str) -> tuple[Any, Any]:
     """Load a saved causal language model, in single precision and without dropout, and its tokenizer.
 
     Raises:
@@ -158,7 +162,9 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
         config.use_cache = True
 
     what = "language model of this party's own file (name_or_path)"
-    return checkpoints.load(name_or_path, "AutoModelForCausalLM", what=what, device=device, configure=configure)
+    return checkpoints.load_checkpoint(
+        name_or_path, "AutoModelForCausalLM", what=what, device=device, configure=configure
+    )
 
 
 @contextmanager
@@ -196,4 +202,4 @@ def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
-        return checkpoints.on_device(GPT2LMHeadModel(config), device), tokenizer
+        return checkpoints.move_to_device(GPT2LMHeadModel(config), device), tokenizer

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from client.records import EmbeddedRecords
 from client.writers.base import spec_of
-from client.writers.causal_model import Causal, Tokens, load, own_randomness
+from client.writers.causal_model import Causal, TokenisedRecord, load_causal_model, own_randomness
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.plan.planned import PlannedQuery
@@ -49,7 +49,7 @@ Optimizer = Callable[[Iterable[Any], float], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FineTuning:
+class FineTuningWriter:
     """The `PartyWriter` that fine-tunes a language model, with settings from the party's own file.
 
     Attributes:
@@ -96,7 +96,7 @@ class FineTuning:
         ]
 
     def _tuner(self, spec: FineTunedSpec, labels: Sequence[str]) -> "Tuner":
-        causal = load(self.name_or_path, labels, max_tokens=spec.max_tokens, device=self.device)
+        causal = load_causal_model(self.name_or_path, labels, max_tokens=spec.max_tokens, device=self.device)
         return Tuner(causal, lora=spec.lora, resolution=spec.resolution, micro_batch=self.micro_batch)
 
 
@@ -134,7 +134,7 @@ class Tuner:
     def _device(self) -> Any:
         return self.causal.model.device
 
-    def gradients(self, records: Sequence[Tokens]) -> "Tensor":
+    def gradients(self, records: Sequence[TokenisedRecord]) -> "Tensor":
         """Return each record's gradient of its mean loss over the tokens after the label, (records, size) float32."""
         import torch
 
@@ -147,7 +147,7 @@ class Tuner:
             weight.grad = weight.grad_sample = None
         return rows
 
-    def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
+    def clipped_sum(self, records: Sequence[TokenisedRecord], *, clip: float) -> "Tensor":
         """Return the sum of the records' gradients after steps 2 and 3, as whole numbers, (size,) float64."""
         import torch
 
@@ -196,7 +196,7 @@ class Tuner:
             max_tokens=self.causal.max_tokens,
         )
 
-    def _losses(self, records: Sequence[Tokens]) -> "Tensor":
+    def _losses(self, records: Sequence[TokenisedRecord]) -> "Tensor":
         """Return the mean negative log likelihood, in nats, of each record's tokens after its label, (records,)."""
         import torch
 
@@ -229,7 +229,7 @@ class Tuner:
                 do="Train adapters (lora), or plan for a finer resolution.",
             )
 
-    def _alone(self, record: Tokens) -> "Tensor":
+    def _alone(self, record: TokenisedRecord) -> "Tensor":
         """Return the gradient of one record, computed by torch itself, (size,) float32."""
         import torch
 
@@ -243,7 +243,7 @@ class Tuner:
         from opacus.grad_sample import GradSampleHooks
 
         first, last = self.causal.prefixes[0], self.causal.prefixes[-1]
-        public = [Tokens(first + first, len(first)), Tokens(last + last[:1], len(last))]
+        public = [TokenisedRecord(first + first, len(first)), TokenisedRecord(last + last[:1], len(last))]
         alone = torch.stack([self._alone(record) for record in public])
         try:
             hooks = GradSampleHooks(self._model, loss_reduction="sum")

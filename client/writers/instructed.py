@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from client.writers.abstractors import says
-from client.writers.causal_model import checkpoint
+from client.writers.causal_model import load_saved_model
 from common.errors import ConfigError
 from common.models import chat
 from common.models.sentences import whole_sentences
@@ -58,7 +58,7 @@ class Instructed:
         in_range(0.01, 1, top_p=top_p)
         self._instruction, self._longest = instruction, longest
         self._sampling = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
-        self._model, self._tokenizer = checkpoint(name_or_path, device)
+        self._model, self._tokenizer = load_saved_model(name_or_path, device)
         self._model.eval()
         if self._tokenizer.chat_template and chat.prompt(self._tokenizer, instruction, "") is None:
             raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")

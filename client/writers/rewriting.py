@@ -46,7 +46,7 @@ _RUN = 3
 """Number of consecutive words that count as a copy."""
 
 
-class Verdict(NamedTuple):
+class RewriteVerdict(NamedTuple):
     """The evaluators' verdict on a text; verdicts are ordered from best to worst, with privacy first.
 
     Attributes:
@@ -124,7 +124,7 @@ class Rewriting:
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
         """Return the best text for the record with index `place`; empty if the privacy evaluator accepts no text."""
-        best, text = Verdict(4, True, 1.0), ""
+        best, text = RewriteVerdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
             given = evaluators.general(redacted, 2 ** (number + 1))
@@ -180,7 +180,7 @@ class Evaluators:
             if all(self._known[word] >= fewest or word.startswith("[") for word in _words(piece))
         )
 
-    def judge(self, place: int, text: str) -> Verdict:
+    def judge(self, place: int, text: str) -> RewriteVerdict:
         """Return the verdict on a text that was written from the record with index `place`."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
@@ -189,7 +189,7 @@ class Evaluators:
         nearer = int(np.count_nonzero(cosines >= cosines[place])) - 1
         findings = (bool(self._redactor.entities(text)), copied > self._copied, nearer < self._nearest)
         mistaken = self._recognised(place, vector) != int(self.records.labels[place])
-        return Verdict(sum(findings), mistaken, copied)
+        return RewriteVerdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
         """Return the label with the mean nearest to `vector`; omit the record at `place` from its own label's mean."""

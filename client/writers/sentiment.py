@@ -60,7 +60,7 @@ class Classifier:
     """
 
     def __init__(self, name_or_path: str, device: str = "cpu") -> None:
-        self._model, self._tokenizer = checkpoints.load(
+        self._model, self._tokenizer = checkpoints.load_checkpoint(
             name_or_path, "AutoModelForSequenceClassification", what="sentiment model", device=device
         )
 

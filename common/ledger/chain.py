@@ -76,14 +76,14 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator
         try:
             event = seal(head, sequence=number, run=run, position=position, kind=kind, body=body)
         except TypeError as error:
-            raise broken(f"{where}, event {number}") from error
+            raise broken_ledger_error(f"{where}, event {number}") from error
         if sequence != number or event.chain != chain:
-            raise broken(f"{where}, event {number}")
+            raise broken_ledger_error(f"{where}, event {number}")
         yield event
         head = chain
 
 
-def broken(where: str) -> DamagedLedgerError:
+def broken_ledger_error(where: str) -> DamagedLedgerError:
     """Return the error for content that the ledger cannot have written."""
     return DamagedLedgerError(
         "the ledger was edited or is damaged",

@@ -61,7 +61,7 @@ def overlapping(database: Connection, name: str) -> frozenset[str]:
     return frozenset({name, *(other for (other,) in rows)})
 
 
-def check(database: Connection, key: bytes, *, where: Path) -> None:
+def check_data_sets(database: Connection, key: bytes, *, where: Path) -> None:
     """Check that the name of each data set matches its records.
 
     Raises:

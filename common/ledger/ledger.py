@@ -57,11 +57,11 @@ from common.ledger import data_sets
 from common.ledger.chain import RESTORE, Event
 from common.ledger.file import LedgerFile
 from common.ledger.log import Entry, Log
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.rng import secure_bytes
 from common.system.log_lines import now
 
-Allow = Callable[[tuple[Release, ...]], None]
+Allow = Callable[[tuple[ReleasedAnswers, ...]], None]
 """Function that raises RefusedError if these charges together are too many for one record."""
 
 _KEY_BYTES = 32
@@ -124,7 +124,7 @@ class Ledger:
         index: int,
         plan_digest: bytes,
         query_digest: bytes,
-        release: Release,
+        release: ReleasedAnswers,
         attempts: int = 1,
         data_set: str = "",
         allow: Allow | None = None,
@@ -302,7 +302,7 @@ class Ledger:
             entries = (log.entries[place] for place in places)
             return tuple(entry if entry.committed else _with_answer(entry, database) for entry in entries)
 
-    def releases(self, run: str | None = None) -> tuple[Release, ...]:
+    def releases(self, run: str | None = None) -> tuple[ReleasedAnswers, ...]:
         """Return the costs of all charges, or of all charges in one run; closed entries are included."""
         return tuple(entry.cost for entry in self.entries(run))
 
@@ -324,7 +324,7 @@ class Ledger:
             data_sets.store(database, name, digests)
         return name
 
-    def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
+    def charged(self, data_set: str, *, but: str) -> tuple[ReleasedAnswers, ...]:
         """Return the costs that runs other than `but` charged to data sets that may share a record with this one."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
@@ -408,7 +408,7 @@ class Ledger:
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
                 raise DamagedLedgerError("the ledger is damaged", got=sound, where=self._path, do=RESTORE)
-            data_sets.check(database, log.key, where=self._path)
+            data_sets.check_data_sets(database, log.key, where=self._path)
             self._check_contains(log, database, head)
             return Head(events=log.events, chain=log.head.hex())
 

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from common.domain import PartyId
 from common.errors import ConfigError, InternalError
-from common.ledger.chain import Event, broken, canonical, follow, seal
-from common.privacy.accountant import Release
+from common.ledger.chain import Event, broken_ledger_error, canonical, follow, seal
+from common.privacy.accountant import ReleasedAnswers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Entry:
     index: int
     plan_digest: bytes
     query_digest: bytes
-    release: Release
+    release: ReleasedAnswers
     data_set: str = ""
     charged: str = ""
     kept: bool = False
@@ -60,7 +60,7 @@ class Entry:
     committed: bool = False
 
     @property
-    def cost(self) -> Release:
+    def cost(self) -> ReleasedAnswers:
         """The release, with the run's name added to its subsample's name, since each run draws separate subsamples."""
         if not self.release.draw:
             return self.release
@@ -96,7 +96,7 @@ class Log:
     def __init__(self, database: Connection, path: Path) -> None:
         row = database.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()
         if row is None:
-            raise broken(f"{path}, key")
+            raise broken_ledger_error(f"{path}, key")
         self.key: bytes = row[0]
         # Derived from the key, so that replacing the key breaks the chain: with another key all records would seem new.
         self.start = hmac.digest(self.key, b"caucus ledger 2, chain", "sha256")
@@ -106,18 +106,18 @@ class Log:
         self.runs: dict[str, list[int]] = {}
         self.ended: dict[str, str] = {}
         self._values: dict[Any, Any] = {}
-        self._releases: dict[str, Release] = {}
+        self._releases: dict[str, ReleasedAnswers] = {}
         for event in self.read(database, path):
             try:
                 self._apply(event)
             except (LookupError, TypeError, ValueError, ConfigError) as error:
-                raise broken(f"{path}, event {event.sequence}") from error
+                raise broken_ledger_error(f"{path}, event {event.sequence}") from error
         stored = {(run, index) for run, index in database.execute("SELECT run, position FROM answers")}
         wanted = {place for place, entry in self.entries.items() if entry.kept and not entry.committed}
         for run, index in sorted(stored | wanted):
             entry = self.entries.get((run, index))
             if entry is None or entry.committed or (run, index) not in stored:
-                raise broken(f"{path}, run {run}, answer {index}")
+                raise broken_ledger_error(f"{path}, run {run}, answer {index}")
 
     def read(self, database: Connection, path: Path) -> Iterator[Event]:
         """Return an iterator over all events of the file, which checks each event against the chain before it."""
@@ -208,7 +208,7 @@ class Log:
             case "charge" if place not in self.entries:
                 release = repr(body["release"])
                 if release not in self._releases:
-                    self._releases[release] = Release.from_dict(body["release"])
+                    self._releases[release] = ReleasedAnswers.from_dict(body["release"])
                 self.entries[place] = Entry(
                     run=place[0],
                     index=event.position,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 
-def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def batches_by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """Return batches of text indices, longest texts first, so that insufficient memory shows in the first batch.
 
     Args:
@@ -21,8 +21,8 @@ def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return batches
 
 
-def of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Return batches as `by_tokens` does, but only of texts of equal length, which need no padding."""
+def batches_of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Return batches as `batches_by_tokens` does, but only of texts of equal length, which need no padding."""
     batches = []
     for length, places in groupby(_longest_first(lengths), key=lengths.__getitem__):
         texts = list(places)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.models import windows
-from common.models.batches import encodable, of_equal_length
+from common.models.batches import batches_of_equal_length, encodable
 from common.models.bert_folder import POSITIONS, TYPES, WORDS, BertFolder
 from common.models.wordpiece import tokenizer_of
 from common.system.progress import progress
@@ -74,7 +74,7 @@ class Bert:
             encodings = self._tokenizer.encode_batch(block)
             self._warned = windows.warn_of_truncation(encodings, self._folder.longest, before=self._warned)
             tokens = [encoding.ids for encoding in encodings]
-            for batch in of_equal_length([len(ids) for ids in tokens], _TOKENS):
+            for batch in batches_of_equal_length([len(ids) for ids in tokens], _TOKENS):
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 
     def windows(self, text: str) -> list[tuple[str, int]]:

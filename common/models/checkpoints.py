@@ -124,7 +124,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     from transformers import AutoConfig, PreTrainedConfig
     from transformers.models.auto import modeling_auto as auto
 
-    with explained("configuration", folder):
+    with explain_load_errors("configuration", folder):
         config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     kinds = {
         "causal": auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -154,11 +154,11 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """
     _needs("tokenizer")
     if folder.is_file():
-        with explained("tokenizer", folder):
+        with explain_load_errors("tokenizer", folder):
             return gguf_file.load_tokenizer(folder)
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-    with explained("tokenizer", with_tokenizer(folder)):
+    with explain_load_errors("tokenizer", with_tokenizer(folder)):
         loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     assert isinstance(loaded, PreTrainedTokenizerBase)
     return loaded
@@ -182,7 +182,7 @@ def digest(folder: Path, **settings: object) -> str:
     return whole.hexdigest()
 
 
-def load(
+def load_checkpoint(
     name_or_path: str | Path,
     auto: str,
     *,
@@ -215,13 +215,13 @@ def network(
     configure: Callable[[Any], None] = lambda _: None,
     **settings: object,
 ) -> Any:
-    """Load the model in a folder, ready for use; see `load`. Additional settings are passed to `from_pretrained`."""
+    """Load the model in a folder, ready for use; see `load_checkpoint`. Other settings go to `from_pretrained`."""
     _needs(what)
     device_here(device)  # before weights are read
     import transformers
 
     options = {"local_files_only": True, "trust_remote_code": False}
-    with explained(what, folder):
+    with explain_load_errors(what, folder):
         config = transformers.AutoConfig.from_pretrained(folder, **options)
         configure(config)
         # Without this argument the search for adapters would use the network.
@@ -232,7 +232,7 @@ def network(
             **options,
             **{"dtype": "float32"} | settings,
         )
-    return on_device(model, device).eval()
+    return move_to_device(model, device).eval()
 
 
 def own_dtype(config: Any, device: str) -> str:
@@ -251,7 +251,7 @@ def own_dtype(config: Any, device: str) -> str:
     return "bfloat16" if saved == "bfloat16" and fast else "float32"
 
 
-def on_device(model: Any, device: str) -> Any:
+def move_to_device(model: Any, device: str) -> Any:
     """Move the model to a device, named as torch names it, and return the model.
 
     Raises:
@@ -261,7 +261,7 @@ def on_device(model: Any, device: str) -> Any:
 
 
 @contextmanager
-def explained(what: str, where: object) -> Iterator[None]:
+def explain_load_errors(what: str, where: object) -> Iterator[None]:
     """Convert errors as `readable` does. Meanwhile, hide the output of slow libraries and show a clock instead.
 
     Raises:

@@ -15,7 +15,7 @@ def add_models(commands: Commands, *, program: str, purposes: Collection[str]) -
     Args:
         commands: The parser's commands.
         program: Name of the program, for the example.
-        purposes: Models with these purposes are fetched if no model is named (`common.models.catalogue.Entry.purpose`).
+        purposes: Models with these purposes (`CatalogueEntry.purpose`) are fetched if no model is named.
     """
 
     def lines(chosen: argparse.Namespace) -> Iterator[str]:

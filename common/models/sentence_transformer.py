@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError
 from common.models import windows
-from common.models.batches import by_tokens, encodable
+from common.models.batches import batches_by_tokens, encodable
 from common.models.bert_folder import BertFolder
-from common.models.checkpoints import configuration, explained
+from common.models.checkpoints import configuration, explain_load_errors
 from common.system.extras import needs
 from common.system.progress import progress
 
@@ -57,7 +57,7 @@ class TorchEncoder:
         needs("encoder", *_LIBRARIES, extra="transformers")
         with progress("loading the encoder"):
             from sentence_transformers import SentenceTransformer
-        with explained("encoder", folder):
+        with explain_load_errors("encoder", folder):
             model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
         # Given a text that is a path or an address, a model of pictures or sound would open it.
         if senses := sorted({str(modality) for modality in model.modalities} - {"text", "message"}):
@@ -87,7 +87,7 @@ class TorchEncoder:
             from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
         safe = {"local_files_only": True, "trust_remote_code": False}
-        with explained("encoder", folder):
+        with explain_load_errors("encoder", folder):
             network = Transformer(
                 str(folder),
                 max_seq_length=longest,
@@ -173,7 +173,7 @@ class TorchEncoder:
                 tokens.encodings or (), self._model.max_seq_length, before=self._warned
             )
             lengths = [len(ids) for ids in tokens["input_ids"]]
-            yield from ([start + place for place in batch] for batch in by_tokens(lengths, budget))
+            yield from ([start + place for place in batch] for batch in batches_by_tokens(lengths, budget))
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see

@@ -20,7 +20,7 @@ def one_in(delta: float) -> str:
     return f"1 in {int(1.000001 / delta):,}"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def number_with_noun(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, such as "1 query" or "2,000 queries"; its plural, if not `many`, has an s."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 

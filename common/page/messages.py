@@ -6,7 +6,7 @@ from functools import cache
 
 import jinja2
 
-from common.page.figures import at_most_times, counted, one_in, show_delta, show_epsilon
+from common.page.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
 
 Message = str | Sequence["Message"]
 """A sentence with Jinja's marks, or several that follow each other."""
@@ -38,7 +38,7 @@ def _environment() -> jinja2.Environment:
         "delta": show_delta,
         "one_in": one_in,
         "times": at_most_times,
-        "counted": counted,
+        "counted": number_with_noun,
         "plain": "{:g}".format,
     }
     return environment

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from common import look
 from common.page.access import SCRIPTED
-from common.page.words import ENGLISH, preferred, sentences, spelt
+from common.page.words import ENGLISH, preferred_language, sentences, spelt
 from common.system.log_lines import utc
 
 LANGUAGE = "caucus-language"
@@ -61,7 +61,11 @@ class Pages:
     def language(self, request: Request) -> str:
         """Return the code of the reader's language: the chosen one, or else the one that the browser prefers."""
         chosen = request.cookies.get(LANGUAGE, "")
-        return chosen if chosen in self.spoken else preferred(request.headers.get("accept-language", ""), self.spoken)
+        return (
+            chosen
+            if chosen in self.spoken
+            else preferred_language(request.headers.get("accept-language", ""), self.spoken)
+        )
 
     def render(self, request: Request, template: str, **view: object) -> str:
         """Render a template with these values in the reader's language, and return the HTML."""

@@ -38,7 +38,7 @@ def catalogue(package: str, code: str = ENGLISH) -> SimpleNamespace:
     return _named(_read(package, CODES[code]))
 
 
-def preferred(accepted: str, among: Collection[str]) -> str:
+def preferred_language(accepted: str, among: Collection[str]) -> str:
     """Return the code of the available language that a browser prefers; English if it accepts none of them.
 
     Args:

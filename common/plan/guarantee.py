@@ -20,7 +20,7 @@ from common.plan.facts import MALICIOUS, NO_AGGREGATION, SECURE, Adjacency, Agai
 from common.plan.guesses import Guesses
 from common.plan.plan import Plan
 from common.privacy import accountant
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 
 
 def verify(plan: Plan) -> float:
@@ -149,7 +149,7 @@ def _guesses(plan: Plan, shares: int, records: int = 1) -> Guesses:
     return Guesses.of(trade_off, _with_shares(plan, shares, records), plan.delta)
 
 
-def _of_group(releases: Iterable[Release], records: int) -> Iterator[Release]:
+def _of_group(releases: Iterable[ReleasedAnswers], records: int) -> Iterator[ReleasedAnswers]:
     """Yield each release as it changes for several records at once.
 
     Of records that take part with probability q each, some take part with at most `records` times q.

@@ -28,9 +28,9 @@ from common.domain import MOST_RECORDS, NOT_STATED, UNLABELLED, is_one_populatio
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release, subsample
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.queries.closed_set import spec_from_dict, spec_to_dict
-from common.validate import in_range, integers, not_empty, of_fields, on_one_line, one_of, printable, probability
+from common.validate import check_fields, in_range, integers, not_empty, on_one_line, one_of, printable, probability
 
 UNITS = ("sample", "user")
 
@@ -246,11 +246,11 @@ class Plan:
         query, nth = self._place(index)
         return subsample(query, nth, index % self.max_attempts)
 
-    def answer_release(self, index: int, shares: int | None = None) -> Release:
+    def answer_release(self, index: int, shares: int | None = None) -> ReleasedAnswers:
         """Return the release of attempt `index` alone, as a ledger accounts for it; see `releases`."""
         return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
-    def releases(self, shares: int | None = None) -> tuple[Release, ...]:
+    def releases(self, shares: int | None = None) -> tuple[ReleasedAnswers, ...]:
         """Return everything that the run can release, all attempts included.
 
         Args:
@@ -259,14 +259,14 @@ class Plan:
         """
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 
-    def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
+    def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[ReleasedAnswers, ...]:
         """Return the releases of one query; see `releases`."""
         return tuple(
             self._release(query, shares, draw=draw, times=times)
             for draw, times in draws(query, self.max_attempts).items()
         )
 
-    def _release(self, query: PlannedQuery, shares: int | None, *, draw: str, times: int) -> Release:
+    def _release(self, query: PlannedQuery, shares: int | None, *, draw: str, times: int) -> ReleasedAnswers:
         planned = self.shares(query)
         unknown = planned if shares is None or not query.summed else shares
         return release(query, shares=unknown, planned=planned, draw=draw, times=times)
@@ -334,7 +334,7 @@ def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))
     try:
-        of_fields(kind, values)
+        check_fields(kind, values)
     except ConfigError as error:
         raise PlanError(f"a plan that cannot be read: {error.what}", expected=error.expected, got=error.got) from error
     return dict(values)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from common.errors import ConfigError
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.privacy.mechanisms import SUMMED
 from common.queries.page import Spec
 from common.validate import at_least, in_range, integers, one_of, printable
@@ -109,7 +109,7 @@ class PlannedQuery:
         return self.scale == 0 and self.mechanism != "none"
 
 
-def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
+def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> ReleasedAnswers:
     """Return the release of `times` answers, with `shares` of the `planned` noise shares unknown to the observer."""
     values: dict[str, Any] = {
         "sensitivity": query.spec.sensitivity,
@@ -118,18 +118,20 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
         "times": times,
     }
     if query.unproven or query.scale == 0:
-        return Release(mechanism="pure", scale=0.0, **values)
+        return ReleasedAnswers(mechanism="pure", scale=0.0, **values)
     if query.mechanism == "dp-sgd":
         # Every step of every answer is one sum, over all units or over a subsample.
         sums = {"draws" if draw else "times": query.steps * times}
-        return Release(mechanism="gaussian", scale=query.scale, **{**values, "times": 1, **sums})
+        return ReleasedAnswers(mechanism="gaussian", scale=query.scale, **{**values, "times": 1, **sums})
     if query.mechanism == "gaussian":
-        return Release(mechanism="gaussian", scale=query.scale * math.sqrt(shares / planned), shares=shares, **values)
+        return ReleasedAnswers(
+            mechanism="gaussian", scale=query.scale * math.sqrt(shares / planned), shares=shares, **values
+        )
     if query.mechanism == "laplace" and shares >= planned:
-        return Release(mechanism="laplace", scale=query.scale, shares=shares, **values)
+        return ReleasedAnswers(mechanism="laplace", scale=query.scale, shares=shares, **values)
     if query.mechanism == "laplace":
-        return Release(mechanism="pure", scale=polya_scale(query.scale, shares / planned), **values)
-    return Release(mechanism="pure", scale=query.scale, **values)
+        return ReleasedAnswers(mechanism="pure", scale=polya_scale(query.scale, shares / planned), **values)
+    return ReleasedAnswers(mechanism="pure", scale=query.scale, **values)
 
 
 def polya_scale(scale: float, shape: float) -> float:

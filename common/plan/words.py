@@ -21,7 +21,7 @@ def differences(max_dropouts: int, language: str = ENGLISH) -> str:
     return str(say.differences.format(f"{say.dropouts} " if max_dropouts else ""))
 
 
-def subsampled(rate: float, *, by_user: bool, redrawn: bool, steps: bool, language: str = ENGLISH) -> str:
+def subsampling_clause(rate: float, *, by_user: bool, redrawn: bool, steps: bool, language: str = ENGLISH) -> str:
     """Return a clause that says who takes part in the answers to a query of a random subset of the records.
 
     Args:

@@ -39,14 +39,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError, PlanError
-from common.privacy.draws import Draw, PricedAnswer, unsampled
+from common.privacy.draws import Draw, PricedAnswer, draws_of_all_units
 from common.privacy.gaussian import (
     ROUNDING_GAP,
     ROUNDING_VARIANCE,
     gaussian_mu,
     sum_gap,
 )
-from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_epsilon, quotient_up
+from common.privacy.norms import LARGEST_EXPONENT, norm_epsilon, quotient_up, unamplified_epsilon
 from common.privacy.samplers import gaussian_tv, laplace_tv
 from common.privacy.sensitivity import Sensitivity
 from common.validate import at_least, in_range, one_of, positive, probability
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReleasedAnswers:
     """Answers of one kind that have been, or may be, released.
 
     Attributes:
@@ -100,13 +100,13 @@ class Release:
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     @staticmethod
-    def from_dict(plain: Mapping[str, Any]) -> "Release":
+    def from_dict(plain: Mapping[str, Any]) -> "ReleasedAnswers":
         """Build a release from the result of `to_dict`."""
         sensitivity = {**plain["sensitivity"], "shifts": tuple(plain["sensitivity"]["shifts"])}
-        return Release(**{**plain, "sensitivity": Sensitivity(**sensitivity)})
+        return ReleasedAnswers(**{**plain, "sensitivity": Sensitivity(**sensitivity)})
 
 
-def epsilon(releases: Iterable[Release], delta: float) -> float:
+def epsilon(releases: Iterable[ReleasedAnswers], delta: float) -> float:
     """Return the smallest provable epsilon of all releases. Only the number of each kind matters, not their order.
 
     It is 0 if there are no releases, and infinite if a release has no noise. The computation takes up to about two
@@ -118,7 +118,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
     return _at_delta(_merged(releases), delta, by_norm=False)
 
 
-def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
+def epsilon_by_norm(releases: Iterable[ReleasedAnswers], delta: float) -> float:
     """Return a bound on epsilon from norms and epsilons alone, which is fast to compute.
 
     It is never below `epsilon`, and close to it for Gaussians.
@@ -126,7 +126,7 @@ def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 
-def trade_off(releases: Iterable[Release], delta: float) -> "TradeOff":
+def trade_off(releases: Iterable[ReleasedAnswers], delta: float) -> "TradeOff":
     """Return how well somebody can tell whether a unit took part in all releases: bounds rounded toward certainty.
 
     Args:
@@ -155,11 +155,11 @@ def calibrate(
     epsilon = ln(1 + q (e^x - 1)).
 
     Args:
-        mechanism: As in `Release`.
+        mechanism: As in `ReleasedAnswers`.
         sensitivity: Sensitivity of one answer.
         times: Number of answers.
-        shares: As in `Release`.
-        rate: As in `Release`.
+        shares: As in `ReleasedAnswers`.
+        rate: As in `ReleasedAnswers`.
         redraw: Whether each answer has a separate subsample; otherwise one subsample serves all answers.
         epsilon: Epsilon of all answers together; if it is infinite, 0 is returned.
         delta: Delta of all answers together.
@@ -168,7 +168,7 @@ def calibrate(
         ConfigError: If a value is out of range.
         PlanError: If no scale can be shown to reach this epsilon and delta.
     """
-    unscaled = Release(
+    unscaled = ReleasedAnswers(
         mechanism=mechanism,
         sensitivity=sensitivity,
         scale=1.0,
@@ -188,7 +188,7 @@ def calibrate(
         return _at_delta((draws,), delta, by_norm=mechanism != "gaussian")
 
     if mechanism != "gaussian":
-        within = before_amplification(epsilon / times if apart else epsilon, rate)
+        within = unamplified_epsilon(epsilon / times if apart else epsilon, rate)
         return _nudged(quotient_up(sensitivity.l1 * (1 if apart else times), within), cost, epsilon, delta)
     if not sensitivity.shifts:
         sigma = math.hypot(sigma, math.sqrt(ROUNDING_VARIANCE))
@@ -243,14 +243,14 @@ def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon
     return math.exp(float(brentq(over, math.log(low), math.log(high), xtol=1e-5)))
 
 
-def _answer(release: Release) -> PricedAnswer:
+def _answer(release: ReleasedAnswers) -> PricedAnswer:
     change = release.sensitivity
     return PricedAnswer(
         release.mechanism, release.scale, release.shares, change.l1, change.l2_squared, change.touched, change.shifts
     )
 
 
-def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
+def _merged(releases: Iterable[ReleasedAnswers]) -> tuple[tuple[Draw, int], ...]:
     """Return the canonical form of a multiset of releases: equal answers and subsamples are merged, then sorted."""
     counts: dict[str, Counter[PricedAnswer]] = {}
     subsamples: dict[str, tuple[float, int]] = {}
@@ -301,7 +301,7 @@ def _trade_off(draws: tuple[tuple[Draw, int], ...], delta: float) -> "TradeOff":
     if not draws or cost == math.inf:
         return TradeOff.of(cost, 0.0)
     # Where too many subsamples would have to be composed, the same answers of all units dominate them.
-    losses = composed_losses(draws) or composed_losses(unsampled(draws))
+    losses = composed_losses(draws) or composed_losses(draws_of_all_units(draws))
     return TradeOff.of(cost, delta, losses, *_imperfection(draws))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class PricedAnswer(NamedTuple):
-    """One answer and its privacy parameters (see `common.privacy.accountant.Release`)."""
+    """One answer and its privacy parameters (see `common.privacy.accountant.ReleasedAnswers`)."""
 
     mechanism: str
     scale: float
@@ -23,7 +23,7 @@ class Draw(NamedTuple):
     answers: tuple[tuple[PricedAnswer, int], ...]
 
 
-def unsampled(draws: tuple[tuple[Draw, int], ...]) -> tuple[tuple[Draw, int], ...]:
+def draws_of_all_units(draws: tuple[tuple[Draw, int], ...]) -> tuple[tuple[Draw, int], ...]:
     """Return the same answers, of which each draw is given with its count, as if all units took part in all of them."""
     answers: Counter[PricedAnswer] = Counter()
     for draw, repeats in draws:

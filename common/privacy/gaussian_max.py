@@ -20,7 +20,7 @@ _POINTS = 1 << 17
 _UP = 1 + 1e-6
 
 
-def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
+def choose_noisy_max(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
     """Return the index of the highest noised utility; ties go to the lower index.
 
     Args:

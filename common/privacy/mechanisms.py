@@ -70,8 +70,8 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
     mechanism (McSherry and Talwar 2007), whose expected utility is never better.
 
     Privacy, if the candidates are public and all utilities stay in an interval of length `range`: epsilon is
-    2 * range / scale (`on_grid`: 2 * UNIT / scale) for replacing the record to which the utilities belong. It is half
-    of that for leaving the record out and choosing uniformly instead, so a party with fewer records than a public
+    2 * range / scale (`round_to_grid`: 2 * UNIT / scale) for replacing the record to which the utilities belong. It is
+    half of that for leaving the record out and choosing uniformly instead, so a party with fewer records than a public
     number of choices may make the remaining choices uniformly.
 
     Proof with replacement: candidate c has probability exp(u_c / scale) / sum_b exp(u_b / scale), and replacing the
@@ -123,7 +123,7 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
             order[place] = order[remaining]
 
 
-def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def round_to_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Clip utilities to [0, 1] and round them down to multiples of 1 / UNIT, as integers in [0, UNIT].
 
     The result is in this range for any input; not-a-number counts as 0.

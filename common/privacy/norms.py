@@ -38,7 +38,9 @@ def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
     delta /= max(1, sum(repeats for _, repeats, mu_squared, _ in parts if mu_squared))
     apart = [
         repeats
-        * amplified(_of_norms(mu_squared, _sum_up([quotient_up(*cost) for cost in pure]), delta / draw.rate), draw.rate)
+        * amplified_epsilon(
+            _of_norms(mu_squared, _sum_up([quotient_up(*cost) for cost in pure]), delta / draw.rate), draw.rate
+        )
         for draw, repeats, mu_squared, pure in parts
     ]
     return min(together, _UP * math.fsum(apart))
@@ -61,14 +63,14 @@ def _of_norms(mu_squared: float, pure: float, delta: float) -> float:
     return pure + gaussian_epsilon(delta, math.sqrt(mu_squared)) if mu_squared else pure
 
 
-def amplified(epsilon: float, rate: float) -> float:
+def amplified_epsilon(epsilon: float, rate: float) -> float:
     """Return the epsilon after amplification by Poisson subsampling at `rate`."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(rate * math.expm1(epsilon))
 
 
-def before_amplification(epsilon: float, rate: float) -> float:
+def unamplified_epsilon(epsilon: float, rate: float) -> float:
     """Return the epsilon before amplification, which Poisson subsampling at `rate` reduces to `epsilon`."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon

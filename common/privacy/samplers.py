@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from common.privacy import exact, tables
 from common.privacy.keystream import Keystream
-from common.privacy.tables import PRECISION, Table
+from common.privacy.tables import PRECISION, ThresholdTable
 from common.validate import at_least, positive
 
 LARGEST_TABLE = 1e4
@@ -123,7 +123,7 @@ def laplace_tv(scale: float, shares: int) -> float:
 
 
 @functools.lru_cache(maxsize=8)
-def _gaussian_table(sigma: float) -> Table:
+def _gaussian_table(sigma: float) -> ThresholdTable:
     """Build the table for -t..t, from weights with 256 fractional bits.
 
     With x = exp(-1 / (2 sigma^2)), the weights are w_0 = 1 and w_(k+1) = w_k x^(2k+1). Each of these numbers is at most
@@ -140,7 +140,7 @@ def _gaussian_table(sigma: float) -> Table:
 
 
 @functools.lru_cache(maxsize=8)
-def _negative_binomial_table(scale: float, shares: int) -> Table:
+def _negative_binomial_table(scale: float, shares: int) -> ThresholdTable:
     """Build the table of NB(1/U, a) for 0..t, a = exp(-1 / scale), from weights with 256 fractional bits.
 
     The weights are w_0 = 1 and w_(k+1) = w_k a r_k, r_k = (k + 1/U) / (k + 1) = (kU + 1) / ((k + 1) U), the quotient of

@@ -33,7 +33,7 @@ def rounding(thresholds: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ThresholdTable:
     """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds <= u, which is uniform below 2^128.
 
     Attributes:
@@ -53,7 +53,7 @@ class Table:
     ambiguous: int
 
 
-def build(low: int, weights: Sequence[int]) -> Table:
+def build(low: int, weights: Sequence[int]) -> ThresholdTable:
     """Return the table in which `low` + i has a probability proportional to weights[i].
 
     A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
@@ -70,10 +70,10 @@ def build(low: int, weights: Sequence[int]) -> Table:
     guide = (np.searchsorted(high_words, starts, side="left") + low).astype(np.int32)
     ambiguous = low + len(weights)
     guide[high_words >> shift] = ambiguous
-    return Table(low, high_words, low_words, guide, shift, ambiguous)
+    return ThresholdTable(low, high_words, low_words, guide, shift, ambiguous)
 
 
-def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
+def draw(table: ThresholdTable, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
     """Draw `size` independent numbers; with the same stream, a smaller size yields a prefix of a larger one."""
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
@@ -93,7 +93,9 @@ def _packed(weights: Sequence[int]) -> bytearray:
     return packed
 
 
-def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def _look_up(
+    table: ThresholdTable, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
     """Return the draws for u = first * 2^64 + second, found by the guide, the first word or (rarely) both words."""
     draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
     open_places = np.flatnonzero(draws == table.ambiguous)

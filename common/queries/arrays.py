@@ -14,7 +14,7 @@ _LARGEST_ENTRY = 1e6
 def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
     """Check that `vectors` are (rows, dim) float32 unit rows, and `labels` (rows,) int32 numbers of at least 0."""
     unit_rows(kind, vectors=vectors)
-    shaped(kind, "labels", labels, np.int32, (len(vectors),))
+    check_shape(kind, "labels", labels, np.int32, (len(vectors),))
     if labels.min() < 0:
         raise wrong(kind, "labels", "numbers >= 0", int(labels.min()))
 
@@ -72,13 +72,13 @@ def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
             raise wrong(kind, f"{name}, row {off[0]}", "finite and of norm <= 1", f"squared norm {norms[off[0]]:.6g}")
 
 
-def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
+def check_shape(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
     """Check the shape and dtype of an array."""
     if array.shape != shape or array.dtype != dtype:
         raise wrong(kind, name, f"{shape} {np.dtype(dtype)}", shape_of(array))
 
 
-def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
+def check_entries(kind: str, **arrays: NDArray[np.float32]) -> None:
     """Check that no entry is NaN, infinite or too large to compute with."""
     for name, array in arrays.items():
         # NaN and infinity fail this comparison too.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import orthogonal_rows, same_labels, shaped, unit_rows, within_unit_ball, wrong
+from common.queries.arrays import check_shape, orthogonal_rows, same_labels, unit_rows, within_unit_ball, wrong
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
@@ -126,9 +126,9 @@ class ClassSums(Query):
         unit_rows(kind, basis=self.basis)
         if len(self.basis) != self.spec.directions:
             raise wrong(kind, "basis", f"{self.spec.directions} directions", len(self.basis))
-        shaped(kind, "centres", self.centres, np.float32, (self.spec.labels, self.basis.shape[1]))
+        check_shape(kind, "centres", self.centres, np.float32, (self.spec.labels, self.basis.shape[1]))
         within_unit_ball(kind, centres=self.centres)
-        shaped(kind, "radius", self.radius, np.float32, (1,))
+        check_shape(kind, "radius", self.radius, np.float32, (1,))
         # NaN and infinity fail this comparison too.
         if not SMALLEST_RADIUS <= self.radius[0] <= LARGEST_RADIUS:
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")

@@ -68,7 +68,7 @@ from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec, Texts
 from common.queries.votes import Votes, VotesSpec
-from common.validate import of_fields
+from common.validate import check_fields
 
 QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (VotesSpec, Votes),
@@ -117,7 +117,7 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
     for spec, _ in QUERIES:
         names = {field.name for field in fields(spec)}
         if spec.kind == kind and names >= set(values) >= names - dict(_AS_BEFORE).keys():
-            of_fields(spec, values)
+            check_fields(spec, values)
             return spec(**values)
     raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
 

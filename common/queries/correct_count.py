@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import bounded, shape_of, shaped, wrong
+from common.queries.arrays import check_entries, check_shape, shape_of, wrong
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
@@ -60,8 +60,8 @@ class CorrectCount(Query):
     def __post_init__(self) -> None:
         if self.weights.ndim != 2 or self.weights.dtype != np.float32 or 0 in self.weights.shape:
             raise wrong(self.spec.kind, "weights", "a non-empty (labels, dim) float32 array", shape_of(self.weights))
-        shaped(self.spec.kind, "intercepts", self.intercepts, np.float32, (len(self.weights),))
-        bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
+        check_shape(self.spec.kind, "intercepts", self.intercepts, np.float32, (len(self.weights),))
+        check_entries(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
 
     def check(self, labels: int, dimensions: int) -> None:
         """Check that the classifier is for the plan's labels and the agreed encoder, as `Query.check` requires."""

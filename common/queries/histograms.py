@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import same_labels, shaped, wrong
+from common.queries.arrays import check_shape, same_labels, wrong
 from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import integers_in
@@ -131,7 +131,7 @@ class LengthHistogram(Query):
     edges: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        shaped(self.spec.kind, "edges", self.edges, np.int32, (self.spec.bins - 1,))
+        check_shape(self.spec.kind, "edges", self.edges, np.int32, (self.spec.bins - 1,))
         if (np.diff(self.edges.astype(np.int64)) <= 0).any():
             raise wrong(self.spec.kind, "edges", "ascending numbers", "others")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import shaped
+from common.queries.arrays import check_shape
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.questions import QUESTIONS, Question
 from common.queries.terms import check_terms
@@ -112,7 +112,7 @@ class Questionnaire(ClassSums):
         if self.spec.first:
             check_terms(self.spec.kind, self.terms)
         else:
-            shaped(self.spec.kind, "terms", self.terms, np.uint8, (0,))
+            check_shape(self.spec.kind, "terms", self.terms, np.uint8, (0,))
 
     @property
     def listed(self) -> int:

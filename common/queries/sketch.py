@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
-from common.queries.arrays import bounded, same_labels, shaped, unit_rows, wrong
+from common.queries.arrays import check_entries, check_shape, same_labels, unit_rows, wrong
 from common.queries.page import Query, Spec
 from common.queries.terms import check_terms
 from common.validate import flags, integers_in
@@ -135,9 +135,9 @@ class Sketch(Query):
             raise wrong(self.spec.kind, "vectors", f"one for each of {terms} terms", len(self.vectors))
         rows = self.spec.features // (2 if self.spec.paired else 1)
         columns = max(1, self.spec.prefix) * self.vectors.shape[1]
-        shaped(self.spec.kind, "frequencies", self.frequencies, np.float32, (rows, columns))
-        shaped(self.spec.kind, "phases", self.phases, np.float32, (0 if self.spec.paired else rows,))
-        bounded(self.spec.kind, frequencies=self.frequencies, phases=self.phases)
+        check_shape(self.spec.kind, "frequencies", self.frequencies, np.float32, (rows, columns))
+        check_shape(self.spec.kind, "phases", self.phases, np.float32, (0 if self.spec.paired else rows,))
+        check_entries(self.spec.kind, frequencies=self.frequencies, phases=self.phases)
 
     @property
     def length(self) -> int:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from common.domain import MOST_RECORDS, PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
-from common.phrases import Party, Phrase, listed
+from common.phrases import NumberedParty, Phrase, list_parties
 from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
 from common.system.enrolment import RosterFile
 
@@ -77,7 +77,9 @@ class Roster:
             if type(party) is not int or not 0 <= party < 2**20:
                 raise ConfigError("roster", expected="party numbers from 0", got=party)
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-                raise ConfigError("roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=Party(party))
+                raise ConfigError(
+                    "roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=NumberedParty(party)
+                )
         if len(set(self.keys.values())) != len(self.keys):
             raise ConfigError("roster", expected="a different key for each party", got="a repeated one")
         if type(self.max_records) is not int or not 1 <= self.max_records <= MOST_RECORDS:
@@ -141,7 +143,7 @@ def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
         raise MembershipError(
             "roster",
             expected="every party of the set-up",
-            got=Phrase("none of ", listed(missing)),
+            got=Phrase("none of ", list_parties(missing)),
             do="Add their public keys",
         )
 
@@ -158,7 +160,7 @@ def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: b
         SignatureError: The signature is invalid; the message names party and step.
     """
     if roster:
-        expected = Phrase("that of ", Party(party), " over this very statement")
+        expected = Phrase("that of ", NumberedParty(party), " over this very statement")
         good = _holds(roster.keys[party], statement, signature)
     else:
         expected = Phrase("none in semi-honest mode")

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from common.domain import PartyId
 from common.errors import InternalError, PublicKeyError, SealError
-from common.phrases import Party, Phrase
+from common.phrases import NumberedParty, Phrase
 from common.secagg.messages import KEY_BYTES, PROTOCOL
 
 Purpose = Literal["mask", "seal", "own mask key", "own seal key", "own self-mask seed", "own share coefficients"]
@@ -93,7 +93,7 @@ class KeyPair:
 
 def mask_key(pair: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
     """Return the pairwise mask key of `party` and `peer`; both compute the same key."""
-    agreed = pair.agree(public, where=Phrase(Party(peer), ", mask key"))
+    agreed = pair.agree(public, where=Phrase(NumberedParty(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
 
@@ -126,9 +126,9 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
     except InvalidTag:
         raise SealError(
             "sealed shares",
-            expected=Phrase("what ", Party(sender), " sealed for ", Party(receiver), " in this set-up"),
+            expected=Phrase("what ", NumberedParty(sender), " sealed for ", NumberedParty(receiver), " in this set-up"),
             got="a ciphertext that does not authenticate",
-            where=Phrase(Party(sender), ", sealed shares"),
+            where=Phrase(NumberedParty(sender), ", sealed shares"),
         ) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from common.domain import PartyId
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
-from common.phrases import Party, Phrase, listed
+from common.phrases import NumberedParty, Phrase, list_parties
 from common.secagg.graph import neighbours
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import SEAL_OVERHEAD, check_public
@@ -44,7 +44,7 @@ def check_adverts(
     statements = []
     for party in parties:
         advert = adverts[party]
-        where = Phrase(Party(party), ", ", step)
+        where = Phrase(NumberedParty(party), ", ", step)
         if len(advert.mask_publics) != len(setup.rounds):
             raise PublicKeyError(
                 "public keys", expected=f"{len(setup.rounds)} for masks", got=len(advert.mask_publics), where=where
@@ -67,7 +67,7 @@ def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert)
     return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
 
 
-def of_round(binding: bytes, index: int) -> bytes:
+def round_context(binding: bytes, index: int) -> bytes:
     """Return 32 bytes that bind one round of the set-up with this `binding`."""
     return hashlib.sha256(PROTOCOL + b"|round|" + binding + index.to_bytes(8, "big")).digest()
 
@@ -99,7 +99,7 @@ def check_signatures(
     """
     check_members("survivors' signatures", signatures, survivors)
     for party, signature in signatures.items():
-        verify(roster, party, statement, signature, where=Phrase(Party(party), ", survivors' signatures"))
+        verify(roster, party, statement, signature, where=Phrase(NumberedParty(party), ", survivors' signatures"))
     check_enough("survivors' signatures", len(signatures), setup.signers)
 
 
@@ -114,7 +114,7 @@ def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> No
         raise SealError("sealed shares", expected=f"{expected} bytes", got="something else", where=where)
 
 
-def halves(pair: bytes) -> tuple[bytes, bytes]:
+def split_shares(pair: bytes) -> tuple[bytes, bytes]:
     """Split a pair into the share of the self-mask seed and the share of the mask key."""
     return pair[:SHARE_BYTES], pair[SHARE_BYTES:]
 
@@ -139,8 +139,8 @@ def check_members(step: str, parties: Collection[PartyId], allowed: Collection[P
     if strangers:
         raise MembershipError(
             "parties in this step",
-            expected=Phrase("some of ", listed(allowed)),
-            got=listed(strangers),
+            expected=Phrase("some of ", list_parties(allowed)),
+            got=list_parties(strangers),
             where=step,
         )
 
@@ -152,7 +152,9 @@ def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Co
         MembershipError: The parties differ; the message names both and the step.
     """
     if set(parties) != set(expected):
-        raise MembershipError("parties in this step", expected=listed(expected), got=listed(parties), where=step)
+        raise MembershipError(
+            "parties in this step", expected=list_parties(expected), got=list_parties(parties), where=step
+        )
 
 
 def check_enough(step: str | Phrase, count: int, needed: int) -> None:

@@ -56,6 +56,6 @@ def days_left(path: Path) -> int:
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 
-def in_words(days: int) -> str:
+def validity_in_words(days: int) -> str:
     """Return the remaining validity of a certificate, in words."""
     return f"ends in {days} days" if days >= 0 else "HAS ENDED"

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from common.address import host_and_port
 from common.domain import MOST_RECORDS
 from common.errors import ConfigError
-from common.phrases import in_fours, quoted
-from common.spelling import alike, is_blank, mixes_scripts, without_marks
+from common.phrases import group_by_four, quote_name
+from common.spelling import alike, is_blank, mixes_scripts, strip_accents
 from common.system.certificates import only_certificate
-from common.validate import integers_in, known_keys, of_type
+from common.validate import check_type, integers_in, known_keys
 
 _HEX = re.compile("[0-9a-f]{64}")
 _LIKE_A_FINGERPRINT = re.compile(
@@ -87,7 +87,7 @@ class _Public:
     @property
     def fingerprint(self) -> str:
         """First 32 hex digits of the SHA-256 of the file's name and content, in groups of four."""
-        return in_fours(hashlib.sha256(f"{self.FILE} {self.to_json()}".encode()).hexdigest()[:32])
+        return group_by_four(hashlib.sha256(f"{self.FILE} {self.to_json()}".encode()).hexdigest()[:32])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class Invitation(_Public):
 
     def __post_init__(self) -> None:
         for name in ("address", "certificate", "bundle"):
-            of_type(f"invitation's {name}", getattr(self, name), str)
+            check_type(f"invitation's {name}", getattr(self, name), str)
         integers_in(1, 2**16, **{"invitation's protocol": self.protocol})
         host_and_port("invitation's address", self.address)
         if not _HEX.fullmatch(self.bundle):
@@ -169,7 +169,7 @@ class PartyFile(_Public):
     def shown(self, number: int, mark: str = "") -> tuple[str, str]:
         """Return the lines that a person compares: the fingerprint alone, then who it is said to belong to."""
         most = f"at most {self.max_records:,} records"
-        return self.fingerprint, f"  party {number}{mark}, {most}, with the name {quoted(self.name)}"
+        return self.fingerprint, f"  party {number}{mark}, {most}, with the name {quote_name(self.name)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class RosterFile(_Public):
             if len({getattr(party, what) for party in parties}) < len(parties):
                 raise ConfigError("roster", expected=f"a different {what.replace('_', ' ')} for each", got="one twice")
         for similar in alike(self.names):
-            names = " and ".join(map(quoted, similar))
+            names = " and ".join(map(quote_name, similar))
             raise ConfigError("roster", expected="names that people can tell apart", got=names, do=_RENAME)
 
     @property
@@ -212,7 +212,7 @@ def _is_name(name: str) -> bool:
         and name == " ".join(name.split())
         and not any(character != " " and is_blank(character) for character in name)
         and not any(map(mixes_scripts, name.split()))
-        and not _LIKE_A_FINGERPRINT.search(without_marks(name))
+        and not _LIKE_A_FINGERPRINT.search(strip_accents(name))
     )
 
 

@@ -24,7 +24,7 @@ _RECORD = "hhqqi4x"
 
 
 @contextmanager
-def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
+def hold_locks(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     """Take these locks of a folder, all or none.
 
     Args:
@@ -49,7 +49,7 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 
 
 def check_free(folder: Path, names: Sequence[str], *, stop: str) -> None:
-    """Check that no process holds one of these locks of a folder; the arguments are those of `hold`.
+    """Check that no process holds one of these locks of a folder; the arguments are those of `hold_locks`.
 
     Raises:
         ConfigError: A process holds one of the locks.

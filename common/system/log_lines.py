@@ -40,7 +40,7 @@ def escaped_line(words: str) -> str:
     return words if words.isprintable() and BLANK.isdisjoint(words) else ascii(words)
 
 
-def wrapped(text: str, indent: int) -> list[str]:
+def wrap_lines(text: str, indent: int) -> list[str]:
     """Return a text as lines of at most `WIDTH` characters; all but the first begin with `indent` spaces."""
     return textwrap.wrap(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 

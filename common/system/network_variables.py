@@ -24,7 +24,7 @@ _PORT = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
+class HttpLibrary:
     """The variables that one HTTP library reads.
 
     Attributes:
@@ -40,9 +40,9 @@ class Library:
     socks: str
 
 
-HTTPX = Library(exceptions=("no_proxy",), certificates=("SSL_CERT_FILE", "SSL_CERT_DIR"), socks="socksio")
+HTTPX = HttpLibrary(exceptions=("no_proxy",), certificates=("SSL_CERT_FILE", "SSL_CERT_DIR"), socks="socksio")
 """What the clients of remote language models use."""
-PIP = Library(
+PIP = HttpLibrary(
     proxies=("http_proxy", "https_proxy", "all_proxy", "pip_proxy"),
     exceptions=(),
     certificates=("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
@@ -50,7 +50,7 @@ PIP = Library(
 )
 
 
-def check_network_variables(library: Library) -> None:
+def check_network_variables(library: HttpLibrary) -> None:
     """Check that a library can use the variables that it reads.
 
     Raises:

@@ -72,7 +72,7 @@ class Child:
     Attributes:
         name: Name shown to the operator and used for the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: The complete environment of the process, built by `environment`; it inherits no variable.
+        environment: The complete environment of the process, built by `child_environment`; it inherits no variable.
         user: Account to run the process under when we are root; None means our own account.
         ends_all: Whether an exit with code 0 ends all children. Any other exit restarts the process.
         ready: File, relative to the working directory, that the process makes once it works; empty if it makes none.
@@ -96,7 +96,7 @@ def program(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
 
-def environment(home: Path, **more: str) -> dict[str, str]:
+def child_environment(home: Path, **more: str) -> dict[str, str]:
     """Return the complete environment of a child process."""
     inherited = {
         name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ
@@ -164,7 +164,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
     return {"process": process, "children": children}
 
 
-def children(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def child_states(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the state of all children of the supervisors that hold these locks of a folder, keyed by name."""
     running = [status(folder, name) or {"children": {}} for name in names]
     # One supervisor that holds several locks is found several times, with the same children.

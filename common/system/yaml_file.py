@@ -86,7 +86,7 @@ class YamlFile:
 
 
 @contextmanager
-def located(where: Callable[[str], object]) -> Iterator[None]:
+def add_location(where: Callable[[str], object]) -> Iterator[None]:
     """Add the location of a key to errors about the key that are raised inside the context.
 
     Args:

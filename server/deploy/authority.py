@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from common.errors import ConfigError
-from common.system.certificates import SOON, days_left, in_words
+from common.system.certificates import SOON, days_left, validity_in_words
 from common.system.files import SECRET, check_secret, write_atomic
 
 AUTHORITY_VALID = timedelta(days=3650)
@@ -90,7 +90,7 @@ def ending_soon(folder: Path) -> Iterator[str]:
     """Yield a warning for each certificate that expires within 30 days."""
     for name, do in (("server.crt", "caucus-coordinator renew"), ("ca.crt", "the hospitals need a new invitation")):
         if (days := days_left(folder / name)) < SOON:
-            yield f"WARNING: {name} {in_words(days)}: {do}"
+            yield f"WARNING: {name} {validity_in_words(days)}: {do}"
 
 
 def _certificate(

@@ -75,7 +75,7 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
     with progress("checking"):
         findings = preflight(settings)
     if chosen.json:
-        yield as_json(for_json(findings))
+        yield as_json(findings_as_json(findings))
     else:
         yield from table(findings)
     missing = [finding for finding in findings if not finding.ok]
@@ -124,7 +124,7 @@ def table(findings: list[PartFinding]) -> Iterator[str]:
         yield line.rstrip()
 
 
-def for_json(findings: list[PartFinding]) -> dict[str, object]:
+def findings_as_json(findings: list[PartFinding]) -> dict[str, object]:
     """Return the findings in the form for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 

@@ -17,7 +17,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import labels_of, linear_classifier
 from server.metrics.accuracy import SoftLabels, sizes
 from server.prepare.build import build
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from server.report.quality import read_quality
 from server.run_folder import read_candidates
 from server.settings.sections import Part
@@ -71,7 +71,7 @@ def register(commands: Commands) -> None:
 
 def _write(chosen: argparse.Namespace) -> Iterator[str]:
     run = run_folder(chosen)
-    embedding = load(run).embedding
+    embedding = load_settings(run).embedding
     with progress("training the classifier"):
         written = list(write_classifiers(run, build(embedding), _in_python(embedding)))
     yield from map(str, written)
@@ -101,7 +101,7 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     Raises:
         ConfigError: The run's method releases no numbers that define a classifier.
     """
-    released = text_classifier.of_run(run)
+    released = text_classifier.load_classifier(run)
     texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]
     labels = labels_of(texts)
     if released is None or len(sizes(labels)) < 2:
@@ -118,7 +118,7 @@ def write_classifiers(run: Path, encoder: Encoder | RemoteEncoder, make_encoder:
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     released.save(folder)
-    text_classifier.document(
+    text_classifier.classifier_document(
         student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
     ).save(folder, STUDENT)
     accuracy = _accuracy(Metrics.load_if_there(run) or Metrics())

@@ -14,7 +14,7 @@ from common.system.files import SECRET, whole_folder, write_atomic
 from common.validate import integers_in
 from common.versions import CAUCUS
 from server.deploy.authority import make_authority, make_certificate
-from server.deploy.enrolment import enrolled, store_parties
+from server.deploy.enrolment import enrolled_parties, store_parties
 from server.deploy.settings import YAML, CoordinatorSettings
 from server.flower.commands import write_bundle, write_connection
 
@@ -83,7 +83,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
 def _invite(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     yield from _invite_to(settings)
-    if parties := enrolled(settings):
+    if parties := enrolled_parties(settings):
         store_parties(settings, parties)
         yield f"send {settings.folder / 'roster.json'} as well after an upgrade: its form may have changed"
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from common.errors import CaucusError, ConfigError
-from common.phrases import quoted
+from common.phrases import quote_name
 from common.secagg.identity import Roster
 from common.system.asking import is_agreed
 from common.system.commands import Commands, add_command, add_folder
@@ -50,9 +50,9 @@ class Attending:
     def __str__(self) -> str:
         """Return the hospital's attendance in plain words."""
         if self.online is None:
-            return quoted(self.name)
+            return quote_name(self.name)
         since = f" since {self.since}" if self.since else ""
-        return f"{quoted(self.name)} is {'online' if self.online else 'offline'}{since}"
+        return f"{quote_name(self.name)} is {'online' if self.online else 'offline'}{since}"
 
 
 def register(commands: Commands) -> None:
@@ -82,7 +82,7 @@ def register(commands: Commands) -> None:
     remove.add_argument("name", metavar="NAME", help="the hospital's name")
 
 
-def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
+def enrolled_parties(settings: CoordinatorSettings) -> list[Enrolled]:
     """Return all enrolled parties, ordered by number."""
     path = settings.folder / "parties.json"
     rows = json.loads(path.read_bytes()) if path.exists() else []
@@ -106,7 +106,7 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
     settings.check_served()
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
-    for number, entry in enumerate(enrolled(settings)):
+    for number, entry in enumerate(enrolled_parties(settings)):
         node = nodes.get(entry.node, {})
         online = node.get("status") == "online"
         since = str(node.get("online-at" if online else "offline-at", "N/A"))
@@ -115,9 +115,9 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
     return attending
 
 
-def unattended(settings: CoordinatorSettings) -> list[Attending]:
+def hospitals_without_attendance(settings: CoordinatorSettings) -> list[Attending]:
     """Return all enrolled hospitals, by number, with unknown attendance."""
-    names = (entry.party.name for entry in enrolled(settings))
+    names = (entry.party.name for entry in enrolled_parties(settings))
     return [Attending(number=number, name=name, online=None, since="") for number, name in enumerate(names)]
 
 
@@ -135,14 +135,14 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     party = PartyFile.load(chosen.file)
     settings.check_served()
-    parties = enrolled(settings)
+    parties = enrolled_parties(settings)
     for number, other in enumerate(parties):
         for what in ("name", "identity", "node_key"):
             if getattr(other.party, what) == getattr(party, what):
                 raise ConfigError(
                     f"hospital's {what.replace('_', ' ')}",
                     expected="one that no other hospital has",
-                    got=f"that of party {number}, {quoted(other.party.name)}",
+                    got=f"that of party {number}, {quote_name(other.party.name)}",
                     do="caucus-coordinator remove it first, if it is the same hospital with new keys",
                 )
     RosterFile(parties=(*(entry.party for entry in parties), party))  # refuses similar names, before anything is stored
@@ -150,7 +150,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     yield from party.shown(len(parties))
     do = "Compare the fingerprint by telephone; then --yes enrols the hospital"
     if not (chosen.yes or is_agreed("is this the fingerprint that the hospital has?", what="new hospital", do=do)):
-        raise CaucusError(f"{quoted(party.name)} is not enrolled", do="Ask the hospital for its party.json again")
+        raise CaucusError(f"{quote_name(party.name)} is not enrolled", do="Ask the hospital for its party.json again")
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
         key.write(party.node_key)
         key.flush()
@@ -161,12 +161,12 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    parties = enrolled(settings)
+    parties = enrolled_parties(settings)
     removed = next((entry for entry in parties if entry.party.name == chosen.name), None)
     if removed is None:
-        names = ", ".join(quoted(entry.party.name) for entry in parties) or "nobody"
-        raise ConfigError("hospital", expected=f"one of {names}", got=quoted(chosen.name))
-    name = quoted(removed.party.name)
+        names = ", ".join(quote_name(entry.party.name) for entry in parties) or "nobody"
+        raise ConfigError("hospital", expected=f"one of {names}", got=quote_name(chosen.name))
+    name = quote_name(removed.party.name)
     settings.check_served()
     question = f"remove {name}? its key is no longer accepted, and a run under way loses it"
     do = "--yes removes it without asking"

@@ -18,7 +18,7 @@ from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 from server.prepare.compose import compose_settings
 from server.settings.schema import Settings
-from server.settings.sections import changed, has, setting
+from server.settings.sections import has, setting, with_values
 
 if TYPE_CHECKING:
     from common.plan.plan import Plan
@@ -97,7 +97,7 @@ def plan_json(facts: Mapping[str, Any]) -> str:
     return as_json(strict(facts))
 
 
-def at_a_glance(settings: Settings) -> dict[str, Any]:
+def plan_summary(settings: Settings) -> dict[str, Any]:
     """Return the part of what `plan --json` prints that can be computed within a second and without loading a model.
 
     The result has no forecast and does not show whether the models and the encoder can be loaded.
@@ -111,7 +111,7 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
 def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     """Return the guarantee for settings, and all that `plan --json` prints: queries, signal and forecast, too."""
-    from server.llm.wording import undescribed
+    from server.llm.wording import advice_on_descriptions
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.prepare.automatic import expected_records, resolve_auto
@@ -124,7 +124,7 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
     compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
     privacy, facts = facts_of(plan, compared, records, earlier=parts.earlier, more=more)
     if price:
-        facts["advice"] += collusion.advice(price, plan.epsilon)
+        facts["advice"] += collusion.collusion_advice(price, plan.epsilon)
     expected = forecast(
         parts.method,
         task,
@@ -134,7 +134,7 @@ def forwards(settings: Settings) -> "tuple[Privacy, dict[str, Any]]":
         dimensions=parts.encoder.dimensions,
         records=records,
     )
-    unspoken = undescribed(task) if parts.prompted else ""
+    unspoken = advice_on_descriptions(task) if parts.prompted else ""
     facts["advice"] += [
         *([unspoken] if unspoken else []),
         *_count_in_place_of_test_texts(chosen, parts),
@@ -166,10 +166,10 @@ def facts_of(
     """
     from server.planning.guarantee_facts import describe
     from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, few_candidates, signals, with_weakest_parts
+    from server.planning.signal import few_candidates, signal_advice, signals, with_weakest_parts
 
     estimates = [estimate.to_dict() for estimate in signals(plan, compared, records)]
-    weak = advice(with_weakest_parts(plan, compared, records))
+    weak = signal_advice(with_weakest_parts(plan, compared, records))
     privacy = describe(plan, earlier=earlier)
     return privacy, {
         **privacy.before_asking(estimates),
@@ -203,12 +203,12 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") ->
     from server.evaluation import federated_count
     from server.prepare.build import draft_plan
 
-    plan, task, counted = parts.plan, parts.source.task(), federated_count.planned(parts.plan)
+    plan, task, counted = parts.plan, parts.source.task(), federated_count.plans_count(parts.plan)
     if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
         return []
     if not task.one_label:
         return []
-    with_count, _ = draft_plan(changed(settings, {"evaluation.federated": _COUNTED}), task)
+    with_count, _ = draft_plan(with_values(settings, {"evaluation.federated": _COUNTED}), task)
     (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)
     noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
     advice = (
@@ -222,7 +222,7 @@ def _count_in_place_of_test_texts(settings: Settings, parts: "RunComponents") ->
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tuple[Privacy, dict[str, Any]]":
     from server.planning.guarantee_facts import describe
-    from server.planning.signal import advice, signals, weakest, with_parts, with_weakest_parts
+    from server.planning.signal import signal_advice, signals, weakest, with_parts, with_weakest_parts
     from server.planning.solve import least_epsilon, least_records
     from server.prepare.automatic import expected_records, resolve_auto
     from server.prepare.build import build, draft_plan
@@ -230,7 +230,7 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     task, records = build(settings.task).task(), expected_records(settings)
 
     def at(epsilon: float) -> Settings:
-        return changed(settings, {"privacy.epsilon": epsilon})
+        return with_values(settings, {"privacy.epsilon": epsilon})
 
     def ratio(epsilon: float) -> float:
         return weakest(with_parts(*draft_plan(resolve_auto(at(epsilon), task), task), records)).ratio
@@ -253,7 +253,7 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
             {"name": planned.name, "kind": planned.spec.kind, "times": planned.times, "signal": estimate.to_dict()}
             for planned, estimate in zip(plan.queries, estimates, strict=True)
         ],
-        "advice": advice(with_weakest_parts(plan, choices, records)),
+        "advice": signal_advice(with_weakest_parts(plan, choices, records)),
         **_chosen(settings, chosen),
     }
 

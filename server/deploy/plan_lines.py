@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.errors import CaucusError
-from common.page.figures import counted, show_epsilon
+from common.page.figures import number_with_noun, show_epsilon
 from common.phrases import series
 from common.queries.votes import VotesSpec
 from common.system.asking import is_agreed
 from server.deploy.plan_command import facts_of
 from server.documents.privacy import Privacy
 from server.guarantee.words import plan_cost
-from server.planning.forecast import counted as note_on_count
+from server.planning.forecast import records_clause as note_on_count
 from server.planning.make_plan import EXPECTED_RECORDS
 from server.planning.signal import CLEAR, HOPELESS, signals
 from server.prepare.automatic import expected_records
@@ -120,14 +120,14 @@ def _answers(privacy: Privacy, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _records(number: int) -> str:
-    return counted(number, "record", "records")
+    return number_with_noun(number, "record", "records")
 
 
 def _signals(queries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line on each query: how often it is asked, its signal and noise, and the records that it needs."""
     for query in queries:
         signal, clear = query["signal"], query["signal"]["clear_from_records"]
-        start = f"{query['name']}, {counted(query['times'], 'answer', 'answers')}"
+        start = f"{query['name']}, {number_with_noun(query['times'], 'answer', 'answers')}"
         end = f"; clear from {_records(clear)}" if clear and clear > 1 else ""
         if "not_estimated" in signal:
             yield f"{start}: {signal['not_estimated']}{end}"

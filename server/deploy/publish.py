@@ -14,13 +14,13 @@ from common.system.commands import Commands, add_command
 from common.system.extras import needs
 from common.system.files import new_folder, text_of, write_atomic
 from server.deploy.results import add_run, run_folder
-from server.documents.files import read, write_json, write_lines
+from server.documents.files import read_document, write_json, write_lines
 from server.documents.privacy import Privacy
 from server.documents.run import TEXTS, RunSummary
 from server.documents.run import TRANSFER as PUBLIC_TEXTS
 from server.domain import Candidate
 from server.failure import CANCELLED, FAILURE
-from server.guarantee.case import unprotected
+from server.guarantee.case import lacks_guarantee
 from server.report import croissant, dataset_card
 from server.report.dataset_card import JSON_LINES, PARQUET, SYNTHETIC, TRANSFER, Card, Terms
 from server.run_folder import read_candidates
@@ -95,7 +95,7 @@ def write_dataset(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]
             continue
         (folder / part).mkdir()
         columns = card.columns_of(part)
-        rows = dataset_card.rows(texts, columns, list(card.labels))
+        rows = dataset_card.card_rows(texts, columns, list(card.labels))
         write_lines(folder / part / JSON_LINES, rows)
         _write_parquet(folder / part / PARQUET, rows, columns)
         for name in (PARQUET, JSON_LINES):
@@ -134,7 +134,7 @@ def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
 def _guaranteed(run: Path, *, without: bool) -> Privacy:
     """Return the run's `privacy.json`; raise an error if the run has no guarantee, unless `without` is true."""
     privacy = _read(run, Privacy.FILE, Privacy.parse)
-    if unprotected(privacy) and not without:
+    if lacks_guarantee(privacy) and not without:
         raise ConfigError(
             "run folder",
             expected="one of a run with a guarantee",
@@ -147,7 +147,7 @@ def _guaranteed(run: Path, *, without: bool) -> Privacy:
 
 def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
     problems: list[str] = []
-    document = read(run / name, parse, problems)
+    document = read_document(run / name, parse, problems)
     if document is None:
         raise ConfigError("run folder", expected=f"one with a {name} that can be read", got=problems[0], where=run)
     return document

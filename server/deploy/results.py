@@ -26,7 +26,7 @@ from server.evaluation import (
 )
 from server.evaluation.small_model import Evaluation
 from server.prepare.build import build
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from server.report.ending import ending
 from server.report.write import write_report
 from server.run_folder import read_candidates
@@ -104,7 +104,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     Figures of other names are kept, except accuracies of models trained on private records if they were measured on
     different test texts.
     """
-    settings = load(run)
+    settings = load_settings(run)
     evaluation: Evaluation = build(settings.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=tuple(chosen))
@@ -127,17 +127,17 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     before_answers = read_candidates(run, ZERO_SHOT)
     with named_by("--test"):
         spanned = span_files.read_examples(test, task.spans)
-    document = text_classifier.of_run(run)
+    document = text_classifier.load_classifier(run)
     trained = text_classifier.trained_of(document) if document else None
     made = (
-        groups.of_run(
+        groups.run_groups(
             measured,
             without=task.classifier_inputs(before_answers),
             classifier=trained,
             transfer=task.classifier_inputs(read_candidates(run, TRANSFER)),
         )
-        | sections.of_run(texts, lambda: held_out, task)
-        | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
+        | sections.section_groups(texts, lambda: held_out, task)
+        | spans.tagger_group(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     small |= nearest_texts.nearest_texts(measured)
@@ -152,7 +152,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         # As `real_private`, these were measured on other texts.
         small |= dict.fromkeys(("utility_real", "language_real", label_sets.REAL))
     before = Metrics.load_if_there(run) or Metrics()
-    missing = of_texts.without_records(evaluation.metrics, before.content)
+    missing = of_texts.missing_record_groups(evaluation.metrics, before.content)
     metrics = before.adding(small | {"test": name} | made | missing)
     summary = RunSummary.load(run)
     if not summary.complete:

@@ -25,7 +25,7 @@ from common.system.files import text_of, write_atomic
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
+from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, is_at_work
 from server.flower.commands import flwr
 from server.report.ending import ending
 from server.report.weaknesses import read_weaknesses
@@ -96,7 +96,7 @@ class Progress:
 def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
     began = bool(text_of(folder / LOCK))  # asked first: a process that begins after this question has not died
-    working = at_work(folder)  # asked next: a process that ends after this question leaves its last words first
+    working = is_at_work(folder)  # asked next: a process that ends after this question leaves its last words first
     current = Progress(name=folder.name, status=RunStatus.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(current, status=RunStatus.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
@@ -143,7 +143,7 @@ def run_folders(runs: Path) -> list[Path]:
 def mark_stopped(runs: Path) -> None:
     """Mark the runs in the coordinator's folder `runs` whose processes are at work as stopped with the coordinator."""
     for folder in run_folders(runs):
-        if at_work(folder):
+        if is_at_work(folder):
             with contextlib.suppress(OSError):  # on a full disk the other runs and the processes still have to end
                 write_time(folder / STOPPED)
 
@@ -279,7 +279,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
     """Return the process IDs of SuperLink and the executor, keyed by name; empty if `serve` is not running."""
-    children = processes.children(settings.folder, LOCKS)
+    children = processes.child_states(settings.folder, LOCKS)
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 
 

@@ -23,7 +23,7 @@ from common.system.commands import Commands, add_command, add_folder
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from common.system.locks import alone
-from server.deploy.enrolment import attendance, enrolled
+from server.deploy.enrolment import attendance, enrolled_parties
 from server.deploy.run_state import (
     FLOWER,
     POLL_SECONDS,
@@ -37,12 +37,12 @@ from server.deploy.run_state import (
     write_time,
 )
 from server.deploy.settings import CoordinatorSettings
-from server.failure import CANCELLED, at_work
+from server.failure import CANCELLED, is_at_work
 from server.flower.commands import flwr
-from server.prepare.compose import compose_settings, load, store
+from server.prepare.compose import compose_settings, load_settings, store
 from server.prepare.files import check_files
 from server.settings.schema import Hospital, Settings
-from server.settings.sections import changed, setting
+from server.settings.sections import setting, with_values
 
 ENDING_SECONDS = 60.0
 """Seconds to wait for the process of a failed or cancelled run to end, since two must not work in the same folder."""
@@ -118,7 +118,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
         ConfigError: No hospital is enrolled, the run leaves out enrolled parties, a file of private records is named,
             or a setting is wrong.
     """
-    parties = enrolled(settings)
+    parties = enrolled_parties(settings)
     if not parties:
         raise ConfigError("hospitals", expected="at least one", got="none", do="caucus-coordinator enrol")
     typed = compose_settings([f"federation.parties={len(parties)}", *overrides], "server")
@@ -138,7 +138,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     }
     if typed.secagg.malicious and not typed.secagg.roster:
         known["secagg.roster"] = str(settings.folder / "identities.json")
-    return changed(typed, known)
+    return with_values(typed, known)
 
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
@@ -186,12 +186,12 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield taking_part(parts.plan.labels)
-    foresight = foresee(run, parts, sum(entry.party.max_records for entry in enrolled(settings)))
+    foresight = foresee(run, parts, sum(entry.party.max_records for entry in enrolled_parties(settings)))
     yield from foresight.lines
     check_agreed(foresight, yes=yes)
     if not yes:
         check_calls(expected_calls(run, parts), run, parts)
-    store(changed(run, AGREED), folder)
+    store(with_values(run, AGREED), folder)
     write_atomic(folder / OVERRIDES, shlex.join(overrides).encode())
     try:
         with alone(folder):
@@ -238,7 +238,7 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
     if not _ended(folder):
         follow = f"{command(settings, 'follow', folder.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
-    yield from _offline_hospitals(settings, load(folder), wait=wait)
+    yield from _offline_hospitals(settings, load_settings(folder), wait=wait)
     with alone(folder):
         _stop(settings, folder)
         log = folder / "run.log"
@@ -266,7 +266,7 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
     with alone(folder):
         _check_unfinished(folder)
         write_time(folder / CANCELLED)
-        if not _stop(settings, folder) and at_work(folder):
+        if not _stop(settings, folder) and is_at_work(folder):
             (folder / CANCELLED).unlink()
             do = "See that caucus-coordinator serve runs, and cancel again"
             raise CaucusError("run", expected="one that Flower stops", got="no end of it", where=folder, do=do)
@@ -297,7 +297,7 @@ def is_steered(folder: Path) -> bool:
 
     Such a run involves neither hospitals nor Flower.
     """
-    return not (folder / FLOWER).exists() and bool(setting(load(folder), "method.census"))
+    return not (folder / FLOWER).exists() and bool(setting(load_settings(folder), "method.census"))
 
 
 def _check_unfinished(folder: Path) -> None:
@@ -357,7 +357,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
 def _ended(folder: Path) -> bool:
     """Wait until no process works in the folder; return False if one still does after `ENDING_SECONDS`."""
     deadline = time.monotonic() + ENDING_SECONDS
-    while at_work(folder):
+    while is_at_work(folder):
         if time.monotonic() > deadline:
             return False
         time.sleep(POLL_SECONDS)

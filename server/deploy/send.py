@@ -2,8 +2,8 @@
 
 A hospital accepts the texts for its own audit (`client/releases.py`) and sends back only a confirmation. Like every
 message, the texts are sent by a process that Flower starts; it works in the run's folder `sending`. A hospital that was
-offline can be sent the texts later. The coordinator's page calls `begin` to send the texts, and `sent` to show which
-hospitals have them.
+offline can be sent the texts later. The coordinator's page calls `begin` to send the texts, and `delivery_state` to
+show which hospitals have them.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from server.deploy.run_state import (
 )
 from server.deploy.runs import is_steered, started_run_folder
 from server.deploy.settings import CoordinatorSettings
-from server.documents.hospitals import Delivery
+from server.documents.hospitals import SentDocument
 from server.documents.privacy import Privacy
 from server.documents.run import TEXTS
-from server.guarantee.case import unprotected
+from server.guarantee.case import lacks_guarantee
 from server.run_folder import SENDING
 
 
@@ -74,7 +74,7 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
     begin(settings, run)
     folder, problems = run / SENDING, list[str]()
     next(state for state in watch_progress(settings, folder) if state.status not in GOES_ON)
-    done = sent(settings, run, problems)
+    done = delivery_state(settings, run, problems)
     for problem in (done.problem, *problems):
         if problem:
             raise CaucusError(problem, where=folder / "run.log")
@@ -107,11 +107,11 @@ def begin(settings: CoordinatorSettings, run: Path) -> None:
             raise CaucusError("texts of a run", expected="sent once at a time", got=got, where=folder)
         folder.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
-            (folder / Delivery.FILE).replace(folder / Delivery.BEFORE)
+            (folder / SentDocument.FILE).replace(folder / SentDocument.BEFORE)
         submit(settings, folder)
 
 
-def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
+def delivery_state(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
     """Return which hospitals have a run's texts, and whether the texts are being sent.
 
     Args:
@@ -120,8 +120,10 @@ def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sendi
         problems: List to which a reason is appended if a file cannot be read.
     """
     folder = run / SENDING
-    state, delivery = _state(settings, folder), Delivery.last(folder, problems)
-    done = state.status in GOES_ON or (folder / Delivery.FILE).exists()  # `begin` has moved that of a sending before
+    state, delivery = _state(settings, folder), SentDocument.last(folder, problems)
+    done = (
+        state.status in GOES_ON or (folder / SentDocument.FILE).exists()
+    )  # `begin` has moved that of a sending before
     return Sending(
         under_way=state.status in GOES_ON,
         problem="" if done else state.reason,
@@ -137,7 +139,7 @@ def unsendable(run: Path) -> CaucusError | None:
         return CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
     problems: list[str] = []
     privacy = Privacy.read(run, problems)
-    if privacy is None or unprotected(privacy):
+    if privacy is None or lacks_guarantee(privacy):
         got = next(
             iter(problems), "one whose texts can show private records to the other hospitals (epsilon is infinite)"
         )

@@ -60,7 +60,7 @@ def register(commands: Commands) -> None:
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    with locks.hold(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
+    with locks.hold_locks(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
         check_certificate(settings.folder)
         check_network_variables(NETWORK)
         check_secret(settings.folder / "superexec.secret")
@@ -84,7 +84,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _children(settings: CoordinatorSettings) -> list[Child]:
-    environment = processes.environment(settings.folder)
+    environment = processes.child_environment(settings.folder)
     models = {catalogue.MODELS: str(catalogue.root())}  # the home of children is another than ours
     direct = [os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "localhost,127.0.0.1,::1"]  # as SuperLink is
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}

@@ -21,8 +21,8 @@ from typing import Self, get_type_hints
 from common.address import check_host, host_and_port
 from common.errors import CaucusError, ConfigError
 from common.system import processes
-from common.system.yaml_file import YamlFile, located
-from common.validate import integers_in, known_keys, of_type
+from common.system.yaml_file import YamlFile, add_location
+from common.validate import check_type, integers_in, known_keys
 
 LOCKS = ("coordinator",)
 """Lock that `caucus-coordinator serve` holds while it runs."""
@@ -69,10 +69,10 @@ class CoordinatorSettings:
         file = YamlFile.load(path)
         types = get_type_hints(cls)
         del types["folder"]
-        with located(file.where):
+        with add_location(file.where):
             values = known_keys("", file.values, among=types, required=("address",))
             for key, value in values.items():
-                of_type(key, value, types[key])
+                check_type(key, value, types[key])
             return cls(folder=folder.resolve(), **values)
 
     @property

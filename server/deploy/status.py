@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from common.system.certificates import days_left, in_words
+from common.system.certificates import days_left, validity_in_words
 from common.system.commands import Commands, add_command, add_folder, as_json
 from server.deploy.authority import ending_soon
-from server.deploy.enrolment import attendance, reported_versions, unattended
+from server.deploy.enrolment import attendance, hospitals_without_attendance, reported_versions
 from server.deploy.run_state import checked_progress, progress
 from server.deploy.settings import CoordinatorSettings
 
@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     served, reported = settings.is_served, reported_versions(settings)
-    hospitals = attendance(settings) if served else unattended(settings)
+    hospitals = attendance(settings) if served else hospitals_without_attendance(settings)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
     runs = [checked_progress(settings, folder) if served else progress(folder) for folder in folders]
     if chosen.json:
@@ -56,7 +56,8 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
         return
     if not served:
         yield f"the coordinator does not run: caucus-coordinator serve {chosen.folder}"
-    yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
+    validity = validity_in_words(days_left(settings.folder / "server.crt"))
+    yield f"front door: {settings.address}; its certificate {validity}"
     yield from ending_soon(settings.folder)
     for hospital in hospitals:
         yield f"{hospital}; {reported.get(hospital.name, 'its version is told in its first run')}"

@@ -19,9 +19,9 @@ from common.system.files import new_folder
 from common.system.progress import progress
 from server.documents.census import Released
 from server.failure import logging_to
-from server.prepare.compose import load, overridden, store
+from server.prepare.compose import apply_overrides, load_settings, store
 from server.settings.schema import Llm, Settings
-from server.settings.sections import changed, name_of, setting
+from server.settings.sections import name_of, setting, with_values
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
@@ -62,7 +62,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
     from server.report.ending import ending
 
     if chosen.yes:
-        settings = changed(settings, AGREED)
+        settings = with_values(settings, AGREED)
     earlier = build_components(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None
     if not chosen.resume:
@@ -108,7 +108,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
     if not any(override.startswith("experiment_seed=") for override in overrides):
         # With the same seed and models the first texts would be those of the finished run.
         known["experiment_seed"] = secrets.randbelow(2**31)
-    return changed(overridden(load(run), overrides), known)
+    return with_values(apply_overrides(load_settings(run), overrides), known)
 
 
 class Nobody:
@@ -129,7 +129,7 @@ def _interrupted(chosen: argparse.Namespace) -> Settings:
     folder: Path = chosen.run
     if chosen.overrides or chosen.out:
         raise CheckpointError("--resume", expected="a folder alone", got="more settings", where=folder)
-    settings = load(folder) if (folder / "config.yaml").is_file() else None
+    settings = load_settings(folder) if (folder / "config.yaml").is_file() else None
     if settings is None or not setting(settings, "method.census"):
         raise CheckpointError("--resume", expected="the folder of a run that steer began", got="none", where=folder)
     return settings

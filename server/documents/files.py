@@ -92,9 +92,9 @@ class Document:
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
         """Return the document from a run folder; if that fails, append the reason to `problems` and return None.
 
-        The arguments are the same as for this module's `read` function.
+        The arguments are the same as for this module's `read_document` function.
         """
-        return read(folder / cls.FILE, cls.parse, problems, needed=needed)
+        return read_document(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
         """Write the document to a run folder atomically, with the format's version; `name` replaces `FILE`."""
@@ -111,7 +111,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
     write_atomic(path, "".join(json.dumps(strict(row), ensure_ascii=False) + "\n" for row in rows).encode())
 
 
-def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
+def read_document(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
     """Parse a file; if that fails, append the reason to `problems`, without quoting the file, and return None.
 
     Args:
@@ -140,7 +140,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
     """Parse each line of a JSON Lines file; report in `problems` how many lines are unreadable, and the first one."""
-    lines = read(path, split, problems) or []
+    lines = read_document(path, split, problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):
         try:

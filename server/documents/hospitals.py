@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
-from server.documents.files import Document, read
+from server.documents.files import Document, read_document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class HospitalVersions(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery(Document):
+class SentDocument(Document):
     """The `sending/sent.json` document.
 
     Attributes:
@@ -68,7 +68,7 @@ class Delivery(Document):
     def last(cls, folder: Path, problems: list[str]) -> Self | None:
         """Return the last completed delivery, which is the current or the previous one; None if none was completed.
 
-        The arguments are the same as for `read`.
+        The arguments are the same as for `read_document`.
         """
         before = folder / cls.BEFORE
-        return cls.read(folder, problems, needed=False) or read(before, cls.parse, problems, needed=False)
+        return cls.read(folder, problems, needed=False) or read_document(before, cls.parse, problems, needed=False)

@@ -57,7 +57,7 @@ class Payment(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuery(Document):
+class RoundQuery(Document):
     """A query that the parties answered.
 
     Attributes:
@@ -148,7 +148,7 @@ class RoundReport(Document):
     calls: int
     losses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     cleaned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    queries: tuple[AskedQuery, ...] = ()
+    queries: tuple[RoundQuery, ...] = ()
     notes: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
     fid: float | None = None

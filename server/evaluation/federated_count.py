@@ -49,7 +49,7 @@ def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: 
     return (*(replace(query, share=query.share * (1 - share)) for query in queries), counted)
 
 
-def planned(plan: Plan) -> bool:
+def plans_count(plan: Plan) -> bool:
     """Return whether the plan contains the count."""
     return any(query.name == NAME for query in plan.queries)
 
@@ -72,7 +72,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
 
 
-def measured(plan: Plan, answered: Answered) -> Group:
+def federated_count_group(plan: Plan, answered: Answered) -> Group:
     """Return the group for `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy."""
     (query,) = (query for query in plan.queries if query.name == NAME)
     sigma = query.noise_deviation * plan.surplus(query, answered.survivors)
@@ -80,8 +80,8 @@ def measured(plan: Plan, answered: Answered) -> Group:
     return {
         "definition": DEFINITION,
         "accuracy": _accuracy(right, records, sigma),
-        "right": Figure(value=right, noise=sigma, interval=intervals.of_laplace(right, sigma)),
-        "records": Figure(value=records, noise=sigma, interval=intervals.of_laplace(records, sigma)),
+        "right": Figure(value=right, noise=sigma, interval=intervals.laplace_interval(right, sigma)),
+        "records": Figure(value=records, noise=sigma, interval=intervals.laplace_interval(records, sigma)),
     }
 
 
@@ -90,5 +90,5 @@ def _accuracy(right: float, records: float, sigma: float) -> Figure:
         return Figure(reason=f"the noised number of records, {records:.0f}, is not above twice its noise, {sigma:.1f}")
     share = min(1.0, max(0.0, right / records))
     noise = sigma * math.sqrt(1 + share**2) / records
-    low, high = intervals.of_laplace(share, noise)
+    low, high = intervals.laplace_interval(share, noise)
     return Figure(value=share, noise=noise, interval=(max(0.0, low), min(1.0, high)), rows=round(records))

@@ -123,24 +123,24 @@ def figure(
     return Figure(value=number, interval=interval() if interval else None, rows=rows)
 
 
-def over_texts(
+def figure_over_texts(
     score: Callable[[NDArray[np.intp]], float],
     rows: int,
     *,
     within: intervals.Interval = (0.0, 1.0),
     others: Sequence[intervals.Variance] = (),
 ) -> Figure:
-    """Return a figure over all test texts with its interval, as `intervals.over_rows` computes it from indices."""
+    """Return a figure over all test texts; `intervals.interval_over_rows` computes its interval from indices."""
     return figure(
         lambda: score(np.arange(rows)),
         rows=rows,
-        interval=lambda: intervals.over_rows(score, rows, within=within, others=others),
+        interval=lambda: intervals.interval_over_rows(score, rows, within=within, others=others),
     )
 
 
 def share(hits: int, rows: int) -> Figure:
     """Return the fraction of hits among the rows, with its exact interval."""
-    return Figure(value=hits / rows, interval=intervals.of_share(hits, rows), rows=rows)
+    return Figure(value=hits / rows, interval=intervals.share_interval(hits, rows), rows=rows)
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
@@ -181,7 +181,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
-        **scores(answers, right),
+        **accuracy_scores(answers, right),
         **subgroups.worst(hits, groups),
     } | ({"note": "; ".join(notes)} if notes else {})
 
@@ -206,11 +206,11 @@ def difference(
 
     The interval is over the rows and has the variances in `others` added.
     """
-    interval = intervals.of_paired_shares(before, after, others)
+    interval = intervals.paired_shares_interval(before, after, others)
     return Figure(value=float(after.mean() - before.mean()), interval=interval, rows=len(after))
 
 
-def scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> dict[str, Figure]:
+def accuracy_scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> dict[str, Figure]:
     """Return accuracy and macro-F1, each the mean over several trainings with an interval over them.
 
     For one training the interval is over the test texts: exact for accuracy, by a jackknife for macro-F1.
@@ -229,14 +229,14 @@ def scores(answers: Sequence[Sequence[str]], right: Sequence[str]) -> dict[str, 
         return figure(
             lambda: float(np.mean(values)),
             rows=len(true),
-            interval=lambda: intervals.over_seeds(values) or over_test_texts(),
+            interval=lambda: intervals.interval_over_seeds(values) or over_test_texts(),
         )
 
     return {
-        "accuracy": mean(accuracy.accuracy, lambda: intervals.of_share(int((first == true).sum()), len(true))),
+        "accuracy": mean(accuracy.accuracy, lambda: intervals.share_interval(int((first == true).sum()), len(true))),
         "macro_f1": mean(
             accuracy.macro_f1,
-            lambda: intervals.over_rows(lambda at: accuracy.macro_f1(first[at], true[at]), len(true)),
+            lambda: intervals.interval_over_rows(lambda at: accuracy.macro_f1(first[at], true[at]), len(true)),
         ),
     }
 
@@ -262,8 +262,8 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
             lambda: float(np.mean([score(sums) for sums in totals])),
             rows=len(test),
             interval=lambda: (
-                intervals.over_seeds([score(sums) for sums in totals])
-                or intervals.over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, most))
+                intervals.interval_over_seeds([score(sums) for sums in totals])
+                or intervals.interval_over_rows(lambda at: score(totals[0][:, at]), len(test), within=(0.0, most))
             ),
         )
 
@@ -307,7 +307,9 @@ def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], N
     def agreement() -> float:
         if measured.language != "english":
             raise DataError("sentiments", expected="English texts, as the rules are of English", got=measured.language)
-        return surface.agreement(measured.texts, [candidate.label for candidate in measured.candidates], texts, labels)
+        return surface.sentiment_agreement(
+            measured.texts, [candidate.label for candidate in measured.candidates], texts, labels
+        )
 
     return {
         "definition": _FID + " ".join(module.DEFINITION for module in (clusters, manifolds, transport, surface)),

@@ -9,7 +9,7 @@ from server.evaluation.figures import Measured
 from server.metrics.linear import LinearClassifier
 
 
-def of_run(
+def run_groups(
     measured: Measured,
     *,
     without: Sequence[Candidate],
@@ -26,9 +26,9 @@ def of_run(
         transfer: Public texts with that classifier's labels, as a classifier reads them.
     """
     return (
-        of_texts.of_texts(measured)
-        | zero_shot.compared(measured, without)
-        | label_sets.compared(measured, without)
+        of_texts.text_groups(measured)
+        | zero_shot.compare_with_zero_shot(measured, without)
+        | label_sets.compare_label_sets(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, transfer)
     )

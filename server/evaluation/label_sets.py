@@ -17,7 +17,7 @@ from common.errors import CaucusError, ConfigError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, label_set
 from server.evaluation import training_choice
-from server.evaluation.figures import Measured, figure, missing, over_texts
+from server.evaluation.figures import Measured, figure, figure_over_texts, missing
 from server.metrics import multilabel
 from server.metrics.intervals import Variance
 from server.metrics.multilabel import Marks
@@ -38,7 +38,7 @@ _DEFINITION = multilabel.DEFINITION + (
 _TEXTS = Sequence[Candidate] | Sequence[Record]
 
 
-def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
+def compare_label_sets(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
     """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out texts.
 
     Args:
@@ -87,7 +87,7 @@ def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, righ
     try:
         given = zip(parts.values(), (before, after), strict=True)
         others = [_variance(measured, part, answers, right) for part, answers in given]
-        gain = over_texts(difference, len(right), within=(-1.0, 1.0), others=others)
+        gain = figure_over_texts(difference, len(right), within=(-1.0, 1.0), others=others)
     except CaucusError as error:
         gain = missing(("difference",), error, rows=len(right))["difference"]
     return {
@@ -130,7 +130,7 @@ def _answers(measured: Measured, train: _TEXTS) -> Marks:
 
 def _scores(answers: Marks, right: Marks) -> dict[str, Figure]:
     def of(score: Callable[[Marks, Marks], float]) -> Figure:
-        return over_texts(lambda at: score(answers[at], right[at]), len(right))
+        return figure_over_texts(lambda at: score(answers[at], right[at]), len(right))
 
     return {"micro_f1": of(multilabel.micro_f1), "macro_f1": of(multilabel.macro_f1)}
 

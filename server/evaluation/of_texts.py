@@ -23,7 +23,7 @@ from server.evaluation.figures import (
     missing,
     real_against_real,
 )
-from server.evaluation.small_model import Metric, by_encoder
+from server.evaluation.small_model import Metric, with_encoder_model
 from server.metrics import diversity, intervals
 
 log = logging.getLogger("caucus.measures")
@@ -37,7 +37,7 @@ _SEARCHED = 300
 _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
-def of_texts(measured: Measured) -> Group:
+def text_groups(measured: Measured) -> Group:
     """Return the chosen groups of figures that need no private records, each followed by any reference group."""
     groups = {
         "utility": _utility,
@@ -57,7 +57,7 @@ def of_texts(measured: Measured) -> Group:
     return made | ({"own": _custom(measured)} if measured.evaluation.own else {})
 
 
-def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Figure]:
+def missing_record_groups(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Figure]:
     """Return a reason in place of each chosen group that needs private records and was not computed by a simulation."""
     reason = "it looks at private records, which only a simulation has at hand"
     private = ("fidelity_private", "membership", "canaries", "sites", "disclosures", "subgroups")
@@ -76,7 +76,7 @@ def _utility(measured: Measured) -> Group:
 
 def _utility_encoder(measured: Measured) -> Group:
     """Measure a small model on the encoder's vectors, in addition to the configured one."""
-    return {"utility_encoder": classification(measured, measured.candidates, by_encoder(measured.evaluation))}
+    return {"utility_encoder": classification(measured, measured.candidates, with_encoder_model(measured.evaluation))}
 
 
 def _language(measured: Measured) -> dict[str, Group]:
@@ -135,7 +135,7 @@ def _rates(texts: Sequence[str], language: str) -> Group:
     kinds, rows = [set(entities(text, language)) for text in texts], len(texts)
     counts = Counter(kind for of_text in kinds for kind in of_text)
     hits = sum(map(bool, kinds))
-    low, high = intervals.of_share(hits, rows)
+    low, high = intervals.share_interval(hits, rows)
     return about | {
         "personal_information": Figure(value=1000 * hits / rows, interval=(1000 * low, 1000 * high), rows=rows),
         "of_a_kind": {

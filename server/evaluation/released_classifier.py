@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from common import rng
 from server.documents.metrics import Group
 from server.domain import Candidate
-from server.evaluation.figures import Measured, classification, scores
-from server.metrics.linear import LinearClassifier, by_label
+from server.evaluation.figures import Measured, accuracy_scores, classification
+from server.metrics.linear import LinearClassifier, probabilities_by_label
 
 _DEFINITION = (
     "The classifier that the run's released numbers are, without any text: linear over the encoder's vectors "
@@ -40,7 +40,7 @@ def transfer_set(
     matrix = probabilities(texts)
     return [
         Candidate(text=text, label=labels[place], model="public", round=0, probabilities=row)
-        for text, place, row in zip(texts, matrix.argmax(axis=1), by_label(labels, matrix), strict=True)
+        for text, place, row in zip(texts, matrix.argmax(axis=1), probabilities_by_label(labels, matrix), strict=True)
     ]
 
 
@@ -51,7 +51,7 @@ def measured_with(measured: Measured, classifier: LinearClassifier | None, trans
         return groups
     if classifier:
         answers, labels = classifier.predict(measured.test_vectors), [record.label for record in measured.test]
-        groups["released_classifier"] = {"definition": _DEFINITION, **scores([answers], labels)}
+        groups["released_classifier"] = {"definition": _DEFINITION, **accuracy_scores([answers], labels)}
     if transfer and measured.candidates:
         texts = [*measured.candidates, *transfer]
         groups["utility_with_transfer"] = classification(measured, texts, measured.evaluation)

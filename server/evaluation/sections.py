@@ -16,7 +16,7 @@ from common.domain import Record
 from common.sections import sections
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Task
-from server.evaluation.figures import figure, over_texts
+from server.evaluation.figures import figure, figure_over_texts
 from server.metrics import orders, surface
 
 NAME = "sections"
@@ -32,7 +32,7 @@ _DEFINITION = (
 Floats = NDArray[np.float64]
 
 
-def of_run(texts: Sequence[Candidate], held_out: Callable[[], Sequence[Record]], task: Task) -> Group:
+def section_groups(texts: Sequence[Candidate], held_out: Callable[[], Sequence[Record]], task: Task) -> Group:
     """Return the group for `metrics.json`; empty unless the task has sections and there are real texts.
 
     Args:
@@ -53,13 +53,13 @@ def of_run(texts: Sequence[Candidate], held_out: Callable[[], Sequence[Record]],
         return orders.distance(steps, theirs[at].sum(axis=0))
 
     others = {
-        "independent": orders.independent(theirs.sum(axis=0)),
+        "independent": orders.independent_steps(theirs.sum(axis=0)),
         "plan_order": orders.steps([headings], headings)[0],
     }
     whole, real_texts = [text.text for text in texts], [record.text for record in real]
     group: Group = {"definition": _DEFINITION}
     for name, steps in ({"order_distance": ours} | others).items():
-        group[name] = over_texts(partial(distance, steps), rows)
+        group[name] = figure_over_texts(partial(distance, steps), rows)
     group["length_distance"] = figure(lambda: surface.length_distance(whole, real_texts), rows=rows)
     for ending, members, steps in (("", whole, ours), ("_real", real_texts, theirs.sum(axis=0))):
         group[f"per_text{ending}"] = Figure(value=float(steps[:, :-1].sum() / len(members)), rows=len(members))

@@ -24,7 +24,7 @@ from server.metrics.linear import LinearClassifier
 from server.settings.evaluation import EvaluationSettings
 
 if TYPE_CHECKING:
-    from server.metrics.finetuned import Training
+    from server.metrics.finetuned import ClassifierTraining
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
@@ -68,8 +68,8 @@ class Evaluation(EvaluationSettings):
         if start := self.language_model.start:
             checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.model_folder(start)), "masked", "causal")
 
-    def _training(self) -> "Training":
-        from server.metrics.finetuned import Training
+    def _training(self) -> "ClassifierTraining":
+        from server.metrics.finetuned import ClassifierTraining
 
         if not self.checkpoint:
             raise ConfigError(
@@ -78,7 +78,7 @@ class Evaluation(EvaluationSettings):
                 got="none",
                 do="Set evaluation.checkpoint=bert-base-uncased, or the path of its folder",
             )
-        return Training(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
+        return ClassifierTraining(checkpoint=self.checkpoint, epochs=self.epochs or 10, device=self.device)
 
     @property
     def uses_endpoint(self) -> bool:
@@ -94,7 +94,7 @@ class Evaluation(EvaluationSettings):
         return definition + " All texts as the sequences of their terms." * bool(self.vocabulary)
 
 
-def by_encoder(evaluation: Evaluation) -> Evaluation:
+def with_encoder_model(evaluation: Evaluation) -> Evaluation:
     """Return the same settings with logistic regression on the encoder's vectors as the small model."""
     return replace(evaluation, model="encoder", domain_adaptation="none", target=None)
 

@@ -16,7 +16,7 @@ from common import rng
 from common.errors import CaucusError
 from server.documents.metrics import Figure, Group
 from server.domain import Candidate, Example, Task
-from server.evaluation.figures import missing, over_texts
+from server.evaluation.figures import figure_over_texts, missing
 from server.metrics import tagger
 from server.spans import REASONS, Marked
 
@@ -40,7 +40,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 """For each round, the numbers of repaired and dropped texts, keyed by model and by the cleaner's rule."""
 
 
-def of_run(
+def span_groups(
     candidates: Sequence[Candidate],
     zero_shot: Sequence[Candidate],
     held_out: Callable[[], Sequence[Example]],
@@ -61,12 +61,12 @@ def of_run(
     """
     if not task.spans:
         return {}
-    return learned(candidates, zero_shot, held_out(), task, experiment_seed=experiment_seed) | {
+    return tagger_group(candidates, zero_shot, held_out(), task, experiment_seed=experiment_seed) | {
         MARKS: _marks(candidates, task, cleaned)
     }
 
 
-def learned(
+def tagger_group(
     candidates: Sequence[Candidate],
     zero_shot: Sequence[Candidate],
     held_out: Sequence[Example],
@@ -74,7 +74,7 @@ def learned(
     *,
     experiment_seed: int,
 ) -> dict[str, Group]:
-    """Return the group on what the token classifier learned; see `of_run`."""
+    """Return the group on what the token classifier learned; see `span_groups`."""
     if not task.spans:
         return {}
     if len(held_out) < 2:
@@ -122,16 +122,16 @@ def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> ND
 def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Figure:
     if isinstance(counts, CaucusError):
         return missing([name], counts, rows=rows)[name]
-    return over_texts(lambda at: tagger.scores(counts[at])[name], rows)
+    return figure_over_texts(lambda at: tagger.span_scores(counts[at])[name], rows)
 
 
 def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
     """Return the gain in F1 from `before` to `after`, with its interval over the test texts, the same for both."""
 
     def gain(at: NDArray[np.intp]) -> float:
-        return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]
+        return tagger.span_scores(after[at])["f1"] - tagger.span_scores(before[at])["f1"]
 
-    return over_texts(gain, len(before), within=(-1.0, 1.0))
+    return figure_over_texts(gain, len(before), within=(-1.0, 1.0))
 
 
 def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> Group:

@@ -53,7 +53,7 @@ def worst(
         rows, level = sizes[name], intervals.level_of_each(len(sizes))
         figures[f"worst_{kind}"] = Figure(
             value=means[name],
-            interval=intervals.of_share(round(means[name] * rows), rows, level=level),
+            interval=intervals.share_interval(round(means[name] * rows), rows, level=level),
             rows=rows,
             definition=f"{name}: the worst of {len(sizes)} with {FEWEST} rows or more each; the interval holds for "
             "all of them at once.",

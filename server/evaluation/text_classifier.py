@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
-from server.documents.arrays import packed, unpacked
+from server.documents.arrays import pack_floats, unpack_floats
 from server.documents.classifier import TrainedClassifier
-from server.documents.files import read
+from server.documents.files import read_document
 from server.documents.privacy import Privacy
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.guarantee.words import numbers_guarantee
@@ -21,7 +21,9 @@ RELEASED = "the released numbers, without any text"
 """Description of the source of a classifier that consists of a run's released numbers."""
 
 
-def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
+def classifier_document(
+    trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy
+) -> TrainedClassifier:
     """Return the document of a classifier that was learned from a run's released numbers or texts, with its guarantee.
 
     Args:
@@ -37,7 +39,7 @@ def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, 
         run=run,
         encoder=encoder,
         labels=trained.labels,
-        weights=packed(trained.weights),
+        weights=pack_floats(trained.weights),
         intercepts=tuple(trained.intercepts.tolist()),
         privacy=privacy,
     )
@@ -67,7 +69,7 @@ class TextClassifier:
         Raises:
             ConfigError: The file does not contain a classifier, or belongs to another encoder.
         """
-        classifier = kept(Path(file))
+        classifier = classifier_file(Path(file))
         if classifier.encoder != encoder.digest:
             raise ConfigError(
                 "encoder",
@@ -103,23 +105,23 @@ class TextClassifier:
         return float((self.predict(texts) == np.asarray(labels)).mean())
 
 
-def of_run(run: Path) -> TrainedClassifier | None:
+def load_classifier(run: Path) -> TrainedClassifier | None:
     """Return the classifier from a run folder; None if the folder has no classifier.
 
     Raises:
         ConfigError: The file is damaged.
     """
-    return kept(file) if (file := run / TrainedClassifier.FILE).exists() else None
+    return classifier_file(file) if (file := run / TrainedClassifier.FILE).exists() else None
 
 
-def kept(path: Path) -> TrainedClassifier:
+def classifier_file(path: Path) -> TrainedClassifier:
     """Return the content of a classifier's file.
 
     Raises:
         ConfigError: The file does not exist or is damaged.
     """
     problems: list[str] = []
-    classifier = read(path, TrainedClassifier.parse, problems)
+    classifier = read_document(path, TrainedClassifier.parse, problems)
     if classifier is None:
         raise ConfigError("classifier", expected=f"a {TrainedClassifier.FILE}", got=problems[0], where=path.parent)
     return classifier
@@ -133,7 +135,7 @@ def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
     """
     intercepts = np.array(classifier.intercepts, dtype=float)
     try:
-        weights = unpacked(classifier.weights, len(classifier.labels))
+        weights = unpack_floats(classifier.weights, len(classifier.labels))
     except ValueError:
         weights = np.full((1, 1), np.nan, dtype=np.float32)
     if intercepts.shape != (len(weights),) or not np.isfinite(weights).all() or not np.isfinite(intercepts).all():

@@ -40,7 +40,7 @@ _TEST_TEXTS = (
 )
 
 
-def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
+def compare_with_zero_shot(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
     """Return the comparison for `metrics.json`; empty without labels or without held-out, synthetic or zero-shot texts.
 
     Args:
@@ -143,7 +143,7 @@ def _part(measured: Measured, members: Sequence[Candidate], count: int, number: 
 def _scores(answers: Sequence[NDArray[np.str_]], labels: NDArray[np.str_]) -> Group:
     right = float(np.mean([given == labels for given in answers], axis=0).sum())
     # A mean over trainings varies less than the share of one training, so that its interval may be rounded.
-    interval = intervals.of_share(round(right), len(labels))
+    interval = intervals.share_interval(round(right), len(labels))
     return {
         "accuracy": Figure(value=right / len(labels), interval=interval, rows=len(labels)),
         "macro_f1": figure(

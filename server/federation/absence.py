@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from common.domain import PartyId
 from common.messages import Reason
-from common.phrases import Phrase, joined, listed
+from common.phrases import Phrase, join_phrases, list_parties
 
 ADVICE: Mapping[Reason, str] = MappingProxyType(
     {
@@ -76,26 +76,26 @@ class Absence:
 SILENT = Absence("did not answer", silent=True)
 
 
-def rejected(absences: Mapping[PartyId, Absence]) -> bool:
+def would_refuse_again(absences: Mapping[PartyId, Absence]) -> bool:
     """Return whether a party gave a reason for which it would refuse a resumed run again."""
     return any(absence.refusal in NEEDS_NEW_RUN for absence in absences.values())
 
 
-def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
+def absence_advice(absences: Mapping[PartyId, Absence]) -> Phrase:
     """Return advice on missing parties: a sentence for each reason and, if it can help, the advice to resume."""
-    return joined(_sentences(absences), ". ")
+    return join_phrases(_sentences(absences), ". ")
 
 
 def _sentences(absences: Mapping[PartyId, Absence]) -> Iterator[object]:
     parties_of: dict[str, list[PartyId]] = {}
-    over = rejected(absences)
+    over = would_refuse_again(absences)
     for party, absence in sorted(absences.items()):
         if over and absence.refusal in OF_THIS_PLAN:
             continue
         parties_of.setdefault(absence.advice, []).append(party)
     for sentence, parties in parties_of.items():
         before, _, after = sentence.replace("{it}", "them" if len(parties) > 1 else "it").partition("{who}")
-        yield Phrase(before, listed(parties, " and "), after)
+        yield Phrase(before, list_parties(parties, " and "), after)
     if over:
         return
     missing = all(absence.silent or absence.refusal is Reason.TOO_FEW for absence in absences.values())

@@ -29,7 +29,7 @@ from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError, RejectedError
 from common.ledger.ledger import Ledger
-from common.phrases import Party
+from common.phrases import NumberedParty
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -254,7 +254,7 @@ class Federation:
         attempt.check_survivors(frozenset(answers))
         for party, answer in answers.items():
             if answer.words.shape != shape:
-                raise ProtocolError("answer", expected=shape[0], got=answer.words.shape, where=Party(party))
+                raise ProtocolError("answer", expected=shape[0], got=answer.words.shape, where=NumberedParty(party))
             attempt.joined.deliveries.pop(party, None)
         return np.array([ring.decode(answer.words) for answer in answers.values()]), frozenset(answers)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError
-from common.phrases import Phrase, listed
+from common.phrases import Phrase, list_parties
 from common.queries import closed_set
 from server.federation import secagg
 
@@ -40,7 +40,7 @@ class Joined:
     """
 
     parties: frozenset[PartyId]
-    aggregation: secagg.Ready | None = None
+    aggregation: secagg.ReadyAggregation | None = None
     deliveries: dict[PartyId, m.Delivery] = field(default_factory=dict)
 
 
@@ -72,8 +72,8 @@ class Attempt:
         if self.named is not None and survivors != self.named:
             raise DropoutError(
                 "parties of the interrupted round",
-                expected=Phrase("the same ", listed(self.named)),
-                got=listed(survivors),
+                expected=Phrase("the same ", list_parties(self.named)),
+                got=list_parties(survivors),
                 where=f"query {self.index}",
                 do="Bring them back and resume; sums over different parties would give too much away",
             )

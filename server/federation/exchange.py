@@ -16,10 +16,10 @@ from common import messages as m
 from common import wire
 from common.domain import PartyId
 from common.errors import AwaitingError, DropoutError, ProtocolError, RejectedError
-from common.phrases import Party, Phrase, Turnout
+from common.phrases import NumberedParty, Phrase, Turnout
 from common.plan.plan import Plan
 from common.schedule import seconds
-from server.federation.absence import SILENT, Absence, advice, rejected
+from server.federation.absence import SILENT, Absence, absence_advice, would_refuse_again
 from server.federation.network import Network
 
 log = logging.getLogger("caucus.ask")
@@ -145,17 +145,17 @@ class Parties:
                 case _:
                     self._absences[party] = Absence(f"out of place: {type(reply.body).__name__}")
         for party, absence in self._absences.items():
-            log.warning("%s %s", Party(party), absence.words)
+            log.warning("%s %s", NumberedParty(party), absence.words)
         if len(bodies) < needed:
             if self._absences and all(one.refusal is m.Reason.AWAITING for one in self._absences.values()):
                 raise AwaitingError(self._absences)
-            kind_of_error = RejectedError if rejected(self._absences) else DropoutError
+            kind_of_error = RejectedError if would_refuse_again(self._absences) else DropoutError
             raise kind_of_error(
                 "too few parties take part",
                 expected=f"at least {needed} of {self._plan.parties}",
                 got=Turnout(len(bodies), {party: absence.words for party, absence in self._absences.items()}),
                 where=where,
-                do=advice(self._absences),
+                do=absence_advice(self._absences),
             )
         return bodies
 

@@ -18,7 +18,7 @@ from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.messages import Parcel
 from common.parcels import contents, parcel_of
-from common.phrases import Party, Phrase, listed
+from common.phrases import NumberedParty, Phrase, list_parties
 
 log = logging.getLogger("caucus.network")
 
@@ -84,7 +84,7 @@ class FlowerNetwork:
             if len(nodes) != logged:
                 logged = len(nodes)
                 missing = [p for node, p in self._enrolled.items() if node not in nodes and p < parties]
-                awaited = listed(missing, " and ") if missing else "the others"
+                awaited = list_parties(missing, " and ") if missing else "the others"
                 log.info("%d of %d nodes connected; waiting up to %g s for %s", logged, parties, self._timeout, awaited)
             time.sleep(POLL_SECONDS)
         if not nodes:
@@ -97,7 +97,9 @@ class FlowerNetwork:
                 log.warning("node %d: unreadable reply: %s", node, error.what)
                 continue
             if party in joined:
-                raise ProtocolError("parties", expected="one node for each", got=Phrase("two for ", Party(party)))
+                raise ProtocolError(
+                    "parties", expected="one node for each", got=Phrase("two for ", NumberedParty(party))
+                )
             self._nodes[party], joined[party] = node, reply
         return joined
 
@@ -143,4 +145,4 @@ class FlowerNetwork:
     def _sender(self, node: int) -> object:
         """Return a node's name for log lines: its party, if that is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
-        return Party(known[node]) if node in known else f"node {node}"
+        return NumberedParty(known[node]) if node in known else f"node {node}"

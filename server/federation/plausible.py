@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from common.domain import PartyId
 from common.errors import ProtocolError
-from common.phrases import Phrase, listed
+from common.phrases import Phrase, list_parties
 from common.plan.plan import NOISE_REACH, Plan
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.correct_count import CorrectCount
@@ -103,7 +103,7 @@ def check_sum(
                 f"sum of the answers to {planned.name}: {what}",
                 expected=f"at most {bound:.4g} grid units, noise included",
                 got=f"{value:.4g}, which no records add up to",
-                where=Phrase(f"query {index}: ", listed(survivors)),
+                where=Phrase(f"query {index}: ", list_parties(survivors)),
                 do="One of them computes something else, or lies: let each run caucus-party check, and begin a new "
                 "run; what was asked is paid for, and its answers are not used",
             )

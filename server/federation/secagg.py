@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from common.domain import PartyId
 from common.errors import ProtocolError, PublicKeyError, ReplayError
-from common.phrases import Party, Phrase
+from common.phrases import NumberedParty, Phrase
 from common.secagg import ring, shamir
 from common.secagg.identity import Roster, check_roster
 from common.secagg.keys import KeyPair, Secret, mask_key
@@ -56,8 +56,8 @@ from common.secagg.rules import (
     check_members,
     check_sealed,
     check_signatures,
-    of_round,
     point_of,
+    round_context,
     sign_of_mask,
     survivors_statement,
 )
@@ -97,7 +97,9 @@ class Sharing:
     def __init__(self, common: "_Common") -> None:
         self._state = Once(common, step="share")
 
-    def collect(self, shares: Mapping[PartyId, SealedShares]) -> tuple["Ready", dict[PartyId, dict[PartyId, bytes]]]:
+    def collect(
+        self, shares: Mapping[PartyId, SealedShares]
+    ) -> tuple["ReadyAggregation", dict[PartyId, dict[PartyId, bytes]]]:
         """Sort the ciphertexts by receiver (step 2).
 
         Args:
@@ -115,14 +117,14 @@ class Sharing:
         setup, graph = common.setup, common.graph
         check_members("share", shares, graph)
         for sender, sealed in shares.items():
-            where = Phrase(Party(sender), ", share")
+            where = Phrase(NumberedParty(sender), ", share")
             check_exactly(where, sealed, graph[sender])
             for text in sealed.values():
                 check_sealed(setup, text, where=where)
         check_enough("share", len(shares), setup.quorum)
         sharers = frozenset(shares)
         for party in sharers:
-            where = Phrase(Party(party), ", share, neighbours")
+            where = Phrase(NumberedParty(party), ", share, neighbours")
             check_enough(where, len(graph[party] & sharers) + 1, setup.threshold)
 
         self._state.take()
@@ -130,10 +132,10 @@ class Sharing:
             receiver: {sender: shares[sender][receiver] for sender in sorted(graph[receiver] & sharers)}
             for receiver in sorted(sharers)
         }
-        return Ready(common, sharers), inboxes
+        return ReadyAggregation(common, sharers), inboxes
 
 
-class Ready:
+class ReadyAggregation:
     """The state after the set-up. Each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
@@ -161,7 +163,7 @@ class Ready:
             ProtocolError: If the set-up has no such round.
         """
         place = self._rounds.take(index)
-        binding = of_round(self._common.transcript, index)
+        binding = round_context(self._common.transcript, index)
         return Masking(
             _Total(
                 common=self._common,
@@ -191,7 +193,7 @@ class Masking:
         """
         total = self._state.get()
         check_members("mask", {party}, total.publics)
-        where = Phrase(Party(party), ", mask")
+        where = Phrase(NumberedParty(party), ", mask")
         if party in total.survivors:
             raise ReplayError("masked vector", expected="one", got="a second one", where=where)
         if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != total.words.shape:
@@ -278,7 +280,7 @@ class Unmasking:
         dropped = total.publics.keys() - survivors
         check_members("unmask", shares, survivors)
         for party, party_shares in shares.items():
-            where = Phrase(Party(party), ", unmask")
+            where = Phrase(NumberedParty(party), ", unmask")
             owners = graph[party] | {party}
             check_exactly(Phrase(where, ", seeds of survivors"), party_shares.self_seeds, owners & survivors)
             check_exactly(Phrase(where, ", mask keys of the dropped"), party_shares.mask_keys, owners & dropped)
@@ -288,7 +290,7 @@ class Unmasking:
         pairs = {party: KeyPair(secret) for party, secret in keys.items()}
         for party, pair in pairs.items():
             if pair.public != total.publics[party]:
-                where = Phrase(Party(party), ", unmask")
+                where = Phrase(NumberedParty(party), ", unmask")
                 raise PublicKeyError("mask key", expected="the advertised one", got="another", where=where)
 
         self._state.take()
@@ -334,8 +336,8 @@ def _recover(
     """Recover each owner's secret from its holders' shares (`shares` is keyed by holder, then by owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
-    groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)
-    for owner in map(Party, sorted(owners)):
+    groups: defaultdict[tuple[PartyId, ...], dict[NumberedParty, dict[int, bytes]]] = defaultdict(dict)
+    for owner in map(NumberedParty, sorted(owners)):
         holders = sorted((total.common.graph[owner] | {owner}) & shares.keys())
         check_enough(Phrase(owner, ", unmask, holders of its shares"), len(holders), threshold)
         quorum = tuple(holders[:threshold])

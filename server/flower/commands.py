@@ -12,7 +12,7 @@ from typing import Any
 from common.errors import CaucusError
 from common.rng import secure_bytes
 from common.system.files import SECRET, write_atomic
-from common.system.processes import environment, program
+from common.system.processes import child_environment, program
 
 CONNECTION = "caucus"
 TOKEN = "control.secret"  # noqa: S105 a path
@@ -61,7 +61,7 @@ def bundle_hash(folder: Path) -> str:
     """Return the SHA-256 of the bundle that Flower builds from these sources."""
     with tempfile.TemporaryDirectory() as built:
         home = Path(built)
-        _run([program("flwr"), "build", "--app", str(folder)], environment(home), home)
+        _run([program("flwr"), "build", "--app", str(folder)], child_environment(home), home)
         (file,) = home.glob("*.fab")
         return hashlib.sha256(file.read_bytes()).hexdigest()
 
@@ -97,7 +97,7 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     Raises:
         CaucusError: The command failed; the error contains the command's message.
     """
-    output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], environment(folder), folder)
+    output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], child_environment(folder), folder)
     try:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:

@@ -29,7 +29,7 @@ POLL_SECONDS = 1.0
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
-def serve(superlink: str, authority: Path, secret: bytes) -> None:
+def serve_apps(superlink: str, authority: Path, secret: bytes) -> None:
     """Start a process for every ServerApp that waits for one, until this process is stopped.
 
     Args:
@@ -86,7 +86,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     superlink, authority, secret = sys.argv[1:]
-    serve(superlink, Path(authority), Path(secret).read_bytes())
+    serve_apps(superlink, Path(authority), Path(secret).read_bytes())
     return 0
 
 

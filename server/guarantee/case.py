@@ -24,7 +24,7 @@ class Kind(StrEnum):
     BOUNDED = "bounded"
 
 
-def unprotected(privacy: Privacy) -> bool:
+def lacks_guarantee(privacy: Privacy) -> bool:
     """Return whether the texts have no guarantee although they need one; a run without queries needs none."""
     return guarantee_kind(privacy) is Kind.NONE
 

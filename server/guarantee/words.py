@@ -11,10 +11,10 @@ from common.page.figures import show_epsilon
 from common.page.messages import fill_in
 from common.page.words import catalogue
 from common.plan.guesses import scale
-from common.plan.words import not_covered, protected_unit, readers_guess, subsampled
+from common.plan.words import not_covered, protected_unit, readers_guess, subsampling_clause
 from server.documents.files import Document
 from server.documents.privacy import Privacy
-from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
+from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def warning(privacy: Privacy | None) -> str | None:
     say = catalogue(__package__)
     if privacy is None:
         return str(say.unknown)
-    if not unprotected(privacy):
+    if not lacks_guarantee(privacy):
         return None
     # Baselines, which put no question, have statements of their own, each of which begins with such a warning.
     paragraph = privacy.statement.partition("\n\n")[0] if not privacy.queries else ""
@@ -143,5 +143,5 @@ def _facts(privacy: Privacy | None) -> dict[str, Any]:
         "whose": protected_unit(privacy),
         "readers_guess": readers_guess,
         "scale": scale(),
-        "subsampled": subsampled,
+        "subsampled": subsampling_clause,
     }

@@ -29,10 +29,10 @@ from server.llm.clean_patterns import (
     prompt_headings,
 )
 from server.llm.marks import RunMarks
-from server.llm.parse import NUMBERED, normal, without_surrogates
+from server.llm.parse import NUMBERED, normal_letters, without_surrogates
 from server.llm.render import Prompts, our_prompts
 from server.settings.schema import Rules
-from server.spans import Marked, without_tags
+from server.spans import Marked, remove_tags
 
 log = logging.getLogger("caucus.llm")
 
@@ -196,7 +196,9 @@ class Cleaner:
             "names": lambda: (
                 form.replace("_", " ")
                 in {
-                    normal(name.replace("_", " ")) for label in (*request.labels, [request.task_kind]) for name in label
+                    normal_letters(name.replace("_", " "))
+                    for label in (*request.labels, [request.task_kind])
+                    for name in label
                 }
             ),
             "refusals": lambda: patterns.refusal.search(" ".join(read.replace("*", "").split())),
@@ -222,7 +224,7 @@ class Cleaner:
 
 def _form(text: str, request: Request) -> str:
     """Return the normal form of a text without its marks."""
-    return normal(without_tags(text) if request.marks else text)
+    return normal_letters(remove_tags(text) if request.marks else text)
 
 
 def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 
 from server.llm.base import Request
-from server.llm.parse import normal
+from server.llm.parse import normal_letters
 from server.llm.render import Prompts
-from server.spans import without_tags
+from server.spans import remove_tags
 
 _NOTHING = r"(?!)"
 _PART = re.compile(r"~(\w+)~")
@@ -142,7 +142,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n")
 
 def is_echo(form: str, text: str, request: Request, prompts: Prompts) -> bool:
     """Return whether the prompt has the whole text in it, or one sentence of the text."""
-    sentences = (normal(sentence) for sentence in _SENTENCE_END.split(text))
+    sentences = (normal_letters(sentence) for sentence in _SENTENCE_END.split(text))
     parts = [(form, _FEWEST_IN_PROMPT), *((sentence, _FEWEST_IN_SENTENCE) for sentence in sentences)]
     return any(len(part.split()) >= fewest and part in _prompt_words(request, prompts) for part, fewest in parts)
 
@@ -153,12 +153,12 @@ def _prompt(request: Request, prompts: Prompts) -> str:
     prompt = "\n".join(prompts.render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")
-    return without_tags(prompt) if request.marks else prompt
+    return remove_tags(prompt) if request.marks else prompt
 
 
 @lru_cache(maxsize=64)
 def _prompt_words(request: Request, prompts: Prompts) -> str:
-    return " ".join(normal(_prompt(request, prompts)).split())
+    return " ".join(normal_letters(_prompt(request, prompts)).split())
 
 
 @lru_cache(maxsize=64)

@@ -26,11 +26,11 @@ from common import rng
 from common.domain import is_one_population
 from common.models.sentences import whole_sentences
 from common.phrases import capital
-from common.sections import normal
+from common.sections import normal_heading
 from common.validate import at_least, in_range
 from server.domain import Example
 from server.llm.base import Request
-from server.spans import marked, without_tags
+from server.spans import mark_spans, remove_tags
 from server.spans import words as words_of
 
 WORDING = 4
@@ -151,7 +151,7 @@ def _first_lines(request: Request, examples: Sequence[tuple[str, str]]) -> str:
         lines.append(f"The text so far: {' '.join(request.before.split())}")
     if marks := request.marks:
         lines.append(f"Marks: {'; '.join(f'<{name}> {words}' for name, words in marks.types)}.")
-        if all(without_tags(text) == text for _, text in examples):
+        if all(remove_tags(text) == text for _, text in examples):
             lines.append(f"Marked: {marks.shown_example}")
     return "".join(f"{line}{_LINE}" for line in lines)
 
@@ -205,7 +205,7 @@ def _named(label: str, description: str) -> str:
 
 def _text(example: Example, request: Request) -> str:
     """Return a public text, with its marks if texts with marks are requested."""
-    return marked(example.text, example.spans or ()) if request.marks else example.text
+    return mark_spans(example.text, example.spans or ()) if request.marks else example.text
 
 
 def _shortened(text: str, request: Request) -> str:
@@ -227,8 +227,8 @@ def _public(public: Sequence[Example], request: Request, count: int, stream: np.
     public, and do not distinguish one text from another.
     """
     section = request.before is not None
-    labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}
-    named = [(labels.get((normal if section else str.lower)(text.topic or "")), text) for text in public]
+    labels = {normal_heading(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}
+    named = [(labels.get((normal_heading if section else str.lower)(text.topic or "")), text) for text in public]
     of_label = [
         replace(text, topic=_topic(request)) for name, text in named if section and name and name == request.label
     ]

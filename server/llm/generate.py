@@ -17,7 +17,7 @@ from common.errors import ProviderError
 from server.domain import Candidate
 from server.llm.base import Provider, Request
 from server.llm.orders import Order, RequestMaker
-from server.llm.passes import Answer, Asked, Call, HowToAsk, Text
+from server.llm.passes import Asked, Call, HowToAsk, Text, WrittenTexts
 from server.llm.use import Use
 
 log = logging.getLogger("caucus.llm")
@@ -154,7 +154,7 @@ class Written:
         ]
 
 
-def write(
+def write_texts(
     providers: Mapping[str, Provider],
     requests: Sequence[tuple[str, Request]],
     **how: Unpack[HowToAsk],
@@ -174,7 +174,7 @@ def write(
     """
     call = Call(providers, **how)
     written = Written(texts=[], use=call.use)
-    answers = [Answer() for _ in requests]
+    answers = [WrittenTexts() for _ in requests]
     for attempt in range(MOST_PASSES):
         places = [place for place, answer in enumerate(answers) if not answer.texts]
         again = call.ask([(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places])

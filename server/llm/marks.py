@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from server.domain import Candidate, Example, Task
-from server.spans import Marked, Spans, marked, read, without_tags
+from server.spans import Marked, Spans, mark_spans, read_marks, remove_tags
 
 if TYPE_CHECKING:
     from server.llm.base import Request
@@ -33,7 +33,7 @@ class Marks:
 
     def read(self, reply: str) -> Marked | str:
         """Remove the marks from a text; return it with its spans, or the reason why it is dropped."""
-        return read(reply, [name for name, _ in self.types])
+        return read_marks(reply, [name for name, _ in self.types])
 
     @property
     def shown_example(self) -> str:
@@ -46,11 +46,11 @@ def marks_of(task: Task) -> Marks | None:
     return Marks(types=tuple(task.spans.items())) if task.spans else None
 
 
-def unmarked(request: "Request") -> "Request":
+def without_marks(request: "Request") -> "Request":
     """Return the same request without marks, for a model that cannot read them."""
     if request.marks is None:
         return request
-    return request.with_texts(without_tags, marks=None)
+    return request.with_texts(remove_tags, marks=None)
 
 
 class RunMarks:
@@ -86,11 +86,11 @@ class RunMarks:
         return request.with_texts(self._marked, marks=marks)
 
     def _marked(self, text: str) -> str:
-        return marked(text, self._spans.get(text, ()))
+        return mark_spans(text, self._spans.get(text, ()))
 
 
 def _example(examples: Iterable[Example]) -> str:
     """Return, with marks, the short public text with the most types of spans; empty if no text has marks."""
     fitting = (text for text in examples if text.spans and len(text.text.split()) <= _EXAMPLE_WORDS)
     best = max(fitting, key=lambda text: len({span.type for span in text.spans or ()}), default=None)
-    return marked(best.text, best.spans or ()) if best else ""
+    return mark_spans(best.text, best.spans or ()) if best else ""

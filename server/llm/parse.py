@@ -75,11 +75,11 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
             items = items[: len(items) - cut] or (_lines(bare) if phrases else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
-        items = list({normal(item): item for item in reversed(items)}.values())[::-1]
-    return tuple(item.strip() for item in items if normal(item))[:n]
+        items = list({normal_letters(item): item for item in reversed(items)}.values())[::-1]
+    return tuple(item.strip() for item in items if normal_letters(item))[:n]
 
 
-def normal(text: str) -> str:
+def normal_letters(text: str) -> str:
     """Return the normalised form of a text: its letters and digits in lower case.
 
     Texts with the same normalised form count as the same text.

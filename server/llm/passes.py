@@ -41,7 +41,7 @@ Unusable = list[tuple[str, Request, Reply]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WrittenTexts:
     """The clean texts of one request, each with its model, and whether its last reply never came."""
 
     texts: Sequence[Text] = ()
@@ -110,7 +110,7 @@ class Call:
         self._idle: dict[str, Counter[str]] = {}
         self._stopped: set[str] = set()
 
-    def ask(self, requests: Sequence[tuple[str, Request]]) -> list[Answer]:
+    def ask(self, requests: Sequence[tuple[str, Request]]) -> list[WrittenTexts]:
         """Make one pass: ask all models at once, clean their texts, and count requests and replies.
 
         The requests to a model without any clean text in earlier passes go, in turn, to the models that have one.
@@ -137,7 +137,7 @@ class Call:
                 passed_on[model] += request.n if writer != model else 0
         self.use.passed_on |= passed_on  # the larger number: a later pass requests the rest of the same texts
         self.passes += bool(sent)
-        answers = [Answer()] * len(requests)
+        answers = [WrittenTexts()] * len(requests)
         lost: dict[str, Counter[str]] = {model: Counter() for model, _ in sent.values()}
         wrote = set()
         replies = _ask(self._providers, list(sent.values()), self._progress, self._unusable)
@@ -147,7 +147,7 @@ class Call:
             cleaned, changed = self._cleaner.clean(reply.texts, request, run_texts=self._known)
             self._known.add(cleaned)
             self.use.add(model, request, reply, changed)
-            answers[place] = Answer(
+            answers[place] = WrittenTexts(
                 texts=[(model, text) for text in cleaned], failed=reply.loss == "failed" and not cleaned
             )
             if cleaned:

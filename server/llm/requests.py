@@ -97,7 +97,7 @@ def abstracts(task: Task, label: str | None, **common: Unpack[Common]) -> Reques
     return replace(by_example(task, label, **common), abstract=True, marks=None)
 
 
-def from_abstract(task: Task, label: str | None, abstract: str, **common: Unpack[Common]) -> Request:
+def request_from_abstract(task: Task, label: str | None, abstract: str, **common: Unpack[Common]) -> Request:
     """Make a request for a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
     return replace(_plain(task, label, **common), source=(abstract,), abstract=True)
 
@@ -153,7 +153,7 @@ def with_keyphrases(
     )
 
 
-def from_words(task: Task, vocabulary: Sequence[str], *, count: int, **common: Unpack[Common]) -> Request:
+def request_from_words(task: Task, vocabulary: Sequence[str], *, count: int, **common: Unpack[Common]) -> Request:
     """Make a request for a text that contains random words of a vocabulary, without a label.
 
     Aug-PE+ makes its first texts in this way (DP-KPS, section 3). The prompt contains `count` words and is otherwise

@@ -3,7 +3,7 @@
 import re
 
 from server.domain import Task, Wording
-from server.llm.parse import normal
+from server.llm.parse import normal_letters
 
 _HEAD_ENDS = re.compile(
     r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
@@ -22,7 +22,7 @@ def kinds_of(kind: str, wording: Wording) -> str:
 
 def repeats_name(label: str, description: str) -> bool:
     """Return whether the description of a label only repeats its name."""
-    return normal(description) == normal(label.replace("_", " "))
+    return normal_letters(description) == normal_letters(label.replace("_", " "))
 
 
 def label_in_words(label: str, description: str) -> str:
@@ -37,7 +37,7 @@ def label_in_words(label: str, description: str) -> str:
     return f'"{name}" ({description})' if _WORD.search(name) else f'"{description}"'
 
 
-def undescribed(task: Task) -> str:
+def advice_on_descriptions(task: Task) -> str:
     """Return advice on labels whose descriptions only repeat their names, or are numbers; empty if there are none."""
     names = [
         label for label, words in task.labels.items() if repeats_name(label, words) or not any(map(str.isalpha, words))

@@ -33,12 +33,12 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated
 from server.llm.orders import Order, even_orders, per_label
-from server.llm.requests import by_example, from_words
+from server.llm.requests import by_example, request_from_words
 from server.method import PlainMemory, State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report
-from server.operators.smoothing import smoothed
-from server.operators.variation import Ahead, children, look_ahead, modes, vary, vectors
+from server.operators.smoothing import smooth_votes
+from server.operators.variation import Ahead, look_ahead, make_children, modes, vary, voting_vectors
 from server.settings.voting import AugPeSettings
 
 VOTES = "nearest votes"
@@ -118,15 +118,15 @@ class AugPe(AugPeSettings):
             with_label=with_label,
         )
         labels = selection.label_numbers(population, tools.task)
-        embedded = vectors(population, tools, ahead)
+        embedded = voting_vectors(population, tools, ahead)
         votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
+            votes = smooth_votes(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([self.samples]), len(tools.task.labels))[0].tolist()
         survivors_per_label = [size // self.expansion for size in sizes]
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
-        parents, notes = survivors.choose(
+        parents, notes = survivors.choose_parents(
             votes,
             labels,
             survivors_per_label,
@@ -150,7 +150,7 @@ class AugPe(AugPeSettings):
             temperature=self.temperature,
             with_label=with_label,
         )
-        kept, new = [parent for parent, _ in families], children(families, varied, state.round + 1)
+        kept, new = [parent for parent, _ in families], make_children(families, varied, state.round + 1)
         report = make_report(
             state.round,
             tools.models,
@@ -175,7 +175,7 @@ class AugPe(AugPeSettings):
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             if not words:
                 return by_example(tools.task, order.label, texts=texts, rng=generator, **form)
-            request = from_words(tools.task, words, count=self.terms, texts=texts, rng=generator, **form)
+            request = request_from_words(tools.task, words, count=self.terms, texts=texts, rng=generator, **form)
             return replace(request, showable=True)
 
         return tools.generate(even_orders(self.samples, tools.task, tools.models), write, round_number=0)

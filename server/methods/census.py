@@ -52,7 +52,16 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier
 from server.operators import census_file, census_question, census_texts, label_sets, section_texts, steering
-from server.operators.census import Census, Estimates, Floats, classifier, estimates, figures, likeness, posteriors
+from server.operators.census import (
+    Census,
+    Estimates,
+    Floats,
+    census_figures,
+    classifier,
+    estimates,
+    likeness,
+    posteriors,
+)
 from server.operators.census_texts import CensusMemory, texts_of_round
 from server.operators.final_labels import (
     effective_sample,
@@ -78,13 +87,13 @@ class CensusMethod(CensusSettings):
 
     def earlier(self) -> Earlier | None:
         """Return the run whose census is used; None if this run asks its own query (`server.method.Reusing`)."""
-        return None if self.census is None else census_file.read(Path(self.census))[1]
+        return None if self.census is None else census_file.read_census(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
         del membership
-        census_question.check(self, task)
-        return census_question.queries(self, task, target.max_records)
+        census_question.check_census(self, task)
+        return census_question.census_queries(self, task, target.max_records)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Return N, the run's number of texts; with a questionnaire, return the number from which N are chosen."""
@@ -101,7 +110,7 @@ class CensusMethod(CensusSettings):
         memory = CensusMemory(weights={model: 1 / len(tools.models) for model in tools.models})
         if self.census is None:
             return State(memory=memory)
-        census, _ = census_file.read(Path(self.census))
+        census, _ = census_file.read_census(Path(self.census))
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
@@ -131,7 +140,7 @@ class CensusMethod(CensusSettings):
             )
             if aimed:
                 memory = replace(memory, pool=nearest_in_pools(aimed, memory.pool, candidates, 2 * self.shots))
-            pool = section_texts.of_own_heading(memory.pool, requested) if tools.task.sectioned else memory.pool
+            pool = section_texts.pools_by_heading(memory.pool, requested) if tools.task.sectioned else memory.pool
             pool = {label: [int(places[row]) for row in chosen] for label, chosen in pool.items()}
             memory = replace(memory, sets=sets, pool=pool)
         else:
@@ -155,7 +164,7 @@ class CensusMethod(CensusSettings):
             work=[harvest],
             figures={
                 "weights": dict(state.memory.weights),
-                **figures(census, estimated, texts.requested, posterior),
+                **census_figures(census, estimated, texts.requested, posterior),
                 "reliability": dict(zip(tools.models, reliability.tolist(), strict=True)),
                 _SOFTNESS: soft,
                 "effective_sample": effective_sample(np.array([text.weight for text in candidates])),
@@ -200,7 +209,7 @@ class CensusMethod(CensusSettings):
             memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
         if self.steering:
             wider = WIDER if self.questionnaire != "none" else 1
-            pools = steering.exemplars(posterior, texts.models, wider * 2 * self.shots)
+            pools = steering.most_probable_texts(posterior, texts.models, wider * 2 * self.shots)
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
 

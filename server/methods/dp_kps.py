@@ -135,7 +135,7 @@ class DpKps(DpKpsSettings):
     ) -> Sequences:
         generator = rng.experiment(tools.experiment_seed, "sequences", label)
         if self.sequence == "independent":
-            return keyphrases.independent(densities[0].at(vectors)[label], count, self.length, generator)
+            return keyphrases.draw_independently(densities[0].at(vectors)[label], count, self.length, generator)
         prefixes = keyphrases.ensemble_prefixes(self.length, self.ensemble)
         # A prefix of j phrases asks the first sketch that has as many blocks.
         ensemble = [densities[int(np.searchsorted(prefixes, j))] for j in range(1, self.length + 1)]

@@ -43,7 +43,7 @@ from server.operators import metadata, selection
 from server.operators.genetic import Birth, Births
 from server.operators.metadata import Metadata
 from server.operators.round_report import make_report
-from server.operators.smoothing import smoothed
+from server.operators.smoothing import smooth_votes
 from server.operators.suppression import self_similarity, suppress
 from server.settings.voting import DpgaSettings
 
@@ -177,7 +177,7 @@ class Dpga(DpgaSettings):
         numbers = selection.label_numbers(population, tools.task)
         votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
         if self.smoothing:
-            votes = smoothed(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
+            votes = smooth_votes(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
         survivors = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
         elites = tuple(population[place] for place in survivors.positions)
 

@@ -100,7 +100,7 @@ class FuseGen(FuseGenSettings):
         """Have the models write a round's texts; a prompt shows some exemplars of its label's pool."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            shown = selection.drawn(state.memory.pool[order.label], self.shots, generator)
+            shown = selection.draw_members(state.memory.pool[order.label], self.shots, generator)
             request = by_example(
                 tools.task,
                 order.label,

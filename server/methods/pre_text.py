@@ -29,8 +29,8 @@ from server.llm.requests import by_example
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
-from server.operators.smoothing import smoothed
-from server.operators.variation import children, look_ahead, modes, vary, vectors
+from server.operators.smoothing import smooth_votes
+from server.operators.variation import look_ahead, make_children, modes, vary, voting_vectors
 from server.settings.voting import PreTextSettings
 
 VOTES = "nearest votes"
@@ -104,14 +104,14 @@ class PreText(PreTextSettings):
             temperature=self.temperature,
         )
         labels = selection.label_numbers(population, tools.task)
-        embedded = vectors(population, tools, ahead)
+        embedded = voting_vectors(population, tools, ahead)
         votes = tools.ask(VOTES, state.round, vectors=embedded, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
+            votes = smooth_votes(votes, embedded, labels, noise=tools.noise(VOTES, state.round))
 
         sizes = per_label(np.array([size]), len(tools.task.labels))[0].tolist()
         generator = rng.experiment(tools.experiment_seed, "survivors", state.round)
-        parents, notes = survivors.choose(
+        parents, notes = survivors.choose_parents(
             votes, labels, sizes, select="sample", threshold=self.threshold, rng=generator, task=tools.task
         )
         families = [
@@ -134,7 +134,7 @@ class PreText(PreTextSettings):
                 texts_per_request=self.texts_per_request,
                 temperature=self.temperature,
             )
-            new = children(families, varied, following)
+            new = make_children(families, varied, following)
             # A parent whose variations were all lost stays, so that no label dies out.
             kept = [parent for (parent, _), texts in zip(families, varied.texts, strict=True) if not texts]
         report = make_report(
@@ -158,7 +158,7 @@ class PreText(PreTextSettings):
                 order.label,
                 texts=texts,
                 rng=generator,
-                good=selection.drawn(label_seeds, self.shots, generator),
+                good=selection.draw_members(label_seeds, self.shots, generator),
                 temperature=self.temperature,
                 words=self.words,
             )

@@ -38,12 +38,12 @@ from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
 from server.llm.orders import Order, even_orders, per_label
-from server.llm.requests import abstracts, from_abstract, paraphrase
+from server.llm.requests import abstracts, paraphrase, request_from_abstract
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
-from server.operators.refinement import Refinement, Rehearsed, redacted
+from server.operators.refinement import Refinement, Rehearsed, redact_texts
 from server.operators.round_report import make_report
-from server.operators.smoothing import smoothed
+from server.operators.smoothing import smooth_votes
 from server.operators.survivors import Parents
 from server.settings.seeded import MECHANISMS, RpsgSettings
 
@@ -131,7 +131,7 @@ class Rpsg(RpsgSettings):
             for i, count in survivors.offspring(label_parents, size)
             for _ in range(count)
         ]
-        variants, _, written = self._write(chosen, from_abstract, state.round + 1, tools)
+        variants, _, written = self._write(chosen, request_from_abstract, state.round + 1, tools)
         report = make_report(
             state.round,
             tools.models,
@@ -153,7 +153,7 @@ class Rpsg(RpsgSettings):
         positions = self.refinement.select(
             rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
         )
-        candidates = redacted([rephrased[at] for at in positions], tools.task.language)
+        candidates = redact_texts([rephrased[at] for at in positions], tools.task.language)
         label_counts = Counter(candidate.label for candidate in candidates)
         report = make_report(
             state.round,
@@ -204,8 +204,8 @@ class Rpsg(RpsgSettings):
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
         votes = tools.ask(VOTES, 0, vectors=vectors, labels=labels)
         if self.smoothing:
-            votes = smoothed(votes, vectors, labels, noise=tools.noise(VOTES, 0))
-        parents, more = survivors.choose(
+            votes = smooth_votes(votes, vectors, labels, noise=tools.noise(VOTES, 0))
+        parents, more = survivors.choose_parents(
             votes,
             labels,
             self._needed(tools.task),
@@ -273,7 +273,7 @@ class Rpsg(RpsgSettings):
                 texts=1,
                 temperature=self.temperature,
                 rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
-                words=self.words if prompt is from_abstract else None,
+                words=self.words if prompt is request_from_abstract else None,
             )
             requests.append((source.model, replace(request, showable=self.candidates != "seed_unproven")))
         written = tools.write(requests)

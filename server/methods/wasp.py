@@ -33,8 +33,8 @@ from server.llm.requests import by_example
 from server.method import PlainMemory, State, Tools
 from server.operators import label_sets, selection
 from server.operators.round_report import make_report
-from server.operators.smoothing import smoothed
-from server.operators.variation import Ahead, look_ahead, vectors
+from server.operators.smoothing import smooth_votes
+from server.operators.variation import Ahead, look_ahead, voting_vectors
 from server.settings.voting import RANKING, Variation, WaspSettings
 
 VOTES = "nearest and furthest votes"
@@ -85,7 +85,7 @@ class Wasp(WaspSettings):
             max_records=target.max_records,
             labels_per_record=task.labels_per_text,
         )
-        sets = label_sets.queries(task, self.label_sets_share, target.max_records)
+        sets = label_sets.label_set_queries(task, self.label_sets_share, target.max_records)
         share = 1 - self.label_sets_share if sets else 1.0
         return (*sets, PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1, share=share))
 
@@ -119,7 +119,7 @@ class Wasp(WaspSettings):
             round_number=state.round,
             temperature=self.temperature,
         )
-        sets = state.memory.sets or label_sets.asked(tools)
+        sets = state.memory.sets or label_sets.ask_label_sets(tools)
         votes = None if last else self._vote(state.round, candidates, ahead, tools)
         memory, more = self._remember(state.memory, candidates, votes, tools)
         report = make_report(
@@ -151,10 +151,10 @@ class Wasp(WaspSettings):
     def _writer(self, state: State[WaspMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             good_texts, bad_texts = (
-                [state.candidates[i].text for i in label_sets.pooled(pool, order.labels, state.candidates)]
+                [state.candidates[i].text for i in label_sets.pool_for_set(pool, order.labels, state.candidates)]
                 for pool in (state.memory.good, state.memory.bad)
             )
-            good, bad = selection.exemplars(good_texts, bad_texts, self.shots, generator)
+            good, bad = selection.draw_exemplars(good_texts, bad_texts, self.shots, generator)
             request = by_example(
                 tools.task,
                 order.label,
@@ -173,9 +173,9 @@ class Wasp(WaspSettings):
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
         """Return the nearest and, for contrast, furthest votes: (1 or 2, number of rows of `label_sets.label_rows`)."""
         places, numbers = label_sets.label_rows(candidates, tools.task)
-        embedded = vectors(candidates, tools, ahead)[places]
+        embedded = voting_vectors(candidates, tools, ahead)[places]
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(places))
-        return smoothed(votes, embedded, numbers, noise=tools.noise(VOTES, nth)) if self.smoothing else votes
+        return smooth_votes(votes, embedded, numbers, noise=tools.noise(VOTES, nth)) if self.smoothing else votes
 
     def _remember(
         self,

@@ -76,13 +76,13 @@ def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weight
 
     model = LogisticRegression(C=10.0, max_iter=2000)
     if not isinstance(labels, SoftLabels):
-        return fitted(model, vectors, list(labels), list(weights))
+        return fit_in_one_thread(model, vectors, list(labels), list(weights))
     matrix = labels.likely() * np.array(weights)[:, None]
     rows, columns = np.nonzero(matrix)
-    return fitted(model, vectors[rows], [labels.names[column] for column in columns], matrix[rows, columns])
+    return fit_in_one_thread(model, vectors[rows], [labels.names[column] for column in columns], matrix[rows, columns])
 
 
-def fitted(model: Any, *data: Any) -> Any:
+def fit_in_one_thread(model: Any, *data: Any) -> Any:
     """Fit one of scikit-learn's models to data and return it; all in one thread.
 
     The products are small: on a busy machine threads that wait for each other took thirty times as long.
@@ -134,7 +134,7 @@ def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
         raise DataError(what, expected="one for each text", got="another number of them")
 
 
-def vectors(
+def classifier_vectors(
     train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
     """Return the classifiers' inputs for the training texts and for the test texts, with one row for each text.
@@ -199,7 +199,7 @@ def _predicted(
     constant = [min(by_label, key=lambda label: (-by_label[label], label))] * len(test_texts)
     if len(by_label) == 1:
         return constant, "all training texts have one label: it is the answer to every test text"
-    embedded = vectors(train_texts, test_texts, encoder)
+    embedded = classifier_vectors(train_texts, test_texts, encoder)
     if embedded is None:
         return constant, "no training text has a word: the most frequent label is the answer to every test text"
     train, test = embedded

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from common.errors import DataError
 from common.system.extras import needs
 from common.system.optional import blocked_import
-from server.metrics.fidelity import comparable, drawn
+from server.metrics.fidelity import comparable, sample_rows
 
 LARGEST = 5000
 DEFINITION = (
@@ -64,7 +64,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     with blocked_import("torch", "transformers"):  # for texts, of which it would make vectors
         from mauve import compute_mauve
 
-    p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
+    p, q = sample_rows(synthetic, LARGEST, seed=seed), sample_rows(real, LARGEST, seed=seed)
     with _without_advice():
         # One run of 50 iterations moves MAUVE of 100 texts between .3 and .86, five of 500 by a deviation of .08.
         result = compute_mauve(p, q, kmeans_num_redo=5, kmeans_max_iter=500, seed=seed + 1)

@@ -88,7 +88,7 @@ def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
         raise DataError(f"vectors for {what}", expected="finite values", got="a value that is not")
 
 
-def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
+def sample_rows(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
     """Return all rows, or a random sample of `most` rows without replacement, determined by the experiment seed."""
     if len(vectors) <= most:
         return vectors

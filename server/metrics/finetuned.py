@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from common.errors import DataError
 from common.models import checkpoints
-from common.models.batches import by_tokens
+from common.models.batches import batches_by_tokens
 from common.validate import integers, positive, probability
 
 DEFINITION = (
@@ -35,7 +35,7 @@ _TEST_TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class ClassifierTraining:
     """Settings of fine-tuning.
 
     Attributes:
@@ -83,7 +83,7 @@ def train_and_predict(
     texts: Sequence[str],
     labels: NDArray[np.integer] | NDArray[np.floating],
     test: Sequence[str],
-    training: Training,
+    training: ClassifierTraining,
     *,
     weights: NDArray[np.float64] | None = None,
     experiment_seed: int = 0,
@@ -143,7 +143,7 @@ def _fit(
     *,
     training_set: Tensor,
     validation_set: Tensor,
-    training: Training,
+    training: ClassifierTraining,
 ) -> None:
     """Train `model` in place, ending with the weights of its best epoch."""
     steps = training.epochs * -(-len(training_set) // training.batch)
@@ -214,7 +214,7 @@ def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
     """Return the logits, (texts, labels) float32, without dropout."""
     model.eval()
     logits = torch.empty((len(tokens), model.config.num_labels), device=model.device)
-    for batch in by_tokens([len(ids_of_text) for ids_of_text in tokens], _TEST_TOKENS):
+    for batch in batches_by_tokens([len(ids_of_text) for ids_of_text in tokens], _TEST_TOKENS):
         logits[batch] = model(**ids.padded([tokens[place] for place in batch])).logits.float()
     return logits
 

@@ -17,13 +17,13 @@ LEVEL = 0.95
 _GROUPS = 500
 """Largest number of groups of rows that are left out in turn."""
 OVER_TRAININGS = "trainings (Student's t)"
-"""End of a definition's words for intervals by `over_seeds`; all others are over rows."""
+"""End of a definition's words for intervals by `interval_over_seeds`; all others are over rows."""
 Interval = tuple[float, float]
 Variance = tuple[float, float]
 """An estimated variance and its degrees of freedom."""
 
 
-def over_rows(
+def interval_over_rows(
     figure: Callable[[NDArray[np.intp]], float],
     rows: int,
     *,
@@ -66,7 +66,7 @@ def half_width(variances: Sequence[Variance]) -> float:
     return _student(freedom) * math.sqrt(total)
 
 
-def over_seeds(figures: Sequence[float]) -> Interval | None:
+def interval_over_seeds(figures: Sequence[float]) -> Interval | None:
     """Return Student's t interval of the mean over independent trainings; None for fewer than two trainings."""
     if len(figures) < 2:
         return None
@@ -74,7 +74,7 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
 
 
-def of_laplace(value: float, deviation: float) -> Interval:
+def laplace_interval(value: float, deviation: float) -> Interval:
     """Return the interval of a figure with Laplace noise of this standard deviation.
 
     For a sum of several independent Laplace variables the interval is a little too wide.
@@ -93,7 +93,7 @@ def level_of_each(groups: int) -> float:
     return 1 - (1 - LEVEL) / groups
 
 
-def of_share(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
+def share_interval(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     """Return the exact interval of the proportion of `hits` among `rows` (Clopper and Pearson 1934)."""
     beyond = (1 - level) / 2
     low = special.betaincinv(hits, rows - hits + 1, beyond) if hits else 0.0
@@ -101,7 +101,7 @@ def of_share(hits: int, rows: int, *, level: float = LEVEL) -> Interval:
     return float(low), float(high)
 
 
-def of_paired_shares(
+def paired_shares_interval(
     before: NDArray[np.bool_] | NDArray[np.float64],
     after: NDArray[np.bool_] | NDArray[np.float64],
     others: Sequence[Variance] = (),

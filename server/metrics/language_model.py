@@ -199,7 +199,9 @@ def _loaded(start: str | Path) -> tuple[Any, Any]:
         if hasattr(config, "is_decoder"):
             config.is_decoder = True  # models such as BERT are bidirectional otherwise
 
-    return checkpoints.load(start, "AutoModelForCausalLM", what="language model to start from", configure=configure)
+    return checkpoints.load_checkpoint(
+        start, "AutoModelForCausalLM", what="language model to start from", configure=configure
+    )
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:

@@ -45,6 +45,6 @@ class LinearClassifier:
         return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]
 
 
-def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
+def probabilities_by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
     """Return a mapping from label to probability for each row of (texts, labels), rounded for a file."""
     return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.validate import integers
-from server.metrics.fidelity import comparable, drawn
+from server.metrics.fidelity import comparable, sample_rows
 
 LARGEST = 10_000
 DEFINITION = (
@@ -67,7 +67,7 @@ def overlap(
     """
     integers(1, k=k, k_density=k_density)
     comparable("precision, recall, density and coverage", synthetic, real, least=max(k, k_density) + 1)
-    a, b = (drawn(vectors, LARGEST, seed=seed).astype(np.float32) for vectors in (synthetic, real))
+    a, b = (sample_rows(vectors, LARGEST, seed=seed).astype(np.float32) for vectors in (synthetic, real))
     radii_a = _radii(a, (k,))[0]
     radii_b, radii_density = _radii(b, (k, k_density))
     within_real = np.zeros(len(a), dtype=bool)

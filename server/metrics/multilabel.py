@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from server.metrics.accuracy import TextEncoder, logistic_regression, vectors
+from server.metrics.accuracy import TextEncoder, classifier_vectors, logistic_regression
 
 DEFINITION = (
     "One logistic regression (L2, C = 10) for each label against all texts without it, on TF-IDF of words and word "
@@ -51,7 +51,7 @@ def predict(
     """
     if not len(train) or not len(test):
         raise DataError("texts of the classifier", expected="at least one to train on and one to test", got="none")
-    embedded = vectors(train, test, encoder)
+    embedded = classifier_vectors(train, test, encoder)
     if embedded is None:
         raise DataError("training texts", expected="words", got="none")
     of_train, of_test = embedded

@@ -25,7 +25,7 @@ def steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats
     return np.array(counted)
 
 
-def independent(counted: Floats) -> Floats:
+def independent_steps(counted: Floats) -> Floats:
     """Return the step counts expected if each section were independent of the section before it.
 
     Their row and column sums are about the same as those of `counted`.

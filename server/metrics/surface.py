@@ -40,7 +40,9 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
     return 1 + (scores >= 0.05).astype(np.intp) - (scores <= -0.05)
 
 
-def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
+def sentiment_agreement(
+    texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]
+) -> float:
     """Return how well the two sets' sentiments agree within each label, 0 to 1.
 
     A label that none of `texts` has counts as 0.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from server.metrics.accuracy import fitted
+from server.metrics.accuracy import fit_in_one_thread
 from server.spans import Marked, Span, Spans
 
 DEFINITION = (
@@ -48,7 +48,7 @@ class Tagger:
         if len(set(tags)) == 1 or not tags:
             raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
         counts = self._vocabulary.fit_transform(_rows([text.text for text in texts]))
-        self._model = fitted(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
+        self._model = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3), counts, tags)
         self._names = self._model.classes_.tolist()
         self._follows = np.array(
             [[_may_follow(after, name) for name in self._names] for after in [_OUTSIDE, *self._names]]
@@ -90,7 +90,7 @@ def matches(tagged: Sequence[Spans], right: Sequence[Spans]) -> NDArray[np.int64
     return np.array(counts, dtype=np.int64).reshape(-1, 3)
 
 
-def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
+def span_scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
     """Return precision, recall and F1 over all spans of the texts; a figure is NaN if it is 0 divided by 0."""
     hits, tagged, right = map(int, counts.sum(axis=0))
     return {

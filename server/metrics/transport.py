@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from common.errors import DataError
 from common.system.optional import blocked_import
 from common.validate import positive
-from server.metrics.fidelity import comparable, drawn
+from server.metrics.fidelity import comparable, sample_rows
 
 LARGEST = 2000
 DEFINITION = (
@@ -36,7 +36,7 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
     with _numpy_alone():
         import ot
 
-    costs = cdist(drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed))
+    costs = cdist(sample_rows(a, LARGEST, seed=seed), sample_rows(b, LARGEST, seed=seed))
     value, log = ot.emd2(_uniform(costs.shape[0]), _uniform(costs.shape[1]), costs, numItermax=10_000_000, log=True)
     if log["warning"]:
         raise DataError("Wasserstein distance", expected="an optimum", got="none", do="Use fewer vectors")
@@ -54,7 +54,7 @@ def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float
     """
     positive(entropy=entropy)
     comparable("the Sinkhorn divergence", a, b, least=1)
-    x, y = drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed)
+    x, y = sample_rows(a, LARGEST, seed=seed), sample_rows(b, LARGEST, seed=seed)
     return max(0.0, _entropic(x, y, entropy) - _entropic(x, x, entropy) / 2 - _entropic(y, y, entropy) / 2)
 
 

@@ -256,7 +256,7 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
-def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
+def census_figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
     """Return a report's figures: signal-to-noise ratio, and each label's proportion, shrinkage and number relabelled.
 
     If there are no labels, the figures are the signal-to-noise ratio, the shrinkage, and the mean similarity between

@@ -17,7 +17,7 @@ from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.questions import QUESTIONS
 from common.validate import positive
-from server.documents.arrays import packed, unpacked
+from server.documents.arrays import pack_floats, unpack_floats
 from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
 from server.documents.codec import FieldError
 from server.documents.files import Document, LaterFormatError
@@ -44,8 +44,8 @@ def numbers_of(census: Census) -> CensusNumbers:
         count_noise=census.count_noise,
         softness=census.softness,
         radius=space.radius,
-        basis=packed(space.basis),
-        centres=packed(space.centres),
+        basis=pack_floats(space.basis),
+        centres=pack_floats(space.centres),
         questionnaire=census.questionnaire,
     )
 
@@ -62,14 +62,14 @@ def census_of(numbers: CensusNumbers) -> Census:
         softness=numbers.softness,
         questionnaire=numbers.questionnaire,
         subspace=Subspace(
-            basis=unpacked(numbers.basis, sums.shape[1]),
-            centres=unpacked(numbers.centres, len(numbers.labels)),
+            basis=unpack_floats(numbers.basis, sums.shape[1]),
+            centres=unpack_floats(numbers.centres, len(numbers.labels)),
             radius=numbers.radius,
         ),
     )
 
 
-def read(path: Path) -> tuple[Census, Earlier]:
+def read_census(path: Path) -> tuple[Census, Earlier]:
     """Read a census from its file, with the guarantee of its run.
 
     Raises:

@@ -38,7 +38,7 @@ FIRST, LISTED = 16, 64
 """Number of terms for which a record counts, and number of terms on the list, with `questionnaire=terms`."""
 
 
-def check(settings: CensusSettings, task: Task) -> None:
+def check_census(settings: CensusSettings, task: Task) -> None:
     """Raise a ConfigError if the settings do not suit the task or the census of a finished run.
 
     Raises:
@@ -54,7 +54,7 @@ def check(settings: CensusSettings, task: Task) -> None:
         _check_finished(settings, settings.census, task)
 
 
-def queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
+def census_queries(settings: CensusSettings, task: Task, max_records: int) -> tuple[PlannedQuery, ...]:
     """Plan no queries if a finished run's census is used; otherwise one, or two for several labels or sections."""
     if settings.census is not None:
         return ()
@@ -122,7 +122,7 @@ def ask(settings: CensusSettings, texts: TextRows, written: Sequence[str], tools
 
 
 def _check_finished(settings: CensusSettings, path: str, task: Task) -> None:
-    census, _ = census_file.read(Path(path))
+    census, _ = census_file.read_census(Path(path))
     census_file.check_labels(census, tuple(task.labels), Path(path))
     if settings.questionnaire != "none" and census.questionnaire is None:
         raise ConfigError(

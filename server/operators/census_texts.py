@@ -77,14 +77,14 @@ def harvest(
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
         """Request texts with exemplars of their label; without, for a label without a pool or a reliable model."""
         reliable = order.model in state.memory.reliable
-        pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
-        shown = selection.drawn(pool, settings.shots, generator)
+        pool = () if reliable else label_sets.pool_for_set(state.memory.pool, order.labels, state.candidates)
+        shown = selection.draw_members(pool, settings.shots, generator)
         request = by_example(
             task,
             order.label,
             texts=texts,
             rng=generator,
-            good=[section_texts.under(state.candidates[i], order.label) for i in shown],
+            good=[section_texts.section_exemplar(state.candidates[i], order.label) for i in shown],
             temperature=settings.temperature,
             words=length(aimed, generator) if aimed and settings.words is None else settings.words,
             more=order.more or (),
@@ -99,8 +99,8 @@ def harvest(
 
     if not task.sectioned:
         written = tools.generate(_orders(settings, counts, state, tools), write, round_number=state.round)
-        return known or label_sets.asked(tools), written
-    known = known or section_texts.asked(tools)
+        return known or label_sets.ask_label_sets(tools), written
+    known = known or section_texts.ask_section_order(tools)
     return known, section_texts.generate(
         counts, known, write_section, tools, round_number=state.round, shown=settings.shown_words
     )

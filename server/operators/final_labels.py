@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from server.domain import Candidate
 from server.metrics.accuracy import SoftLabels, logistic_regression, sizes
-from server.metrics.linear import by_label
+from server.metrics.linear import probabilities_by_label
 from server.operators.census import Floats, Labels, Vectors, posteriors
 from server.settings.methods import CensusSettings
 
@@ -77,7 +77,7 @@ def label_texts(
         for place, weight in zip(kept.tolist(), weights(labels[kept]).tolist(), strict=True)
     ]
     if settings.labels == "probabilities":
-        rows = zip(texts, by_label(names, posterior), strict=True)
+        rows = zip(texts, probabilities_by_label(names, posterior), strict=True)
         texts = [replace(text, probabilities=row) for text, row in rows]
     return tuple(texts)
 

@@ -160,7 +160,7 @@ class Sequences:
     uniform: int
 
 
-def independent(densities: Floats, count: int, length: int, generator: np.random.Generator) -> Sequences:
+def draw_independently(densities: Floats, count: int, length: int, generator: np.random.Generator) -> Sequences:
     """Draw all phrases independently, in proportion to max(density, 0); `densities` is (n,)."""
     positions, uniform = _draws(np.broadcast_to(densities, (1, len(densities))), count * length, generator)
     return Sequences(phrases=positions.reshape(count, length), uniform=uniform)

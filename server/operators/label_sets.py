@@ -99,7 +99,7 @@ class Distribution:
         return drawn
 
 
-def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
+def label_set_queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
     """Plan the query about which labels occur together, with this fraction of epsilon; none if texts have one label."""
     if not task.several:
         return ()
@@ -107,7 +107,7 @@ def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, .
     return (PlannedQuery(name=NAME, spec=spec, share=share),)
 
 
-def asked(tools: Tools) -> dict[str, Any]:
+def ask_label_sets(tools: Tools) -> dict[str, Any]:
     """Ask which labels occur together; return the distribution as stored in a memory, empty if texts have one label."""
     if not tools.task.several:
         return {}
@@ -123,7 +123,7 @@ def orders(
 
     Args:
         counts: (K,) number of texts from each model.
-        known: The distribution as `asked` returned it; empty before the answer.
+        known: The distribution as `ask_label_sets` returned it; empty before the answer.
         candidates: Texts of earlier rounds.
         tools: Tools of the run.
         total: N, number of texts in all rounds.
@@ -154,7 +154,9 @@ def label_rows(candidates: Sequence[Candidate], task: Task) -> tuple[NDArray[np.
     return np.array(places, dtype=np.int64), np.array(labels, dtype=np.int32)
 
 
-def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates: Sequence[Candidate]) -> Sequence[int]:
+def pool_for_set(
+    pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates: Sequence[Candidate]
+) -> Sequence[int]:
     """Return exemplars for a set of labels: from the labels' pools, the texts with the most similar sets of labels.
 
     Args:

@@ -52,10 +52,10 @@ class PartyTexts(PartyTextsSettings):
         del state
         spec, answers = tools.spec(self.query), tools.ask(self.query, 0)
         assert isinstance(spec, TextSpec), "as planned"
-        return released(answers, spec, tools, name=self.name, samples=self.samples, balanced=self.balanced)
+        return released_state(answers, spec, tools, name=self.name, samples=self.samples, balanced=self.balanced)
 
 
-def check(name: str, samples: int, task: Task) -> None:
+def check_party_texts(name: str, samples: int, task: Task) -> None:
     """Check that there is at least one text for each label, and that the task requires no spans.
 
     Raises:
@@ -69,7 +69,7 @@ def check(name: str, samples: int, task: Task) -> None:
         raise ConfigError("method.samples", expected=expected, got=samples)
 
 
-def released(
+def released_state(
     answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
 ) -> State[NoMemory]:
     """Return the state after the only round.

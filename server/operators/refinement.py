@@ -92,7 +92,7 @@ class Rehearsed(Refinement):
         return []
 
 
-def redacted(texts: Sequence[Candidate], language: str) -> list[Candidate]:
+def redact_texts(texts: Sequence[Candidate], language: str) -> list[Candidate]:
     """Return the texts with everything masked that looks like personal information (the paper's last step).
 
     Args:

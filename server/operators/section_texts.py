@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from common import rng
 from common.plan.planned import PlannedQuery
 from common.queries.section_order import SectionOrderSpec
-from common.sections import assembled, bodies
+from common.sections import assemble_sections, bodies
 from server.domain import Candidate, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, refuse_missing
 from server.llm.orders import Order
 from server.method import Tools
-from server.metrics.orders import independent
+from server.metrics.orders import independent_steps
 
 NAME = "section order"
 
@@ -70,7 +70,7 @@ class Chain:
         possible = ~np.eye(spec.labels + 1, dtype=np.bool_)
         counted = np.zeros(possible.shape)
         counted[possible] = answer
-        expected = independent(counted)
+        expected = independent_steps(counted)
         scatter = float(((counted - expected)[possible] ** 2).mean())
         kept = max(0.0, 1 - noise**2 / scatter) if scatter else 0.0
         return cls(
@@ -109,13 +109,13 @@ def _ordered(rows: Floats, chosen: NDArray[np.int64], generator: np.random.Gener
     return tuple(order), weight * float(rows[before, -1])
 
 
-def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
+def section_queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
     """Plan the query about the order of sections, with this fraction of epsilon."""
     spec = SectionOrderSpec(labels=len(task.labels), labels_per_record=task.labels_per_text, max_records=max_records)
     return (PlannedQuery(name=NAME, spec=spec, share=share),)
 
 
-def asked(tools: Tools) -> dict[str, Any]:
+def ask_section_order(tools: Tools) -> dict[str, Any]:
     """Ask in which order sections follow one another, and return the chain as stored in a memory."""
     spec = tools.spec(NAME)
     assert isinstance(spec, SectionOrderSpec), "as planned"
@@ -135,7 +135,7 @@ def generate(
 
     Args:
         counts: (K,) number of texts from each model.
-        known: The chain, as `asked` returned it.
+        known: The chain, as `ask_section_order` returned it.
         write: Makes the requests.
         tools: Tools of the run.
         round_number: Round number, for candidates and random streams.
@@ -167,7 +167,7 @@ def generate(
                 models[place] = writers[0]
     for model, orderer, parts in zip(models, ordered, texts, strict=True):
         if parts:
-            text, placed = assembled(parts)
+            text, placed = assemble_sections(parts)
             made.candidates.append(Candidate.in_sections(text, placed, model=model, round_number=round_number))
         made.lost[orderer] += not parts or model != orderer
     if texts and not made.candidates:
@@ -195,14 +195,14 @@ def row_texts(candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
-def under(candidate: Candidate, heading: str) -> str:
+def section_exemplar(candidate: Candidate, heading: str) -> str:
     """Return a text's exemplar for a heading: the section under it or, if the text has no sections, all of the text."""
     if candidate.sections is None:
         return candidate.text
     return next(candidate.text[part.start : part.end] for part in candidate.sections if part.heading == heading)
 
 
-def of_own_heading(pools: Mapping[str, Sequence[int]], headings: NDArray[np.integer]) -> dict[str, list[int]]:
+def pools_by_heading(pools: Mapping[str, Sequence[int]], headings: NDArray[np.integer]) -> dict[str, list[int]]:
     """Return the pool of each heading, in the order of the plan, without rows (`row_texts`) under other headings."""
     return {
         heading: [row for row in pool if headings[row] == number]

@@ -106,7 +106,7 @@ def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models:
     return np.asarray(clipped / clipped.sum())
 
 
-def exemplars(
+def draw_exemplars(
     good_pool: Sequence[T], bad_pool: Sequence[T], size: int, rng: np.random.Generator
 ) -> tuple[list[T], list[T]]:
     """Draw a prompt's exemplars without replacement: S − ⌊S/2⌋ good and ⌊S/2⌋ bad (Algorithm 1).
@@ -123,10 +123,10 @@ def exemplars(
     Returns:
         Good and bad exemplars; a pool with too few candidates is used in full.
     """
-    good = drawn(good_pool, size - size // 2, rng)
-    return good, drawn([member for member in bad_pool if member not in good_pool], size // 2, rng)
+    good = draw_members(good_pool, size - size // 2, rng)
+    return good, draw_members([member for member in bad_pool if member not in good_pool], size // 2, rng)
 
 
-def drawn(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:
+def draw_members(pool: Sequence[T], count: int, rng: np.random.Generator) -> list[T]:
     """Draw up to `count` members of a pool without replacement, in random order."""
     return [pool[position] for position in rng.permutation(len(pool))[:count]]

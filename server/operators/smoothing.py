@@ -56,7 +56,7 @@ class _Label:
     spread: NDArray[np.float64]
 
 
-def smoothed(
+def smooth_votes(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
     """Predict each candidate's votes from the votes for all candidates of its label, as far as embeddings explain them.

@@ -15,7 +15,7 @@ from server.operators.census import Floats, Labels
 _MOST_OF_A_MODEL = 0.6
 
 
-def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
+def most_probable_texts(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     """Return the texts with the highest posterior for each label, regardless of the requested label.
 
     The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least

@@ -16,7 +16,7 @@ Parents = list[list[int]]
 """Indices of the parents of each label; a parent drawn several times is repeated."""
 
 
-def choose(
+def choose_parents(
     votes: NDArray[np.float64],
     labels: NDArray[np.integer],
     counts: Sequence[int],

@@ -106,7 +106,7 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
     return max(SHORTEST, round(length + generator.normal() * variation.length_spread * length))
 
 
-def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
+def make_children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
     """Return the variations as candidates, with the label of their parents."""
     return written.fill(Candidate(text="", label=parent.label, model="", round=round_number) for parent, _ in parents)
 
@@ -153,7 +153,7 @@ def look_ahead(
     return {candidate.text: list(ahead[candidate.text]) for candidate in candidates}, written
 
 
-def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
+def voting_vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
     """Return the vectors that represent the candidates in the votes: (candidates, dimensions) float32, unit norm.
 
     Each vector is the mean embedding of a candidate's variations, scaled to norm 1. If there are no variations, or if

@@ -21,15 +21,15 @@ from common.system import processes
 from common.system.certificates import SOON, days_left
 from common.system.enrolment import Invitation, RosterFile
 from server.deploy import run_state
-from server.deploy.enrolment import Attending, attendance, enrolled, reported_versions
+from server.deploy.enrolment import Attending, attendance, enrolled_parties, reported_versions
 from server.deploy.health import fault
 from server.deploy.runs import cancel, resume, start, started_run_folder
 from server.deploy.send import begin
 from server.deploy.settings import LOCKS, CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import NOTES, Draft, glanced, plan_draft, start_command
+from server.page.drafts import NOTES, Draft, draft_facts, plan_draft, start_command
 from server.page.render import PAGES
-from server.page.runs import all_runs, one_run, to_resume
+from server.page.runs import all_runs, one_run, resumable_folder
 
 AGAIN = "10"
 """Seconds after which a browser reloads a run's page, if the user has turned this on."""
@@ -91,7 +91,7 @@ def _report(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
     """Show the hospitals. Flower takes seconds to answer, so it is queried only while `serve` is running."""
-    parties, served = [entry.party for entry in enrolled(settings)], settings.is_served
+    parties, served = [entry.party for entry in enrolled_parties(settings)], settings.is_served
     problem = fault(settings.folder) or "" if served else ""
     attending: Sequence[Attending | None] = [None] * len(parties)
     if served and parties:
@@ -107,7 +107,7 @@ def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
         enrolled=list(zip(parties, attending, strict=True)),
         folder=settings.folder,
         invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
-        processes=processes.children(settings.folder, LOCKS),
+        processes=processes.child_states(settings.folder, LOCKS),
         problem=problem,
         roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
         soon=SOON,
@@ -125,7 +125,7 @@ def _figures(request: Request, settings: CoordinatorSettings) -> Response:
     if not _acting.acquire(blocking=False):
         return Response(status_code=HTTPStatus.NO_CONTENT)
     try:
-        view: dict[str, Any] = {"facts": glanced(settings, Draft.of(request.state.form)), "problem": ""}
+        view: dict[str, Any] = {"facts": draft_facts(settings, Draft.of(request.state.form)), "problem": ""}
     except EXPECTED as error:
         view = {"facts": {}, "problem": summary(error)}
     finally:
@@ -158,7 +158,7 @@ def _start(request: Request, settings: CoordinatorSettings) -> Response:
 def _resume(request: Request, settings: CoordinatorSettings) -> Response:
     form = request.state.form
     with _acting:
-        folder = to_resume(settings, form.get("name", ""))
+        folder = resumable_folder(settings, form.get("name", ""))
         lines = list(resume(settings, folder, wait="wait" in form))
     return _acted(request, "resume", folder.name, lines, run_state.command(settings, "resume", folder.name))
 

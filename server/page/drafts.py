@@ -13,10 +13,10 @@ import yaml
 from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
 from common.system.files import text_of
-from server.deploy.plan_command import at_a_glance, forwards, plan_json
+from server.deploy.plan_command import forwards, plan_json, plan_summary
 from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
 from server.settings.schema import Settings
@@ -82,7 +82,7 @@ class Draft:
         """
         if not (run / OVERRIDES).is_file():
             raise CheckpointError(OVERRIDES, expected="a file", got="none", where=run, do="Draft a new run")
-        fields, more, chosen = {}, [], load(run)
+        fields, more, chosen = {}, [], load_settings(run)
         field_of = {setting: field for field, setting in SETTINGS.items()}
         for override in shlex.split(text_of(run / OVERRIDES)):
             setting, sign, value = override.partition("=")
@@ -157,9 +157,9 @@ def _warnings(composed: Settings) -> Iterator[str]:
         yield "not_stated"
 
 
-def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
+def draft_facts(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
     """Return the facts about a draft that can be computed while the user is typing; raise the errors of `planned`."""
-    return at_a_glance(with_hospitals(settings, draft.overrides()))
+    return plan_summary(with_hospitals(settings, draft.overrides()))
 
 
 def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[str], *, wait: bool = False) -> str:

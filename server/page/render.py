@@ -5,7 +5,7 @@ from functools import partial
 from common.page.figures import show_delta, show_epsilon
 from common.page.render import Pages
 from common.page.words import catalogue
-from common.phrases import in_fours
+from common.phrases import group_by_four
 from server.report.write import show_duration, show_number
 
 
@@ -19,7 +19,7 @@ def number(value: object) -> str:
 PAGES = Pages(
     __package__,
     tabs=("runs", "hospitals", "plan"),
-    filters={"fours": in_fours},
+    filters={"fours": group_by_four},
     figures={
         "delta": show_delta,
         "duration": show_duration,

@@ -17,7 +17,7 @@ from common.system.log_lines import last_lines
 from server.deploy import run_state
 from server.deploy.run_state import GOES_ON, Progress, RunStatus, checked_progress, run_folders
 from server.deploy.runs import OVERRIDES, is_steered, started_run_folder
-from server.deploy.send import Sending, sent, unsendable
+from server.deploy.send import Sending, delivery_state, unsendable
 from server.deploy.settings import CoordinatorSettings
 from server.documents.census import Released
 from server.documents.codec import MALFORMED
@@ -27,9 +27,9 @@ from server.documents.rounds import RoundReport
 from server.failure import ABSENT, REJECTED
 from server.llm.providers import SPENDING
 from server.llm.spending import Spending
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from server.report import run_plots
-from server.report.write import drawn
+from server.report.write import rendered_plot
 from server.settings.schema import Settings
 from server.settings.sections import setting
 
@@ -134,7 +134,7 @@ def _in_short(state: Progress, folder: Path) -> tuple[Progress, Mapping[str, Any
     return (replace(state, reason=absent["problem"]) if absent else state), absent
 
 
-def to_resume(settings: CoordinatorSettings, name: str) -> Path:
+def resumable_folder(settings: CoordinatorSettings, name: str) -> Path:
     """Return the folder of a run that may be resumed; pressing the button twice must not stop the resumed run.
 
     Raises:
@@ -155,14 +155,14 @@ def one_run(settings: CoordinatorSettings, name: str) -> RunView:
     """
     folder = started_run_folder(settings, name)
     with _readable(folder):
-        chosen, account = load(folder), Spending(path=folder / SPENDING)
+        chosen, account = load_settings(folder), Spending(path=folder / SPENDING)
         state, absent = _in_short(checked_progress(settings, folder), folder)
     problems: list[str] = []
     path = folder / RoundReport.FILE
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
     privacy = Privacy.read(folder, problems, needed=False)
     made_by_steer, rejected = is_steered(folder), (folder / REJECTED).exists()
-    sending = None if unsendable(folder) else sent(settings, folder, problems)
+    sending = None if unsendable(folder) else delivery_state(settings, folder, problems)
     actions = () if made_by_steer else tuple(_actions(state, sending, rejected=rejected))
     return RunView(
         name=folder.name,
@@ -174,7 +174,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> RunView:
         rounds=setting(chosen, "method.rounds"),
         costs=_costs(chosen, account, rounds, privacy),
         log=last_lines(folder / "run.log", MOST_LINES, at=run_state.log_start(folder)),
-        plots=tuple(map(drawn, run_plots.plot_rounds(rounds))),
+        plots=tuple(map(rendered_plot, run_plots.plot_rounds(rounds))),
         problems=tuple(problems),
         steered=made_by_steer,
         rejected=rejected,

@@ -67,7 +67,7 @@ def _further(plan: Plan, share: float) -> int:
     return parties - plan.parties
 
 
-def advice(price: Collusion, epsilon: float) -> list[str]:
+def collusion_advice(price: Collusion, epsilon: float) -> list[str]:
     """Return a sentence if hospitals will assume a larger epsilon than the plan's; otherwise an empty list.
 
     Args:

@@ -122,27 +122,27 @@ class Setting:
 
 
 @singledispatch
-def expected(spec: Spec, setting: Setting) -> Expected | str:
+def expected_signal(spec: Spec, setting: Setting) -> Expected | str:
     """Return the signal and noise of a query with this specification, or the reason why there is no estimate."""
     del spec, setting
     return "there is no formula for this kind of query"
 
 
-@expected.register
+@expected_signal.register
 def _(spec: VotesSpec, setting: Setting) -> Expected:
     voted = min(spec.top, max(1, setting.compared // setting.labels))
     signal = setting.records * (2 - 2.0 ** (1 - voted)) / setting.compared
     return Expected(signal, setting.noise, "votes a candidate")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
     return Expected(
         LEANING * setting.records / spec.labels, setting.noise, "radii of the texts' cloud, along one direction"
     )
 
 
-@expected.register
+@expected_signal.register
 def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
     if setting.part == TERMS:
         return Expected(COMMON * setting.records, setting.noise * spec.grid / spec.term, "records with a term")
@@ -150,37 +150,37 @@ def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
         if question.name == setting.part:
             noise = setting.noise * spec.grid / spec.weight(question)
             return Expected(setting.records / len(question.answers), noise, "records an answer")
-    return expected.dispatch(ClassSumsSpec)(spec, setting)
+    return expected_signal.dispatch(ClassSumsSpec)(spec, setting)
 
 
-@expected.register
+@expected_signal.register
 def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
     return Expected(setting.records / spec.labels, setting.noise, "records a label")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: LabelSetsSpec, setting: Setting) -> Expected:
     unit = "records a single label (of a pair only those with both, against the same noise)"
     return Expected(setting.records / spec.labels, setting.noise, unit)
 
 
-@expected.register
+@expected_signal.register
 def _(spec: SectionOrderSpec, setting: Setting) -> Expected:
     unit = "records of a section after one other, if all orders are alike"
     return Expected(setting.records / spec.labels, setting.noise, unit)
 
 
-@expected.register
+@expected_signal.register
 def _(spec: LengthHistogramSpec, setting: Setting) -> Expected:
     return Expected(setting.records / spec.bins, setting.noise, "records a bin")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: VocabularySpec, setting: Setting) -> Expected:
     return Expected(setting.records * spec.first / setting.compared, setting.noise, "records a term that is kept")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: SketchSpec, setting: Setting) -> Expected:
     rows = spec.features / 2 if spec.paired else spec.features
     noise = noise_error(setting.planned.mechanism, setting.planned.scale / spec.grid, rows) * setting.surplus
@@ -190,26 +190,26 @@ def _(spec: SketchSpec, setting: Setting) -> Expected:
     return Expected(records / spec.first, noise, "records with one term, in density")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: SelfSimilaritySpec, setting: Setting) -> Expected:
     buckets = setting.parties * spec.buckets
     load = setting.records / buckets
     return Expected(buckets * load**2 * math.exp(-load) / 2, setting.noise, "pairs of records")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: CorrectCountSpec, setting: Setting) -> Expected:
     del spec
     return Expected(setting.records, setting.noise, "records in all")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: LengthRangeSpec, setting: Setting) -> Expected:
     noise = math.sqrt(10) * setting.planned.scale / spec.grid
     return Expected(setting.records / setting.parties, noise, "records a party")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: SeedChoiceSpec, setting: Setting) -> Expected | str:
     if not spec.nearest:
         return "graded choices depend on the cosines of the records"
@@ -221,19 +221,19 @@ def _(spec: SeedChoiceSpec, setting: Setting) -> Expected | str:
     return Expected(signal, math.sqrt(choices / pool), "choices an abstract")
 
 
-@expected.register
+@expected_signal.register
 def _(spec: AbstractedSeedsSpec, setting: Setting) -> str:
     del spec, setting
     return "a record chooses among abstractions of itself: other records change nothing"
 
 
-@expected.register
+@expected_signal.register
 def _(spec: FineTunedSpec, setting: Setting) -> str:
     del spec, setting
     return "it depends on the size and the gradients of the model, which is the party's own"
 
 
-@expected.register
+@expected_signal.register
 def _(spec: RewrittenSpec, setting: Setting) -> str:
     del spec, setting
     return "the texts carry no noise"

@@ -120,10 +120,10 @@ def forecast_sentence(plan: Plan, compared: Mapping[str, int], records: int | No
         what = f"the answers to {series(weak, 'and')} will be weak"
     else:
         what = "the answers will be clear of their noise" if estimates else "the answers are not estimated"
-    return f"{what} if {records:,} records take part{counted(plan)}"
+    return f"{what} if {records:,} records take part{records_clause(plan)}"
 
 
-def counted(plan: Plan) -> str:
+def records_clause(plan: Plan) -> str:
     """Return a clause on which records take part, where a plan protects all records of a user; else an empty text."""
     if plan.unit != "user":
         return ""

@@ -70,7 +70,7 @@ def describe(
     )
 
 
-def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
+def released_numbers(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
     """Return the document of a run's released numbers, with the run that asked for them and its guarantee in words."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
     return Released(

@@ -40,7 +40,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
     )
 
 
-def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
+def advice_on_contrast(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
     """Return a sentence on each model that declines contrast, if the method uses contrast."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"

@@ -24,7 +24,7 @@ from common.queries.sketch import SketchSpec, features
 from common.queries.texts import TextSpec
 from server.domain import Task
 from server.llm.base import Arrived, Provider, Reply, Request
-from server.llm.generate import Generated, Written, generate, write
+from server.llm.generate import Generated, Written, generate, write_texts
 from server.llm.orders import Order, RequestMaker
 from server.llm.requests import by_example
 from server.method import Method
@@ -97,7 +97,7 @@ class Rehearsal:
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Answer the requests with placeholders."""
-        return write(self.actors, requests)
+        return write_texts(self.actors, requests)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return random vectors, (texts, dimensions) float32, unit norm."""

@@ -14,7 +14,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.votes import VotesSpec
-from server.planning.expected import TERMS, Expected, Setting, expected
+from server.planning.expected import TERMS, Expected, Setting, expected_signal
 from server.settings.voting import RANKING, USUAL_VOTES
 
 HOPELESS = 0.5
@@ -89,7 +89,7 @@ def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | N
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)
-        if parts := of_parts(plan, planned, records):
+        if parts := signals_of_parts(plan, planned, records):
             estimates.append(max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio)))
     return estimates
 
@@ -97,10 +97,10 @@ def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | N
 def with_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
     """Return `signals`, with each questionnaire's signal followed by those of all its parts."""
     estimates = zip(plan.queries, signals(plan, compared, records), strict=True)
-    return [signal for planned, whole in estimates for signal in (whole, *of_parts(plan, planned, records))]
+    return [signal for planned, whole in estimates for signal in (whole, *signals_of_parts(plan, planned, records))]
 
 
-def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
+def signals_of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
     """Return the expected signal of each question of a questionnaire, and of its terms; empty for any other query."""
     return [_signal(plan, planned, 0, records, name) for name in parts_of(planned)]
 
@@ -161,7 +161,7 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float, 
     if isinstance(planned.spec, (VotesSpec, VocabularySpec, SeedChoiceSpec)) and not compared:
         return "the method does not say among how many the records choose"
     setting = Setting(planned=planned, plan=plan, compared=compared, records=records * planned.rate, part=part)
-    return expected(planned.spec, setting)
+    return expected_signal(planned.spec, setting)
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
@@ -169,7 +169,7 @@ def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 
-def advice(estimates: Sequence[Signal]) -> list[str]:
+def signal_advice(estimates: Sequence[Signal]) -> list[str]:
     """Return a sentence on each query whose answers will be noise or weak, or whose signal cannot be estimated."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 

@@ -17,7 +17,7 @@ from server.planning.signal import HOPELESS, signals
 from server.prepare.build import build, draft_plan, method_of
 from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import TARGET, USUAL_TEXTS, changed, setting
+from server.settings.sections import TARGET, USUAL_TEXTS, setting, with_values
 from server.settings.seeded import ABSTRACT_WORDS, MOST_ABSTRACTS
 from server.settings.tasks import DemoSettings
 from server.settings.voting import FEWEST_SHOTS, USUAL_VOTES
@@ -75,7 +75,7 @@ def resolve_auto(settings: Settings, task: Task | None = None) -> Settings:
         number = choices[name](settings, task)
         if number is not None:
             log.info("method.%s=auto: %d%s", name, number, ", the median length of public texts" * (name == "words"))
-        settings = changed(settings, {f"method.{name}": number})
+        settings = with_values(settings, {f"method.{name}": number})
     return replace(settings, automatic=())
 
 
@@ -189,7 +189,7 @@ def _public_length(settings: Settings) -> int | None:
 
 def _directions(settings: Settings, task: Task) -> int:
     """Return the number of directions that suits the signal of the class sums."""
-    plan, _ = draft_plan(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
+    plan, _ = draft_plan(with_values(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, expected_records(settings))
     kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
     ratios = [signal.ratio for signal in estimates if signal.kind in kinds and signal.expected]
@@ -201,7 +201,7 @@ def _rounds(settings: Settings, task: Task) -> int:
     """Return the most rounds at which no repeated answer is mere noise; the maximum if no answer is repeated."""
 
     def with_rounds(number: int) -> Settings:
-        return changed(settings, {"method.rounds": number})
+        return with_values(settings, {"method.rounds": number})
 
     times = [
         {query.name: query.times for query in draft_plan(with_rounds(number), task)[0].queries}

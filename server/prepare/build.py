@@ -18,12 +18,12 @@ from common.domain import MOST_RECORDS, NOT_STATED
 from common.errors import CaucusError, ConfigError, InputError
 from common.plan.plan import Plan
 from common.secagg.identity import Roster
-from common.validate import meant
+from common.validate import suggest_name
 from server.domain import Membership, Task
 from server.method import Method
 from server.planning.forecast import forecast_sentence
 from server.planning.make_plan import check_delta, check_sizes, colluders, make_plan
-from server.settings.reading import of_kind, within
+from server.settings.reading import convert_value, within
 from server.settings.schema import Llm, Settings, SimulationSettings
 from server.settings.sections import TARGET, Part, has
 
@@ -99,14 +99,14 @@ def _check_kinds(part: Part) -> None:
     for name, value in part.settings.items():
         place = f"{part.place}.{name}"
         if not any_name and name not in parameters and not name.startswith("_"):  # as Hydra's own names do
-            expected, do = f"one of {', '.join(sorted(parameters))}", meant(name, list(parameters))
+            expected, do = f"one of {', '.join(sorted(parameters))}", suggest_name(name, list(parameters))
             raise ConfigError(place, expected=expected, got="an unknown setting", do=do)
         if isinstance(value, Mapping) and TARGET in value:
             _check_kinds(Part(place=place, settings=value))
         hint = parameters[name].annotation if name in parameters else None
         kinds = set(typing.get_args(hint) if isinstance(hint, UnionType) else (hint,))
         if kinds <= {bool, int, float, str, NoneType} and len(kinds - {NoneType}) == 1:
-            of_kind(place, value, hint)
+            convert_value(place, value, hint)
 
 
 def method_of(settings: Settings) -> Method[Any]:

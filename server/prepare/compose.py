@@ -20,7 +20,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from common.errors import CheckpointError, ConfigError, InternalError
 from common.phrases import series
 from common.system.files import write_atomic
-from common.validate import meant
+from common.validate import suggest_name
 from server.domain import PrivacyTarget
 from server.prepare.files import PATHS, with_absolute_paths
 from server.prepare.misprints import (
@@ -35,7 +35,7 @@ from server.prepare.misprints import (
 from server.settings.methods import METHODS
 from server.settings.reading import defaults, mapping_of, number, settings_of
 from server.settings.schema import Llm, Rules, Secagg, Settings, SimulationSettings
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from server.settings.tasks import TASKS
 
 FILE = "config.yaml"
@@ -75,10 +75,10 @@ def compose_settings(overrides: Sequence[str], config_name: str = "simulation") 
     Raises:
         ConfigError: A setting is misspelt or missing, or its value is of the wrong type or out of bounds.
     """
-    return typed(_compose(overrides, config_name))
+    return typed_settings(_compose(overrides, config_name))
 
 
-def typed(config: object) -> Settings:
+def typed_settings(config: object) -> Settings:
     """Convert a configuration that Hydra has composed to typed settings."""
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
@@ -95,7 +95,7 @@ def typed(config: object) -> Settings:
     return with_absolute_paths(settings_of(resolved))
 
 
-def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
+def apply_overrides(settings: Settings, overrides: Sequence[str]) -> Settings:
     """Return a coordinator's stored settings with an operator's overrides applied, checked as in `compose_settings`.
 
     Args:
@@ -119,13 +119,13 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
             continue
         name = override.key_or_group
         if not (_has(config, name) or override.is_add()):
-            do = meant(name, tuple(setting_names(config)))
+            do = suggest_name(name, tuple(setting_names(config)))
             raise ConfigError(name, expected="a setting of the run", got="an unknown one", do=do)
         OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
-    return typed(config)
+    return typed_settings(config)
 
 
-def misprint(
+def misprint_error(
     error: Exception, overrides: Sequence[str], config_name: str = "simulation", *, sweep: bool = False
 ) -> ConfigError:
     """Return an error that explains in one line why Hydra could not compose these overrides (`misprints.py`)."""
@@ -144,7 +144,7 @@ def misprint(
     raise InternalError("our own settings cannot be composed") from error
 
 
-def simulated(settings: Settings) -> SimulationSettings:
+def check_simulation(settings: Settings) -> SimulationSettings:
     """Return the same settings, after a check that they are the settings of a simulation.
 
     Raises:
@@ -157,15 +157,15 @@ def simulated(settings: Settings) -> SimulationSettings:
 
 def store(settings: Settings, folder: Path) -> None:
     """Write the settings to `config.yaml` in this folder."""
-    write(mapping_of(settings), folder / FILE)
+    write_yaml(mapping_of(settings), folder / FILE)
 
 
-def load(folder: Path) -> Settings:
+def load_settings(folder: Path) -> Settings:
     """Read the settings from `config.yaml`. A setting that did not exist when the run began gets its default."""
     return settings_of(values(folder / FILE))
 
 
-def write(config: object, path: Path) -> None:
+def write_yaml(config: object, path: Path) -> None:
     """Write a mapping, or a configuration composed by Hydra, to a YAML file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, OmegaConf.to_yaml(OmegaConf.create(config)).encode())  # type: ignore[call-overload]
@@ -182,7 +182,7 @@ def plain(config: object) -> dict[str, Any]:
     return container
 
 
-def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
+def reload_settings(folder: Path, overrides: Sequence[str]) -> Settings:
     """Read `config.yaml` of a simulation that is to be resumed, and apply new caps on spending and losses.
 
     Raises:
@@ -190,13 +190,13 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
     """
     if not (folder / FILE).is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)
-    settings = load(folder)
+    settings = load_settings(folder)
     for override in overrides:
         name, sign, value = override.partition("=")
         if name not in RAISED_LATER or not sign:
             caps = f"no overrides but {series(RAISED_LATER, 'and')}"
             raise CheckpointError("--resume", expected=caps, got=override)
-        settings = changed(settings, {name: None if value == "null" else number(name, value)})
+        settings = with_values(settings, {name: None if value == "null" else number(name, value)})
     return settings
 
 
@@ -217,7 +217,7 @@ def _compose(overrides: Sequence[str], config_name: str) -> DictConfig:
     try:
         return _composed(overrides, config_name)
     except NOT_COMPOSED as error:
-        raise misprint(error, overrides, config_name) from error
+        raise misprint_error(error, overrides, config_name) from error
 
 
 def _composed(overrides: Sequence[str], config_name: str) -> DictConfig:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import ConfigError
-from common.file_diagnosis import on_folder
+from common.file_diagnosis import advice_on_folder
 from common.models import catalogue
 from server.settings.schema import Settings
-from server.settings.sections import changed, setting
+from server.settings.sections import setting, with_values
 
 FILES = (
     "task.test",
@@ -48,7 +48,7 @@ def with_absolute_paths(settings: Settings) -> Settings:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in paths_or_names and value in catalogue.catalogue()
         if not listed and (_exists(name, value) or (name in PATHS and not in_the_run_folder)):
-            settings = changed(settings, {name: str(Path(value).resolve())})
+            settings = with_values(settings, {name: str(Path(value).resolve())})
     return settings
 
 
@@ -78,4 +78,6 @@ def check_file(name: str, path: str) -> None:
     """Raise the ConfigError of `check_files` if this setting's file cannot be read."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
-        raise ConfigError(name, expected="a file that can be read", got=got, where=path, do=on_folder(Path(path)))
+        raise ConfigError(
+            name, expected="a file that can be read", got=got, where=path, do=advice_on_folder(Path(path))
+        )

@@ -16,7 +16,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from common.errors import ConfigError
 from common.system.extras import how_to_install
-from common.validate import meant
+from common.validate import suggest_name
 from server.failure import WRONG_SETTINGS
 from server.settings.sections import TARGET
 from server.settings.tasks import REMOVED
@@ -49,7 +49,7 @@ def explain_hydra_error(
         group, _, choice = error.missing_cfg_file.rpartition("/")
         options = list(error.options)
         cluster = how_to_install("cluster") if choice.startswith("submitit") else None
-        do = cluster or meant(choice, options)
+        do = cluster or suggest_name(choice, options)
         return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):
         do = _quoting(str(error.override))
@@ -112,7 +112,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
         got = f"a setting that this choice of {section} does not have"
         return ConfigError(name, got=got, do=f"Choose one that has it: {section}={', '.join(others)}")
     named = [setting for setting in known if not setting.endswith(TARGET)]
-    return ConfigError(name, got="an unknown setting", do=REMOVED.get(name) or meant(name, named))
+    return ConfigError(name, got="an unknown setting", do=REMOVED.get(name) or suggest_name(name, named))
 
 
 def _choices(group: str) -> dict[str, set[str]]:

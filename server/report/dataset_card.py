@@ -184,7 +184,7 @@ def card(
     )
 
 
-def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
+def card_rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return the texts as rows of the published files.
 
     Args:

@@ -12,7 +12,7 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import REFUSED, TEXTS, RunSummary
 from server.guarantee.words import privacy_cost
-from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, unmeasured
+from server.report.quality import ACCURACY, DISTANCE, RELEASED, WITHOUT, Quality, read_quality, reason_not_measured
 from server.report.verdict import compare_gain, describe_difference
 from server.report.votes import read_votes
 from server.report.weaknesses import votes_above_forecast, votes_were_noise
@@ -35,7 +35,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     privacy = Privacy.read(run, [])
     yield f"privacy:  {privacy_cost(privacy)}"
     quality, count = read_quality(metrics), len(split(text_of(run / TEXTS)))
-    missing = unmeasured(metrics, complete=summary is None or summary.complete, texts=count)
+    missing = reason_not_measured(metrics, complete=summary is None or summary.complete, texts=count)
     yield f"{quality.measure}: {_figures(quality) or f'not measured: {missing}'}"
     if summary and privacy and (said := _votes(run, summary, privacy)):
         yield f"votes:    {said}"

@@ -14,23 +14,23 @@ from common.page.messages import fill_in
 from common.page.words import catalogue
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
-from server.documents.files import read, read_lines
+from server.documents.files import read_document, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import TEXTS, RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
-from server.domain import Candidate, from_round_1
+from server.domain import Candidate, number_from_one
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.census_file import check_questionnaire
 from server.report.bars import draw_bars
 from server.report.labels import LabelTable, list_confusions, list_labels
 from server.report.likeness import likeness
 from server.report.plots import Histogram, count_bins
-from server.report.quality import read_quality, read_utility, unmeasured
+from server.report.quality import read_quality, read_utility, reason_not_measured
 from server.report.verdict import reach_verdict
-from server.report.votes import Votes, read_votes
+from server.report.votes import VoteHistogram, read_votes
 from server.report.weaknesses import find_weaknesses, votes_were_noise
 
 _UNKNOWN: dict[str, Any] = {
@@ -74,7 +74,7 @@ class Facts:
     metrics: Metrics
     rounds: Sequence[RoundReport]
     texts: Sequence[Candidate] = field(repr=False)
-    votes: Sequence[Votes]
+    votes: Sequence[VoteHistogram]
     inputs: Sequence[Weakness] = ()
     census: CensusNumbers | None
     config: str | None
@@ -146,7 +146,7 @@ class Facts:
     def to_json(self) -> dict[str, Any]:
         """Return `report.json`, which is also the input of the page's templates."""
         texts, run, privacy = self.texts, self.run, self.privacy
-        missing = unmeasured(self.metrics, complete=bool(run and run.complete), texts=len(texts))
+        missing = reason_not_measured(self.metrics, complete=bool(run and run.complete), texts=len(texts))
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
             "title": self.title,
@@ -196,12 +196,12 @@ def gather(run: Path) -> Facts:
     problems: list[str] = []
     summary = RunSummary.read(run, problems)
     privacy = Privacy.read(run, problems)
-    rounds, texts = from_round_1(
+    rounds, texts = number_from_one(
         read_lines(run / RoundReport.FILE, RoundReport.from_json, problems),
         read_lines(run / TEXTS, Candidate.from_json, problems),
     )
     metrics = Metrics.read(run, problems)
-    config = read(run / "config.yaml", str, problems)
+    config = read_document(run / "config.yaml", str, problems)
     synthetic, simulated = _map(run, privacy, texts, problems)
     inputs = InputWeaknesses.read(run, problems, needed=False)
     return Facts(

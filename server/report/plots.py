@@ -107,7 +107,7 @@ class Histogram(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bars(Frame):
+class HistogramPlot(Frame):
     """A histogram as a drawing; `shade` is a marked interval of the x axis."""
 
     rows: tuple[tuple[str, int], ...]
@@ -248,7 +248,7 @@ def count_bins(values: Sequence[float], *, whole: bool = False) -> Histogram:
 
 def bars(
     key: str, title: str, *, note: str, x_name: str, histogram: Histogram, shade: tuple[float, float] | None = None
-) -> Bars:
+) -> HistogramPlot:
     """Return the drawing of a histogram of at least one bin.
 
     Args:
@@ -273,7 +273,7 @@ def bars(
     )
     width = edges[1] - edges[0]
     stride = next(step for step in (1, 2, 5, 10, 20, 50) if len(edges) / step <= 9)
-    return Bars(
+    return HistogramPlot(
         key=key,
         title=title,
         note=note,

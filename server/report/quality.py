@@ -12,7 +12,7 @@ from enum import StrEnum
 from server.documents.codec import ABSENT
 from server.documents.files import Document
 from server.documents.metrics import Figure, Gain, Metrics
-from server.metrics.intervals import of_share
+from server.metrics.intervals import share_interval
 
 ACCURACY, MICRO_F1, DISTANCE = "accuracy", "micro F1", "distance"
 """What a `Quality` has."""
@@ -67,7 +67,7 @@ class Quality(Document):
             return UNCLEAR
         ends = self.interval
         if self.measure == ACCURACY:
-            ends = of_share(round(self.synthetic * self.tested), self.tested)
+            ends = share_interval(round(self.synthetic * self.tested), self.tested)
         if ends is None:
             return UNCLEAR
         return BETTER if ends[0] > self.majority else WORSE if ends[1] < self.majority else UNCLEAR
@@ -150,7 +150,7 @@ def read_quality(metrics: Metrics) -> Quality:
     )
 
 
-def unmeasured(metrics: Metrics, *, complete: bool = True, texts: int = 1) -> str:
+def reason_not_measured(metrics: Metrics, *, complete: bool = True, texts: int = 1) -> str:
     """Return a clause that says why a run has no accuracy and no distance from real texts.
 
     Args:

@@ -49,7 +49,7 @@ def view(facts: Facts, plain: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def escaped(value: object) -> str:
+def escape_markdown(value: object) -> str:
     """Return a text from a setting or a file as one line of plain text in Markdown."""
     return _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
 

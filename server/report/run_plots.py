@@ -7,7 +7,7 @@ from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.facts import Facts, Places
-from server.report.votes import Votes
+from server.report.votes import VoteHistogram
 
 MOST_POINTS = 2000
 """Maximum number of points of one source on the map; more points would overlap."""
@@ -100,7 +100,7 @@ def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]
     }
 
 
-def plot_texts(facts: Facts) -> list[plots.Dots | plots.Bars]:
+def plot_texts(facts: Facts) -> list[plots.Dots | plots.HistogramPlot]:
     """Return the map of the texts and the histogram of their lengths."""
     words = facts.words
     lengths = words and plots.bars(
@@ -137,7 +137,7 @@ def _thinned(places: Places) -> Places:
     return {label: evenly(points, max(1, round(share * len(points)))) for label, points in places.items()}
 
 
-def plot_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
+def plot_votes(votes: Sequence[VoteHistogram]) -> list[plots.HistogramPlot]:
     """Return histograms of the votes of the last query, one for each direction."""
     return [
         plots.bars(

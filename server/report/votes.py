@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.documents.privacy import Privacy
-from server.documents.rounds import AskedQuery, RoundReport
+from server.documents.rounds import RoundQuery, RoundReport
 from server.report.plots import Histogram, count_bins
 
 _QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Votes(Histogram):
+class VoteHistogram(Histogram):
     """Noised votes over the candidates of one answer, in one direction: a histogram of the candidates by their votes.
 
     Attributes:
@@ -47,7 +47,7 @@ class Votes(Histogram):
     beyond_noise: float
 
 
-def read_votes(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
+def read_votes(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[VoteHistogram]:
     """Yield the distribution of votes over the candidates, for each answered query and each of its directions.
 
     Answers that are missing or cannot be read are left out.
@@ -67,9 +67,9 @@ def read_votes(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> It
                 yield _distribution(votes, asked, direction, report.round)
 
 
-def _distribution(votes: NDArray[np.float64], asked: AskedQuery, direction: str, round_number: int) -> Votes:
+def _distribution(votes: NDArray[np.float64], asked: RoundQuery, direction: str, round_number: int) -> VoteHistogram:
     histogram = count_bins(votes.tolist())
-    return Votes(
+    return VoteHistogram(
         query=asked.name,
         direction=direction,
         round=round_number,

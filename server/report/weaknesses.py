@@ -39,7 +39,7 @@ from server.planning.signal import FEWER_CANDIDATES, HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.quality import ACCURACY, BETTER, UNCLEAR, WITHOUT, Quality, read_quality
 from server.report.verdict import compare_gain, describe_difference
-from server.report.votes import Votes
+from server.report.votes import VoteHistogram
 
 MANY_LOST = 0.1
 """Share of the requested texts above which their loss is a weakness."""
@@ -61,7 +61,7 @@ def find_weaknesses(
     rounds: Sequence[RoundReport],
     metrics: Metrics,
     texts: Sequence[Candidate],
-    votes: Sequence[Votes],
+    votes: Sequence[VoteHistogram],
 ) -> tuple[Weakness, ...]:
     """Return all weaknesses of a run folder."""
     repeated, lost, noise = tuple(_repeated(texts)), tuple(_lost(rounds)), tuple(_votes(run, privacy, votes))
@@ -205,13 +205,13 @@ class _Spread:
         return self.spread - self.noise < HOPELESS**2 * self.noise
 
 
-def votes_were_noise(votes: Sequence[Votes]) -> bool:
+def votes_were_noise(votes: Sequence[VoteHistogram]) -> bool:
     """Return whether all votes of a run were noise; False if it has no noised votes."""
     spreads = _spreads(votes)
     return bool(spreads) and all(spread.is_noise for spread in spreads.values())
 
 
-def votes_above_forecast(run: RunSummary, votes: Sequence[Votes]) -> list[str]:
+def votes_above_forecast(run: RunSummary, votes: Sequence[VoteHistogram]) -> list[str]:
     """Return names of the queries whose votes rose above their noise although the run's warnings forecast noise.
 
     The forecast is for a candidate with the average number of votes; records may agree on a few candidates.
@@ -220,7 +220,7 @@ def votes_above_forecast(run: RunSummary, votes: Sequence[Votes]) -> list[str]:
     return [name for name, spread in _spreads(votes).items() if name in warnings and not spread.is_noise]
 
 
-def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
+def _spreads(votes: Sequence[VoteHistogram]) -> dict[str, _Spread]:
     """Return the spread of the noised votes of each query over all rounds."""
     answers: dict[str, list[tuple[int, float, float]]] = {}
     for vote in votes:
@@ -235,7 +235,7 @@ def _spreads(votes: Sequence[Votes]) -> dict[str, _Spread]:
     return spreads
 
 
-def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
+def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[VoteHistogram]) -> Iterator[Weakness]:
     """Yield weaknesses of the votes of each query over all rounds, and warnings about queries without votes."""
     warnings, spreads = run.warnings or {}, _spreads(votes)
     for name, measured in spreads.items():

@@ -87,7 +87,7 @@ def render(template: str, **view: object) -> str:
     return _environment().get_template(template).render(view).lstrip()
 
 
-def drawn(plot: Frame) -> Markup:
+def rendered_plot(plot: Frame) -> Markup:
     """Return a plot as it appears in a report, for use on another page; all text in it is escaped."""
     drawing: Markup = _environment().get_template("plots.html").make_module().draw(plot)  # type: ignore[attr-defined]
     return drawing
@@ -113,7 +113,7 @@ def _environment() -> jinja2.Environment:
         "figure": _figure,
         "whole": _whole,
         "breakable": lambda name: Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(name.split("_"))),
-        "md": release.escaped,
+        "md": release.escape_markdown,
         "better": better,
         "duration": show_duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),

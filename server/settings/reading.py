@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from common.errors import ConfigError, InputError
-from common.validate import meant
+from common.validate import suggest_name
 from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import TARGET, USUAL_TEXTS, MethodSettings, Part, TaskSettings, as_mapping, has
@@ -58,7 +58,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     given = {name: value for name, value in values.items() if name in schema_names}
     given |= {"method": method, "run": values.get("run") or uuid.uuid4().hex}
     given |= {"others": {name: value for name, value in values.items() if name not in schema_names}}
-    settings = read(schema, given)
+    settings = read_section(schema, given)
     # A baseline leaves out settings that it has not (`_one_of_ours`).
     return replace(settings, automatic=tuple(name for name in automatic if has(settings.method, name)))
 
@@ -81,7 +81,7 @@ def defaults(schema: type[Any]) -> dict[str, Any]:
     return values | dict.fromkeys(getattr(schema, "auto_by_default", ()), AUTO)
 
 
-def read(schema: type[S], values: object, section: str = "") -> S:
+def read_section(schema: type[S], values: object, section: str = "") -> S:
     """Read a section of settings from a mapping.
 
     Args:
@@ -97,12 +97,14 @@ def read(schema: type[S], values: object, section: str = "") -> S:
     values = {name: value for name, value in values.items() if value is not None or full(section, name) not in REMOVED}
     if (target := values.get(TARGET)) and not str(target).startswith("server."):
         expected = "none: its class cannot be replaced, only its settings"
-        raise ConfigError(full(section, TARGET), expected=expected, got=shown(target))
+        raise ConfigError(full(section, TARGET), expected=expected, got=format_value(target))
     for name in (name for name in values if name not in hints and name != TARGET):
         expected = f"one of {', '.join(sorted(hints))}"
-        do = REMOVED.get(full(section, name)) or meant(name, list(hints))
+        do = REMOVED.get(full(section, name)) or suggest_name(name, list(hints))
         raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
-    given = {name: of_kind(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET}
+    given = {
+        name: convert_value(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET
+    }
     for field in fields(schema):  # type: ignore[arg-type]
         if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
             raise ConfigError(full(section, field.name), expected="a value", got="none")
@@ -120,7 +122,7 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
     return type(error)(what, expected=error.expected, got=error.got, where=error.where, do=error.do)
 
 
-def of_kind(name: str, value: object, hint: Any) -> Any:
+def convert_value(name: str, value: object, hint: Any) -> Any:
     """Return the value, checked and converted according to a field's annotation.
 
     Raises:
@@ -135,13 +137,13 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
         return _READERS[kind](name, value, hint)
     if is_dataclass(hint):
         # An empty mapping of rules means no rules, not their defaults.
-        return None if value == {} and NoneType in options else read(kind, value, name)
+        return None if value == {} and NoneType in options else read_section(kind, value, name)
     null = NoneType in options
     if kind is float:
         return number(name, value, null=null)
     if kind in _KINDS and type(value) is not kind:
         others = ", or auto" * (name in {f"method.{automatic}" for automatic in AUTOMATIC}) + ", or null" * null
-        raise ConfigError(name, expected=_KINDS[kind] + others, got=shown(value))
+        raise ConfigError(name, expected=_KINDS[kind] + others, got=format_value(value))
     return value
 
 
@@ -155,7 +157,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
         converted = float(str(value).replace(".inf", "inf"))
         if not math.isnan(converted):
             return converted
-    raise ConfigError(name, expected="a number, inf or null" if null else "a number, or inf", got=shown(value))
+    raise ConfigError(name, expected="a number, inf or null" if null else "a number, or inf", got=format_value(value))
 
 
 def full(section: str, name: str) -> str:
@@ -163,7 +165,7 @@ def full(section: str, name: str) -> str:
     return f"{section}.{name}" if section else name
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value for a message."""
     return "null" if value is None else repr(value)
 
@@ -174,10 +176,10 @@ def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:
         if schema.made_by and value.get(TARGET) == schema.made_by:
-            return read(schema, value, name)
+            return read_section(schema, value, name)
         if not schema.made_by and TARGET not in value and value.get("name") == defaults(schema)["name"]:
             # An experiment has settings for the methods of all its rows, some of which a baseline has not.
-            return read(schema, {key: inner for key, inner in value.items() if key in _hints(schema)}, name)
+            return read_section(schema, {key: inner for key, inner in value.items() if key in _hints(schema)}, name)
     return Part(place=name, settings=value)
 
 
@@ -185,7 +187,7 @@ def _part(name: str, value: object, hint: object) -> Part:
     del hint
     if not isinstance(value, Mapping) or TARGET not in value:
         expected = "a part, such as {_target_: module.Class}; a function also has _partial_: true"
-        raise ConfigError(name, expected=expected, got=shown(value))
+        raise ConfigError(name, expected=expected, got=format_value(value))
     return Part(place=name, settings=value)
 
 
@@ -193,19 +195,21 @@ def _list(name: str, value: object, hint: object) -> tuple[Any, ...]:
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(name, expected="a list, such as [a,b]", got=shown(value))
-    return tuple(of_kind(name, item, get_args(hint)[0]) for item in value)
+        raise ConfigError(name, expected="a list, such as [a,b]", got=format_value(value))
+    return tuple(convert_value(name, item, get_args(hint)[0]) for item in value)
 
 
 def _mapping(name: str, value: object, hint: object) -> dict[str, Any]:
     if value is None:
         return {}
-    return {key: of_kind(f"{name}.{key}", item, get_args(hint)[1]) for key, item in _as_mapping(name, value).items()}
+    return {
+        key: convert_value(f"{name}.{key}", item, get_args(hint)[1]) for key, item in _as_mapping(name, value).items()
+    }
 
 
 def _as_mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown(value))
+        raise ConfigError(name, expected="a mapping, such as {a: b}", got=format_value(value))
     return value
 
 

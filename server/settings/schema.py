@@ -16,7 +16,7 @@ from common.domain import NOT_STATED
 from common.errors import ConfigError
 from server.domain import PrivacyTarget
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings, given
+from server.settings.sections import MethodSettings, Part, TaskSettings, given_values
 
 TRACKING = ("tensorboard",)
 MOST_LOST = 0.2
@@ -43,7 +43,7 @@ class Hospital:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Federation:
+class FederationSettings:
     """The parties of a run, and the protocol's timeouts and retries.
 
     Attributes:
@@ -81,15 +81,15 @@ class Federation:
         validate.integers(1, parties=self.parties, max_attempts=self.max_attempts)
         validate.integers(0, retries=self.retries)
         validate.at_least(0, timeout=self.timeout)
-        validate.integers(1, **given(max_records=self.max_records, expected_records=self.expected_records))
-        for name, number in given(max_dropouts=self.max_dropouts, colluders=self.colluders).items():
+        validate.integers(1, **given_values(max_records=self.max_records, expected_records=self.expected_records))
+        for name, number in given_values(max_dropouts=self.max_dropouts, colluders=self.colluders).items():
             validate.integers(0, **{name: number})
             if number >= self.parties:
                 raise ConfigError(name, expected=f"fewer than federation.parties, {self.parties}", got=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedFederation(Federation):
+class SimulatedFederation(FederationSettings):
     """Simulated parties, to which private records are dealt out.
 
     Attributes:
@@ -116,14 +116,14 @@ class SimulatedFederation(Federation):
     style_site: int | None = None
 
     def __post_init__(self) -> None:
-        Federation.__post_init__(self)  # super() does not work in a dataclass with slots
+        FederationSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.one_of("partition", self.partition, among=("natural", "dirichlet", "iid"))
         validate.positive(alpha=self.alpha)
-        validate.integers(1, **given(records=self.records))
+        validate.integers(1, **given_values(records=self.records))
         validate.integers_in(0, MOST_CANARIES, canaries=self.canaries)
         validate.one_of("canary_form", self.canary_form, among=("subject", "beginning"))
         validate.integers(1, canary_times=self.canary_times)
-        validate.integers_in(0, self.parties - 1, **given(style_site=self.style_site))
+        validate.integers_in(0, self.parties - 1, **given_values(style_site=self.style_site))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class Secagg:
     def __post_init__(self) -> None:
         validate.one_of("mode", self.mode, among=("semi_honest", "malicious", "none"))
         validate.in_range(0, 1, corrupt=self.corrupt, dropped=self.dropped)
-        validate.integers(1, full_graph_up_to=self.full_graph_up_to, **given(threshold=self.threshold))
+        validate.integers(1, full_graph_up_to=self.full_graph_up_to, **given_values(threshold=self.threshold))
         validate.integers(1, security_bits=self.security_bits, correctness_bits=self.correctness_bits)
 
     @property
@@ -261,9 +261,9 @@ class Llm:
     models: Mapping[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.positive(section="llm", **given(max_cost=self.max_cost, max_tokens=self.max_tokens))
+        validate.positive(section="llm", **given_values(max_cost=self.max_cost, max_tokens=self.max_tokens))
         validate.in_range(0, 1, section="llm", most_lost=self.most_lost)
-        validate.at_least(0, section="llm", **given(confirm_calls=self.confirm_calls))
+        validate.at_least(0, section="llm", **given_values(confirm_calls=self.confirm_calls))
         unknown = [name for name in self.use or () if name not in self.models]
         if unknown or self.use == ():
             raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
@@ -320,7 +320,7 @@ class Settings:
     embedding: Part
     privacy: PrivacyTarget = field(default_factory=PrivacyTarget)
     secagg: Secagg = field(default_factory=Secagg)
-    federation: Federation = field(default_factory=Federation)
+    federation: FederationSettings = field(default_factory=FederationSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     automatic: tuple[str, ...] = ()
     others: Mapping[str, Any] = field(default_factory=dict)

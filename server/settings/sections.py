@@ -89,7 +89,9 @@ class PromptingSettings(SynthesisSettings):
 
     def __post_init__(self) -> None:
         SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, section=self.place, texts_per_request=self.texts_per_request, **given(words=self.words))
+        validate.integers(
+            1, section=self.place, texts_per_request=self.texts_per_request, **given_values(words=self.words)
+        )
         validate.in_range(0, 2, section=self.place, temperature=self.temperature)
 
 
@@ -120,7 +122,7 @@ class FineTuning:
     def __post_init__(self) -> None:
         validate.integers(1, epochs=self.epochs)
         validate.at_least(0, weight_decay=self.weight_decay)
-        validate.positive(**given(learning_rate=self.learning_rate))
+        validate.positive(**given_values(learning_rate=self.learning_rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ class TaskSettings:
 S = TypeVar("S")
 
 
-def given(**values: float | None) -> dict[str, Any]:
+def given_values(**values: float | None) -> dict[str, Any]:
     """Return the values that are not None, as only these have bounds to check."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -164,11 +166,11 @@ def setting(section: object, name: str) -> Any:
     return setting(value, rest) if rest else value
 
 
-def changed(section: S, values: Mapping[str, Any]) -> S:
+def with_values(section: S, values: Mapping[str, Any]) -> S:
     """Return a copy of a section with new values for the named settings, such as {"privacy.epsilon": 4.0}."""
     for name, value in values.items():
         first, _, rest = name.partition(".")
-        inner = changed(setting(section, first), {rest: value}) if rest else value
+        inner = with_values(setting(section, first), {rest: value}) if rest else value
         if isinstance(section, Part):
             section = replace(section, settings={**section.settings, first: inner})
         elif isinstance(section, Mapping):

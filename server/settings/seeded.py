@@ -7,7 +7,7 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.texts import LONGEST, AbstractedSeedsSpec
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import FineTuning, PromptingSettings, given
+from server.settings.sections import FineTuning, PromptingSettings, given_values
 
 MOST_ABSTRACTS = 1000
 """Size of RPSG's pool for many texts; for fewer than half as many, twice their number leaves as much to choose."""
@@ -75,7 +75,7 @@ class DpKpsSettings(PromptingSettings):
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers(1, first_terms=self.first_terms, kept_terms=self.kept_terms)
-        validate.integers(1, features=self.features, length=self.length, **given(grid=self.grid))
+        validate.integers(1, features=self.features, length=self.length, **given_values(grid=self.grid))
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.positive(bandwidth=self.bandwidth)
         validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
@@ -181,7 +181,7 @@ class RpsgSettings(PromptingSettings):
         validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
         if self.mechanism is not None:
             validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
-        validate.integers(1, fine=self.fine, **given(abstract_words=self.abstract_words, choices=self.choices))
+        validate.integers(1, fine=self.fine, **given_values(abstract_words=self.abstract_words, choices=self.choices))
         validate.integers_in(1, MOST_VOTES, top=self.top)
         validate.integers(2, pool=self.pool, abstracts=self.abstracts)
         validate.integers_in(4, LONGEST, longest=self.longest)

@@ -7,7 +7,13 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import USUAL_TEXTS, PromptingSettings, SynthesisSettings, check_label_sets_share, given
+from server.settings.sections import (
+    USUAL_TEXTS,
+    PromptingSettings,
+    SynthesisSettings,
+    check_label_sets_share,
+    given_values,
+)
 
 USUAL_VOTES = 8
 """Q and S of WASP's paper, which take twice as many candidates of each label: votes choose at most half of them."""
@@ -36,7 +42,7 @@ class Variation:
         validate.one_of("kind", self.kind, among=KINDS)
         validate.positive(mask=self.mask)
         validate.in_range(0, 1, mask=self.mask)
-        validate.in_range(0, 1, **given(length_spread=self.length_spread))
+        validate.in_range(0, 1, **given_values(length_spread=self.length_spread))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +201,7 @@ class PreTextSettings(PromptingSettings):
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.integers(1, rounds=self.rounds, shots=self.shots, fine=self.fine, **given(seeds=self.seeds))
+        validate.integers(1, rounds=self.rounds, shots=self.shots, fine=self.fine, **given_values(seeds=self.seeds))
         validate.integers(0, look_ahead=self.look_ahead)
         validate.at_least(0, threshold=self.threshold)
 
@@ -303,7 +309,7 @@ class DpgaSettings(SynthesisSettings):
             )
         validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
         validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
-        validate.in_range(-1, 1, **given(tau=self.tau))
+        validate.in_range(-1, 1, **given_values(tau=self.tau))
         if self.tau_step:
             validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)

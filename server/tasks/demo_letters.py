@@ -13,7 +13,7 @@ import numpy as np
 
 from common.domain import UNLABELLED, Record
 from common.rng import experiment
-from common.sections import assembled
+from common.sections import assemble_sections
 from server.domain import Example, Task, Wording
 from server.tasks.grammar import load_grammar, load_words
 
@@ -60,7 +60,7 @@ def public_sections(count: int, experiment_seed: int) -> tuple[Example, ...]:
 
 
 def _letter(rng: np.random.Generator, hospital: int) -> Record:
-    text, _ = assembled(_parts(rng, hospital))
+    text, _ = assemble_sections(_parts(rng, hospital))
     return Record(text, UNLABELLED)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from common.domain import Record
 from common.rng import experiment
 from server.domain import Example
-from server.spans import Marked, read
+from server.spans import Marked, read_marks
 from server.tasks.grammar import SECTIONS, Grammar, load_grammar
 
 SPANS = {
@@ -145,7 +145,7 @@ def _marked_record(
 
 def _read(note: str, topic: str | None = None) -> Example:
     """Remove the marks from a note written by the grammar, and return its text and spans."""
-    marked = read(note, SPANS)
+    marked = read_marks(note, SPANS)
     assert isinstance(marked, Marked), "the grammar marks whole phrases"
     return Example(text=marked.text, topic=topic, spans=marked.spans)
 

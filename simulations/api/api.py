@@ -41,9 +41,9 @@ from server.documents.run import RunSummary
 from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.prepare.calls import AGREED
-from server.prepare.compose import compose_settings, reloaded
+from server.prepare.compose import compose_settings, reload_settings
 from server.settings.schema import Settings
-from server.settings.sections import changed, name_of, setting
+from server.settings.sections import name_of, setting, with_values
 from simulations import run
 from simulations.api.result import Result
 from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_file, is_path
@@ -131,12 +131,12 @@ def resume(
     """
     with temporary_folder(_IN_MEMORY) as private, _errors_of_ours(private):
         with _hydra_of_ours():
-            settings = reloaded(Path(folder), overrides)
+            settings = reload_settings(Path(folder), overrides)
         named = {"train": train, "test": test, "public_text": public_text}
         tables = _files(named, private, labelled=setting(settings, "task.labels") != NO_LABELS)
         for name in _COLUMNS:
             if name in tables:
-                settings = changed(settings, {f"task.{name}": str(tables[name])})
+                settings = with_values(settings, {f"task.{name}": str(tables[name])})
             elif _IN_MEMORY in str(setting(settings, f"task.{name}")):
                 got = "none: it was in memory, and is not kept"
                 do = f"resume(folder, {name}=...)"
@@ -249,7 +249,7 @@ def _settings(
         settings = compose_settings(given)
     if labels is None:
         return settings
-    return changed(settings, {"task.labels": dict(labels) if isinstance(labels, Mapping) else labels})
+    return with_values(settings, {"task.labels": dict(labels) if isinstance(labels, Mapping) else labels})
 
 
 def _check_overrides(overrides: Sequence[str], labels: object) -> None:
@@ -271,7 +271,7 @@ def _quoted(text: str) -> str:
 def _run(settings: Settings, folder: Path) -> Result:
     with _logging_to(folder):
         try:
-            run.simulate(changed(settings, AGREED), folder)  # a program is told in the log, and not asked
+            run.simulate(with_values(settings, AGREED), folder)  # a program is told in the log, and not asked
         except (KeyboardInterrupt, *EXPECTED) as stopped:
             if (folder / RunSummary.FILE).exists() and not isinstance(stopped, CheckpointError):
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped

@@ -19,10 +19,10 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.domain import Candidate, from_round_1, has_label_sets
+from server.domain import Candidate, has_label_sets, number_from_one
 from server.evaluation.text_classifier import TextClassifier
 from server.prepare.build import build
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from server.report.dataset_card import MARKED
 from server.run_folder import read_candidates
 from simulations.sweeps.runs import TABLE
@@ -87,7 +87,7 @@ class Result:
             do = f"Of a sweep, load one of its runs or {TABLE}" if (path / TABLE).is_file() else None
             raise CheckpointError("run folder", expected=f"one with a {RunSummary.FILE}", got="none", where=path, do=do)
         lines = split(text_of(path / RoundReport.FILE))
-        reports, texts = from_round_1([RoundReport.parse(line) for line in lines], read_candidates(path))
+        reports, texts = number_from_one([RoundReport.parse(line) for line in lines], read_candidates(path))
         rounds = pd.json_normalize([report.to_json() for report in reports], max_level=1)
         rounds.index = pd.RangeIndex(1, len(rounds) + 1, name="round")
         return cls(
@@ -107,7 +107,7 @@ class Result:
         Raises:
             ConfigError: The method's released statistics do not form a classifier, or the run is partial.
         """
-        return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load(self.folder).embedding))
+        return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load_settings(self.folder).embedding))
 
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from common.domain import Record
 from common.errors import DataError
-from common.file_diagnosis import AS_TEXT, check_row, joined, label_columns, look_like_names
+from common.file_diagnosis import AS_TEXT, check_row, join_labels, label_columns, look_like_names
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
@@ -71,7 +71,7 @@ def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, s
     empty = True
     for where, row in _rows(name, table, columns):
         values = _row(where, row, columns)
-        check_row({column: _text(column, joined(column, value), where) for column, value in values.items()}, where)
+        check_row({column: _text(column, join_labels(column, value), where) for column, value in values.items()}, where)
         yield values
         empty = False
     if empty:

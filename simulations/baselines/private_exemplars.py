@@ -37,7 +37,7 @@ from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from simulations.baselines import unprotected
 from simulations.federation.measured import with_records
-from simulations.private_evaluation.of_records import of_records
+from simulations.private_evaluation.of_records import record_groups
 
 NAME = "private_exemplars"
 
@@ -60,7 +60,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     method = _method(settings)
     source, private, held_out = unprotected.records_of(settings)
     task = source.task()
-    shown = exemplars(private, task, method.exemplars, settings.experiment_seed)
+    shown = random_records(private, task, method.exemplars, settings.experiment_seed)
     held_out = task.classifier_inputs(held_out)
     if method.texts:
         state, metrics = _written(settings, folder, source, shown, held_out)
@@ -69,7 +69,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
         state = State(memory=NoMemory())
         metrics = unprotected.train_on_records(settings, task.classifier_inputs(records), held_out)
-    unprotected.write(
+    unprotected.write_baseline(
         settings,
         folder,
         task,
@@ -81,7 +81,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     )
 
 
-def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
+def random_records(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
     """Return the texts of `count` random records of each label, or of all if there are fewer, keyed by label."""
     shown = {}
     for label in task.labels:
@@ -140,7 +140,7 @@ def _written(
     inputs = source.task().classifier_inputs(harvest.candidates)
     measured = replace(measured, candidates=inputs, released=[candidate.text for candidate in harvest.candidates])
     metrics = small_model.metrics(inputs, held_out, evaluation, encoder)
-    metrics |= of_texts.of_texts(measured) | nearness.nearness(measured, ()) | of_records(measured)
+    metrics |= of_texts.text_groups(measured) | nearness.nearness(measured, ()) | record_groups(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics
 
@@ -155,7 +155,7 @@ def _generated(
     method, task = _method(settings), source.task()
 
     def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-        good, _ = selection.exemplars(shown[order.label], (), method.exemplars, generator)
+        good, _ = selection.draw_exemplars(shown[order.label], (), method.exemplars, generator)
         return by_example(
             task,
             order.label,

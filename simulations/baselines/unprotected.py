@@ -21,7 +21,7 @@ from common.plan.plan import Plan
 from server.documents.metrics import Metrics
 from server.documents.run import COMPLETE, RunSummary, versions
 from server.domain import Task
-from server.evaluation.small_model import Evaluation, by_encoder, majority_class
+from server.evaluation.small_model import Evaluation, majority_class, with_encoder_model
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.prepare.build import build
@@ -51,7 +51,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
     source, private, held_out = records_of(settings)
     task = source.task()
     check_labels(task)
-    write(
+    write_baseline(
         settings,
         folder,
         task,
@@ -80,7 +80,7 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     return source, [record for records in parties.deal(settings) for record in records], held_out
 
 
-def write(
+def write_baseline(
     settings: SimulationSettings,
     folder: Path,
     task: Task,
@@ -169,7 +169,7 @@ def train_on_records(
         "real_private": _score(settings, evaluation, private, held_out),
     }
     if "utility_encoder" in evaluation.metrics:
-        other = by_encoder(evaluation)
+        other = with_encoder_model(evaluation)
         metrics["utility_encoder"] = {"definition": other.definition} | _score(settings, other, private, held_out)
     return metrics
 

@@ -11,18 +11,18 @@ import signal
 import sys
 from pathlib import Path
 
-from client.channel import serve
-from server.prepare.compose import compose_settings, load, simulated, store
-from simulations.federation.parties import parties, prepared
+from client.channel import serve_socket
+from server.prepare.compose import check_simulation, compose_settings, load_settings, store
+from simulations.federation.parties import parties, prepare_settings
 
 
 def main() -> None:
     """Serve the parties until SIGTERM or SIGINT; print the line "ready" when they accept requests."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        store(prepared(simulated(compose_settings(overrides)), folder), folder)
+        store(prepare_settings(check_simulation(compose_settings(overrides)), folder), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
-    server = serve(parties(simulated(load(folder)), folder), f"unix:{socket}")
+    server = serve_socket(parties(check_simulation(load_settings(folder)), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
     print("ready", flush=True)  # the parent waits for this line

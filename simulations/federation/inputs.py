@@ -37,7 +37,7 @@ _SHOWN = 5
 """Maximum number of labels that are named in a warning."""
 
 
-def check(settings: SimulationSettings, folder: Path) -> None:
+def check_inputs(settings: SimulationSettings, folder: Path) -> None:
     """Log and keep weaknesses of the data that make results worse or misleading, before any party is built.
 
     Args:

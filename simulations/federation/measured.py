@@ -18,7 +18,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
     """Return the input for a simulated run's figures: these texts, and the records as the settings deal them out.
 
-    The settings do not contain the run's guarantee; `promised` adds it.
+    The settings do not contain the run's guarantee; `with_promise` adds it.
     """
     source: Source = build(settings.task)
     encoder: Encoder = build(settings.embedding)
@@ -35,13 +35,13 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         language=task.language,
         private=task.classifier_inputs(record for records in dealt for record in records),
         sites=[party for party, records in enumerate(dealt) for _ in task.classifier_inputs(records)],
-        canaries=parties.planted(settings, source),
+        canaries=parties.planted_canaries(settings, source),
         canary_times=settings.federation.canary_times,
         style_site=settings.federation.style_site,
     )
 
 
-def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
+def with_promise(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
     """Return the input with the ε and δ of a run folder; ε is 0 without queries, infinite without a privacy proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

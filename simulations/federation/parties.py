@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client import records
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.service import PartyService
 from client.settings import PartySettings
 from common import rng
@@ -26,21 +26,21 @@ from common.validate import at_least, positive
 from server.domain import NO_LABELS
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, roster_of
-from server.prepare.compose import simulated
+from server.prepare.compose import check_simulation
 from server.settings.schema import SimulationSettings
-from server.settings.sections import changed, setting
+from server.settings.sections import setting, with_values
 from server.settings.tasks import LabelledFilesSettings
 from server.tasks.sources import Demo, LabelledFiles, Source
-from simulations.federation.shared import Shared
+from simulations.federation.shared import LastValues
 from simulations.private_evaluation import canaries, sites
 from simulations.private_evaluation.canaries import Canary
 
 log = logging.getLogger("caucus.simulation")
 
 
-def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
+def prepare_settings(settings: SimulationSettings, folder: Path) -> SimulationSettings:
     """Return the settings with labels, a roster, an expected number of records, and a number for each `auto`."""
-    return simulated(resolve_auto(with_number(with_identities(with_labels(settings), folder))))
+    return check_simulation(resolve_auto(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
@@ -58,7 +58,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
     of_sets = {label for record in private if record.more is not None for label in record.labels}
     if joined := sum("," in label for label in of_sets):
         log.warning("%d of them have a comma in their name: labels of a text are separated by %s", joined, SEPARATOR)
-    return changed(settings, {"task.labels": dict.fromkeys(labels), "labels_from_records": True})
+    return with_values(settings, {"task.labels": dict.fromkeys(labels), "labels_from_records": True})
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
@@ -74,7 +74,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
     roster = folder / "parties" / "roster.json"
     known = {party: Identity(key).public for party, key in keys.items()}
     roster.write_text(Roster(known, settings.federation.max_records or MOST_RECORDS).to_json())
-    return changed(settings, {"secagg.roster": str(roster.resolve())})
+    return with_values(settings, {"secagg.roster": str(roster.resolve())})
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
@@ -82,7 +82,7 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))
-    return changed(settings, {"federation.expected_records": number or None})
+    return with_values(settings, {"federation.expected_records": number or None})
 
 
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
@@ -93,13 +93,13 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     roster = roster_of(settings) if settings.secagg.malicious else None
-    shared = Shared()
+    shared = LastValues()
     return {
         party: PartyService(
             party=party,
-            private=records.embed(private, encoder, task.headings),
+            private=records.embed_records(private, encoder, task.headings),
             declared=settings.federation.max_records or len(private),
-            terms=lambda: Terms(limits=hospital.limits),
+            terms=lambda: HospitalTerms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if roster else None,
@@ -136,13 +136,13 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
     dealt = _dealt(settings, source)
     if (site := settings.federation.style_site) is not None:
         dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
-    for number, canary in enumerate(planted(settings, source)):
+    for number, canary in enumerate(planted_canaries(settings, source)):
         if canary.inside:
             dealt[number % len(dealt)] += [canary.record] * settings.federation.canary_times
     return dealt
 
 
-def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
+def planted_canaries(settings: SimulationSettings, source: Source) -> list[Canary]:
     """Return all canaries, whether or not they are inserted.
 
     Raises:
@@ -166,7 +166,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
             raise ConfigError("federation.records", expected=f"1 to {len(pool)}, all there are", got=federation.records)
         pool = [pool[i] for i in generator.choice(len(pool), federation.records, replace=False)]
     if federation.partition == "iid":
-        shares = iid(len(pool), count, generator)
+        shares = deal_iid(len(pool), count, generator)
     else:
         shares = dirichlet([record.label for record in pool], count, federation.alpha, generator)
     if settings.privacy.unit == "user":
@@ -209,7 +209,7 @@ def dirichlet(
     return [np.flatnonzero(owner == party) for party in range(parties)]
 
 
-def iid(records: int, parties: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+def deal_iid(records: int, parties: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
     """Deal shuffled records one by one, so that the sizes of the parties differ by at most 1.
 
     Args:

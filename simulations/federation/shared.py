@@ -6,7 +6,7 @@ from typing import Any
 from common.compute import Arguments, Compute, Result
 
 
-class Shared(Compute):
+class LastValues(Compute):
     """A cache of each function's last value, for all parties that need the same value.
 
     A party gets a value that another party computed only if all arguments are equal, down to the last byte, so the

@@ -82,10 +82,10 @@ def attacks(
         LanguageModel.train([reference[row] for row in rows], training, seed=seed + 2 + at, tokens_of=reference)
         for at, rows in enumerate(halves)
     ]
-    return scored(target, reference_model, shadow_models, members, others)
+    return run_attacks(target, reference_model, shadow_models, members, others)
 
 
-def scored(
+def run_attacks(
     target: Likelihood,
     reference: Likelihood,
     shadows: Sequence[Likelihood],

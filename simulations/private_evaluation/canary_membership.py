@@ -24,7 +24,7 @@ from common.errors import DataError
 from server.documents.metrics import Figure
 from server.metrics import intervals
 from simulations.private_evaluation.canaries import Canary
-from simulations.private_evaluation.change import Labelled
+from simulations.private_evaluation.change import LabelledVectors
 
 NEAREST = 4
 FALSE_POSITIVES = 0.05
@@ -47,8 +47,12 @@ DEFINITION = (
 """Definition of the figures, shown in reports."""
 
 
-def scores(
-    canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
+def canary_scores(
+    canaries: Sequence[Canary],
+    vectors: NDArray[np.float32],
+    texts: Sequence[str],
+    before: LabelledVectors,
+    after: LabelledVectors,
 ) -> NDArray[np.float64]:
     """Return the scores of the canaries, (canaries,); the higher the score, the more likely the canary was inserted.
 
@@ -67,7 +71,7 @@ def scores(
     return np.add(quoted, nearer, dtype=np.float64)
 
 
-def figures(
+def canary_figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float, times: int = 1
 ) -> dict[str, Figure]:
     """Return the figures of `DEFINITION`: AUC, true-positive rates, a lower bound on epsilon, the stated epsilon.
@@ -91,12 +95,12 @@ def figures(
             do="Set federation.canaries=100",
         )
     area, between = intervals.area_under_curve(members, others)
-    epsilon, delta = of_group(epsilon, delta, times)
+    epsilon, delta = group_privacy(epsilon, delta, times)
     return {
         "auc": Figure(value=area, interval=between, rows=rows),
         "above_all": Figure(value=_found(members, others, 1), rows=len(members)),
         "tpr": _true_positives(members, others),
-        "epsilon": Figure(value=lower_bound(*guessed(scored, inside), of=rows, delta=delta), rows=rows),
+        "epsilon": Figure(value=lower_bound(*guess_canaries(scored, inside), of=rows, delta=delta), rows=rows),
         "stated_epsilon": Figure(value=epsilon, rows=rows),
     }
 
@@ -114,7 +118,7 @@ def _found(members: NDArray[np.float64], others: NDArray[np.float64], rank: int)
     return float((members > np.sort(others)[-rank]).mean())
 
 
-def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     """Return the (ε, δ) for a group of k = `size` records: (k ε, min(1, k δ e^((k - 1) ε))).
 
     If ε is infinite, δ is returned unchanged.
@@ -125,7 +129,7 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     return size * epsilon, math.exp(exponent) if exponent < 0 else 1.0
 
 
-def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
+def guess_canaries(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
     """Guess "in" for the highest quarter, "out" for the lowest; return the numbers of right guesses and of all."""
     order, quarter = np.argsort(scored, kind="stable"), len(scored) // 4
     return int((~inside[order[:quarter]]).sum() + inside[order[-quarter:]].sum()), 2 * quarter

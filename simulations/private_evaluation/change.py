@@ -22,7 +22,7 @@ DEFINITION = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
+class LabelledVectors:
     """Embedded texts with their labels.
 
     Attributes:
@@ -44,7 +44,7 @@ def before_and_after(
     vectors: NDArray[np.float32],
     held_out: Sequence[Record],
     held_out_vectors: NDArray[np.float32],
-) -> tuple[Labelled, Labelled]:
+) -> tuple[LabelledVectors, LabelledVectors]:
     """Return the reference texts, and the texts that the private answers may have influenced.
 
     The reference texts are those of the first round, and the influenced texts are those of all later rounds. If all
@@ -54,7 +54,7 @@ def before_and_after(
     rounds = np.array([candidate.round for candidate in candidates])
     first = rounds == rounds.min()
     if first.all():
-        real = Labelled(vectors=held_out_vectors, labels=np.array([record.label for record in held_out]))
-        return real, Labelled(vectors=vectors, labels=labels)
-    before, after = (Labelled(vectors=vectors[rows], labels=labels[rows]) for rows in (first, ~first))
+        real = LabelledVectors(vectors=held_out_vectors, labels=np.array([record.label for record in held_out]))
+        return real, LabelledVectors(vectors=vectors, labels=labels)
+    before, after = (LabelledVectors(vectors=vectors[rows], labels=labels[rows]) for rows in (first, ~first))
     return before, after

@@ -2,7 +2,7 @@
 
 Figures and map contain no noise, are marked "simulation_only" and must not leave the machine. Added to `metrics.json`
 are the scores of the same small model trained on the private records, the proportions of the records' labels, and the
-groups from `of_records`. The coordinates of the records are written to `map_private.json`.
+groups from `record_groups`. The coordinates of the records are written to `map_private.json`.
 """
 
 import logging
@@ -22,7 +22,7 @@ from server.evaluation.small_model import Evaluation
 from server.metrics import multilabel
 from server.report.weaknesses import read_weaknesses
 from server.report.write import write_report
-from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
+from simulations.private_evaluation.of_records import MeasuredWithRecords, record_groups
 
 log = logging.getLogger("caucus.simulation")
 
@@ -38,7 +38,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
     shares: dict[str, Any] = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
     shares |= {"real_private": scores} if measured.one_label else _several_labels(measured)
-    Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
+    Metrics.load(folder).adding(shares | record_groups(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
     for weakness in read_weaknesses(folder, of_inputs=False):

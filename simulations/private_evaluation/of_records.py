@@ -26,7 +26,7 @@ from server.metrics import intervals
 from server.metrics.language_model import LanguageModel
 from simulations.private_evaluation import attacks, canaries, canary_membership, change, phantoms, sites
 from simulations.private_evaluation.canaries import Canary
-from simulations.private_evaluation.change import Labelled, before_and_after
+from simulations.private_evaluation.change import LabelledVectors, before_and_after
 
 FEWEST = 20
 """Minimum number of members, of others, and of reference texts for a membership attack."""
@@ -81,12 +81,12 @@ class MeasuredWithRecords(Measured):
         return groups | ({"hospital": [f"hospital {self.sites[place] + 1}" for place in places]} if self.sites else {})
 
     @cached_property
-    def change(self) -> tuple[Labelled, Labelled]:
+    def change(self) -> tuple[LabelledVectors, LabelledVectors]:
         """The reference texts, and the texts that the private answers may have influenced (`before_and_after`)."""
         return before_and_after(self.candidates, self.vectors, self.test, self.test_vectors)
 
 
-def of_records(measured: MeasuredWithRecords) -> Group:
+def record_groups(measured: MeasuredWithRecords) -> Group:
     """Return the groups of figures from private records that are named in `evaluation.metrics`, keyed by group name."""
     groups = {
         "utility": ("utility_real", _utility_real),
@@ -188,16 +188,16 @@ def _canaries(measured: MeasuredWithRecords) -> Group:
     return {
         "definition": about,
         "extracted": share(extracted, rows),
-        "exposure": Figure(value=float(np.mean(bits)), interval=intervals.over_seeds(bits), rows=len(bits)),
+        "exposure": Figure(value=float(np.mean(bits)), interval=intervals.interval_over_seeds(bits), rows=len(bits)),
     } | _canary_membership(measured)
 
 
 def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
     vectors = measured.embedded([canary.record.text for canary in measured.canaries])
     inside = np.array([canary.inside for canary in measured.canaries])
-    scored = canary_membership.scores(measured.canaries, vectors, measured.texts, *measured.change)
+    scored = canary_membership.canary_scores(measured.canaries, vectors, measured.texts, *measured.change)
     try:
-        return canary_membership.figures(
+        return canary_membership.canary_figures(
             scored, inside, epsilon=measured.epsilon, delta=measured.delta, times=measured.canary_times
         )
     except CaucusError as error:
@@ -209,7 +209,9 @@ def _disclosures(measured: MeasuredWithRecords) -> Group:
     control = measured.drawn([record.text for record in measured.test], "phantoms")
     records = [measured.private[place].text for place in places]
     try:
-        made = phantoms.figures(records, control, measured.texts, measured.embedded, groups=measured.groups(places))
+        made = phantoms.phantom_figures(
+            records, control, measured.texts, measured.embedded, groups=measured.groups(places)
+        )
     except CaucusError as error:
         made = missing(phantoms.NAMES, error, rows=len(records))
     return {"definition": phantoms.DEFINITION} | made
@@ -234,12 +236,14 @@ def _sites(measured: MeasuredWithRecords) -> Group:
     rows = measured.unplanted
     record_sites = np.array(measured.sites, dtype=np.int64)[rows]
     labels = np.array([measured.private[at].label for at in rows])
-    private = Labelled(vectors=measured.private_vectors[rows], labels=labels)
-    released = Labelled(vectors=measured.vectors, labels=np.array([text.label for text in measured.candidates]))
+    private = LabelledVectors(vectors=measured.private_vectors[rows], labels=labels)
+    released = LabelledVectors(vectors=measured.vectors, labels=np.array([text.label for text in measured.candidates]))
     about = {"definition": f"{sites.DEFINITION} {change.DEFINITION}"}
     try:
-        attribution = sites.of_records(private, record_sites, released, experiment_seed=measured.experiment_seed)
-        pointed = sites.of_change(private, record_sites, *measured.change, experiment_seed=measured.experiment_seed)
+        attribution = sites.attribute_records(private, record_sites, released, experiment_seed=measured.experiment_seed)
+        pointed = sites.attribute_changes(
+            private, record_sites, *measured.change, experiment_seed=measured.experiment_seed
+        )
     except CaucusError as error:
         return about | missing(("known_records", "with_texts", "gain", "largest"), error, rows=len(rows))
-    return about | sites.figures(attribution, pointed, private, record_sites, style_site=measured.style_site)
+    return about | sites.site_figures(attribution, pointed, private, record_sites, style_site=measured.style_site)

@@ -32,7 +32,7 @@ DEFINITION = (
 """Definition of the figures, shown in reports."""
 
 
-def figures(
+def phantom_figures(
     records: Sequence[str],
     control: Sequence[str],
     texts: Sequence[str],
@@ -55,10 +55,10 @@ def figures(
     Raises:
         DataError: Too few records or test texts are left after removing those with a text that occurs more than once.
     """
-    kept, kept_control = learning.pooled(records, control)
+    kept, kept_control = learning.unique_sequences(records, control)
     pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]
     nearness = features.nearest(embedded(pool), embedded(texts))
-    flags = features.disclosed(pool, texts, nearness=nearness, personal=features.personal_values)
+    flags = features.disclosed_records(pool, texts, nearness=nearness, personal=features.personal_values)
     n, m = len(kept), len(kept_control)
     tests, disclosing = learning.learning(flags, n), []
     made: Group = {}

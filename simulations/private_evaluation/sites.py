@@ -28,8 +28,8 @@ from common import rng
 from common.errors import DataError
 from server.documents.metrics import Figure
 from server.evaluation.figures import difference, share
-from server.metrics.accuracy import fitted
-from simulations.private_evaluation.change import Labelled
+from server.metrics.accuracy import fit_in_one_thread
+from simulations.private_evaluation.change import LabelledVectors
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -67,8 +67,8 @@ class SiteOfRecord:
     with_texts: NDArray[np.bool_]
 
 
-def of_records(
-    private: Labelled, sites: NDArray[np.int64], released: Labelled, *, experiment_seed: int
+def attribute_records(
+    private: LabelledVectors, sites: NDArray[np.int64], released: LabelledVectors, *, experiment_seed: int
 ) -> SiteOfRecord:
     """Return whether each record is attributed to its hospital, with and without the released texts.
 
@@ -97,11 +97,11 @@ def of_records(
     return SiteOfRecord(known_records=right[0], with_texts=right[1])
 
 
-def of_change(
-    private: Labelled,
+def attribute_changes(
+    private: LabelledVectors,
     sites: NDArray[np.int64],
-    before: Labelled,
-    after: Labelled,
+    before: LabelledVectors,
+    after: LabelledVectors,
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
@@ -115,7 +115,7 @@ def of_change(
         experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
 
     Raises:
-        DataError: As in `of_records`; or no label has texts both before and after.
+        DataError: As in `attribute_records`; or no label has texts both before and after.
     """
     known = ~halves(sites, experiment_seed)
     vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]
@@ -133,10 +133,10 @@ def of_change(
     return site_of_label
 
 
-def figures(
+def site_figures(
     attribution: SiteOfRecord,
     pointed: Mapping[str, int],
-    private: Labelled,
+    private: LabelledVectors,
     sites: NDArray[np.int64],
     *,
     style_site: int | None,
@@ -162,7 +162,7 @@ def figures(
     return {"gain": gain} | {name: share(right, of) for name, (right, of) in counts.items()}
 
 
-def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
+def _largest(private: LabelledVectors, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
     """Return, for each label, the hospital with the most records, the first in a tie; -1 if no record has the label."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
@@ -184,7 +184,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
     return held_back
 
 
-def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
+def _features(texts: LabelledVectors, names: NDArray[np.str_]) -> NDArray[np.float64]:
     """Return the features of texts, (texts, d + labels): vectors and labels, as the attacker also knows the labels."""
     return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
 
@@ -194,7 +194,7 @@ def _classifier(
 ) -> "LogisticRegression":
     from sklearn.linear_model import LogisticRegression
 
-    made: LogisticRegression = fitted(LogisticRegression(C=10.0, max_iter=1000), features, sites, weights)
+    made: LogisticRegression = fit_in_one_thread(LogisticRegression(C=10.0, max_iter=1000), features, sites, weights)
     return made
 
 

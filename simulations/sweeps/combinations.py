@@ -21,12 +21,12 @@ from hydra.experimental.callback import Callback
 
 from common.errors import ConfigError
 from common.system.commands import exit_code
-from common.validate import meant
+from common.validate import suggest_name
 from server.documents.run import RunSummary
 from server.failure import FAILURE
-from server.prepare.compose import FILE, compose_settings, plain, reloaded, simulated, values, write
+from server.prepare.compose import FILE, check_simulation, compose_settings, plain, reload_settings, values, write_yaml
 from server.settings.schema import Settings, SimulationSettings
-from simulations.sweeps.experiments import rows, run_names
+from simulations.sweeps.experiments import experiment_rows, run_names
 
 PLANNED = "multirun.yaml"
 """Name of Hydra's file in a sweep's folder, which contains the overrides from the command line."""
@@ -106,18 +106,18 @@ def with_overrides(settings: SimulationSettings, overrides: Sequence[str]) -> Si
     """
     if settings.row is None:
         return replace(settings, row=row_overrides(overrides))
-    planned = rows(settings.experiment)
+    planned = experiment_rows(settings.experiment)
     if "set" not in planned.get(settings.row, {}):
         names = run_names(settings.experiment)
-        expected, do = f"one of the experiment's: {', '.join(names)}", meant(settings.row, names)
+        expected, do = f"one of the experiment's: {', '.join(names)}", suggest_name(settings.row, names)
         raise ConfigError("row", expected=expected, got=settings.row, do=do)
-    return simulated(compose_settings([*planned[settings.row]["set"], *overrides]))
+    return check_simulation(compose_settings([*planned[settings.row]["set"], *overrides]))
 
 
 def settings_to_continue(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
     """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
-        return reloaded(folder, [])
+        return reload_settings(folder, [])
     return replace(settings, overrides=tuple(overrides))
 
 
@@ -144,7 +144,7 @@ def record_failure(settings: Mapping[str, Any], overrides: Sequence[str], folder
         error: The reason.
     """
     if not (folder / FILE).exists():
-        write({**settings, "row": settings.get("row") or row_overrides(overrides)}, folder / FILE)
+        write_yaml({**settings, "row": settings.get("row") or row_overrides(overrides)}, folder / FILE)
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from common.errors import CheckpointError
 from common.system.commands import escape_unknown_letters
-from server.metrics.intervals import over_seeds
+from server.metrics.intervals import interval_over_seeds
 from simulations.sweeps.render import markdown_row
 from simulations.sweeps.runs import BY_ROUND, rounds_of, runs_of
 
@@ -55,7 +55,7 @@ def _cell(values: Sequence[float]) -> str:
     """Return the mean of the values and its 95 % interval, as text; empty if there are no values."""
     if not values:
         return ""
-    interval = over_seeds(values)
+    interval = interval_over_seeds(values)
     return f"{fmean(values):.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from common.errors import ConfigError
 
 
-def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+def experiment_rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     """Return all rows in the order of the table, keyed by name, with their `set`, `paper` and `against`, if any.
 
     Raises:
@@ -39,7 +39,7 @@ def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
     """Return the names of the rows that are run."""
-    return [name for name, row in rows(experiment).items() if "set" in row]
+    return [name for name, row in experiment_rows(experiment).items() if "set" in row]
 
 
 def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

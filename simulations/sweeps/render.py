@@ -10,11 +10,11 @@ import pandas as pd
 
 from server.documents.files import write_json
 from server.guarantee.case import NO_GUARANTEE
-from server.metrics.intervals import over_seeds
+from server.metrics.intervals import interval_over_seeds
 from server.report import plots
 from server.report.write import render, replace
 from simulations.sweeps.runs import TABLE
-from simulations.sweeps.table import Difference, Row, Table, read_table
+from simulations.sweeps.table import Row, RowDifference, Table, read_table
 
 GAIN = "zero shot: difference"
 """Name, in `Metrics.named`, of the gain in accuracy over the same models without the hospitals."""
@@ -151,7 +151,7 @@ def _figure(row: Row, name: str) -> str:
     return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
 
 
-def _difference(other: Difference | None) -> str:
+def _difference(other: RowDifference | None) -> str:
     """Return the mean difference and the half-width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
@@ -218,7 +218,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
     """Return the 95 % interval of the mean, limited to [0, 1]; None if there is only one run."""
-    interval = over_seeds(accuracies)
+    interval = interval_over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 
 

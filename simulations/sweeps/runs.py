@@ -18,7 +18,7 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
-from server.guarantee.case import effective_epsilon, unprotected
+from server.guarantee.case import effective_epsilon, lacks_guarantee
 from server.prepare.compose import values
 from server.report.quality import read_quality
 from server.report.weaknesses import read_weaknesses
@@ -110,7 +110,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         "zero_shot": metrics.figure("zero_shot", "accuracy").value,
         "gain": read_quality(metrics).gain,
         "epsilon": effective_epsilon(privacy),
-        "unprotected": unprotected(privacy),
+        "unprotected": lacks_guarantee(privacy),
         "tokens": sum(use.input + use.output for use in tokens),
         "weaknesses": tuple(map(str, read_weaknesses(folder))),
         "figures": metrics.finite | {"seconds": ended.seconds},

@@ -18,15 +18,15 @@ from typing import Any
 
 import pandas as pd
 
-from common.validate import meant
-from server.metrics.intervals import Interval, over_seeds
+from common.validate import suggest_name
+from server.metrics.intervals import Interval, interval_over_seeds
 from server.prepare.compose import FILE, values
 from simulations.sweeps import experiments
 from simulations.sweeps.runs import rounds_of, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class RowDifference:
     """Differences of a figure between two rows of the table.
 
     Attributes:
@@ -85,7 +85,7 @@ class Row:
     figures: Mapping[str, float]
     deviations: Mapping[str, float]
     paper: Mapping[str, float]
-    against: Mapping[str, Difference]
+    against: Mapping[str, RowDifference]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Table:
     def unknown_columns(self) -> dict[str, str | None]:
         """Advice on each column whose figure no run has, such as a misspelt one; keyed by column."""
         figures = {name for row in self.rows for name in row.figures}
-        return {name: meant(name, figures) for name in self.columns if figures and name not in figures}
+        return {name: suggest_name(name, figures) for name in self.columns if figures and name not in figures}
 
     def to_dict(self) -> dict[str, object]:
         """Return the title, the rows, the number of runs and the failures as a dictionary for `write_json`."""
@@ -138,7 +138,7 @@ def read_table(folder: Path) -> Table:
     runs = runs_of(folder)
     rounds = rounds_of(folder, runs[runs["error"].isna()])
     experiment: Any = values(folder / runs.index[0] / FILE).get("experiment") or {}
-    planned = experiments.rows(experiment)
+    planned = experiments.experiment_rows(experiment)
     data, difference = experiment.get("data", ()), _column(experiment.get("difference", "accuracy"))
     return Table(
         title=experiment.get("title", f"Sweep {folder.name}"),
@@ -185,7 +185,7 @@ def _row(
         figures={str(figure): mean for figure in figures if (mean := _mean(figures[figure])) is not None},
         deviations={str(figure): spread for figure in figures if (spread := _deviation(figures[figure])) is not None},
         paper=dict(zip(data, planned.get("paper", ()), strict=False)),
-        against={short: paired(mine, theirs) for short, theirs in others.items()},
+        against={short: paired_differences(mine, theirs) for short, theirs in others.items()},
     )
 
 
@@ -197,10 +197,10 @@ def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
     return dict(column.dropna())
 
 
-def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
+def paired_differences(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> RowDifference:
     """Return `mine` minus `theirs` for each key that is in both, in the order of the keys."""
     differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
-    return Difference(differences=differences, interval=over_seeds(differences))
+    return RowDifference(differences=differences, interval=interval_over_seeds(differences))
 
 
 def _mean(values: pd.Series) -> float | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.approval.entries import Approvals, approvals, decide
 from client.guard import Limits
 from client.session import RefusalError
@@ -32,7 +32,7 @@ class File:
     def __call__(self):
         if not self.terms:
             raise RefusalError(Reason.SETTINGS, "the file is wrong")
-        return Terms(**self.terms)
+        return HospitalTerms(**self.terms)
 
 
 def charged(party):

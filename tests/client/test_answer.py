@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from client import answer
-from client.records import embed
+from client.records import embed_records
 from client.session import RefusalError
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
@@ -15,7 +15,7 @@ from tests.support.federations import ENCODER, LABELS, OPEN, plan, query, record
 
 def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN, data_set=""):
     private = records(0) if private is None else private
-    mine = embed(private, ENCODER).for_plan(LABELS, unit=agreed.unit)
+    mine = embed_records(private, ENCODER).for_plan(LABELS, unit=agreed.unit)
     return answer.answer(
         asked,
         digest=digest(asked),

@@ -4,7 +4,7 @@ import pytest
 
 from client import app as module
 from client.app import app, relay
-from client.channel import SOCKET_NAME, Channel, serve
+from client.channel import SOCKET_NAME, Channel, serve_socket
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
@@ -75,7 +75,7 @@ def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path,
     address = f"unix:{tmp_path / 'socket'}"
     monkeypatch.setenv(SOCKET_NAME, address)
     parties = {number: service(tmp_path, number) for number in range(3)}
-    server = serve(parties, address)
+    server = serve_socket(parties, address)
     try:
         replies, errors = join(app, 3)
     finally:
@@ -87,7 +87,7 @@ def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path,
 def test_a_service_that_comes_back_is_found_again(tmp_path, made):
     address = f"unix:{tmp_path / 'socket'}"
     served = {0: service(tmp_path, 0), 1: service(tmp_path, 1), 2: service(tmp_path, 2)}
-    server = serve(served, address)
+    server = serve_socket(served, address)
     channels = [made(address, number, patience=1.0) for number in range(3)]
     agreed = plan(3)
     parties = federation(tmp_path, channels, agreed)
@@ -96,7 +96,7 @@ def test_a_service_that_comes_back_is_found_again(tmp_path, made):
     server.stop(None).wait()
     with pytest.raises(DropoutError):
         parties.ask("votes", 1, query(1))
-    server = serve({number: service(tmp_path, number) for number in range(3)}, address)
+    server = serve_socket({number: service(tmp_path, number) for number in range(3)}, address)
     try:
         # The round failed, so the next try sets up anew, which is all that a restarted service needs.
         assert parties.ask("votes", 1, query(1)).survivors == 3

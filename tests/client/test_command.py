@@ -7,16 +7,18 @@ import pytest
 
 from client.command import main
 from common.ledger.ledger import Ledger
-from common.privacy.accountant import Release, epsilon
+from common.privacy.accountant import ReleasedAnswers, epsilon
 from common.privacy.sensitivity import Sensitivity
 
-VOTES = Release(
+VOTES = ReleasedAnswers(
     mechanism="gaussian",
     sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
     scale=20.0,
     shares=3,
 )
-SEXES = Release(mechanism="laplace", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1, shifts=(1,)), scale=4.0)
+SEXES = ReleasedAnswers(
+    mechanism="laplace", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1, shifts=(1,)), scale=4.0
+)
 ANSWER = b"the noised answer, kept until it is closed"
 KEY = b"the secret key of one subsample!"
 RECORD = b"seen for chest pain on the third"
@@ -117,7 +119,7 @@ def test_verify_prints_the_head_and_knows_it_again(path, capsys):
 def test_export_lets_anybody_compute_the_chain(path, capsys):
     events = [json.loads(line) for line in output_of(capsys, "export", path).splitlines()]
     assert [event["kind"] for event in events] == ["charge", "charge", "survivors", "close", "keep", "charge"]
-    assert Release.from_dict(events[0]["body"]["release"]) == SEXES
+    assert ReleasedAnswers.from_dict(events[0]["body"]["release"]) == SEXES
     for before, event in itertools.pairwise(events):
         sealed = [event[name] for name in ("sequence", "run", "position", "kind", "body")]
         text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))

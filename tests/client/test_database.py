@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from client import database
-from client.records import read as read_file
+from client.records import load_records as read_file
 from common.domain import UNLABELLED, Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
 from server.deploy.authority import make_authority, make_certificate
@@ -82,14 +82,14 @@ def address(request, tmp_path):
     return {"url": "sqlite:///notes.db"}
 
 
-def read(path, *, labelled=True):
-    return database.read(path, labelled=labelled, remarks=[])
+def load_records(path, *, labelled=True):
+    return database.read_database(path, labelled=labelled, remarks=[])
 
 
 def refused(path, match, **how):
     """The error about a query, after a look at whether it or its context quotes anything."""
     with pytest.raises(CaucusError, match=match) as caught:
-        read(path, **how)
+        load_records(path, **how)
     told = "".join(traceback.format_exception(caught.value))
     for secret in (SECRET, PASSWORD, "p@ss", "reader@", "Wet cough", "K\u00e4se"):
         assert secret not in told
@@ -103,9 +103,9 @@ def test_each_query_is_read_rightly_or_refused_and_changes_nothing(case, address
     path = definition(tmp_path, **address, query=query)
     if fault:
         refused(path, fault)
-        assert len(read(definition(tmp_path, **address, query=SELECTED))) == 2
+        assert len(load_records(definition(tmp_path, **address, query=SELECTED))) == 2
         return
-    records = read(path)
+    records = load_records(path)
     expected = RECORDS if "user" in query else [Record(record.text, record.label) for record in RECORDS]
     if case == "labels with semicolons":
         expected = [Record(record.text, record.label, more=("cold",)) for record in expected]
@@ -121,18 +121,18 @@ def test_the_rows_are_the_same_when_their_copy_is_read(address, tmp_path):
         ("SELECT text, label || ';x' AS labels FROM notes", True),
         (QUERY, False),
     ):
-        records = read(definition(tmp_path, **address, query=query), labelled=labelled)
+        records = load_records(definition(tmp_path, **address, query=query), labelled=labelled)
         assert len(records) == 2
         assert labelled or {record.label for record in records} == {UNLABELLED}
         copy = tmp_path / database.COPY
         copy.write_bytes(database.as_json_lines(records, labelled=labelled))
         assert read_file(copy, labelled=labelled) == records
-    assert read(definition(tmp_path, **address, query="SELECT text, label FROM notes WHERE id > 2")) == []
+    assert load_records(definition(tmp_path, **address, query="SELECT text, label FROM notes WHERE id > 2")) == []
 
 
 def test_a_query_that_ends_its_transaction_still_cannot_write(address, tmp_path):
     refused(definition(tmp_path, **address, query="COMMIT; DELETE FROM notes"), "got a")
-    assert len(read(definition(tmp_path, **address, query=SELECTED))) == 2
+    assert len(load_records(definition(tmp_path, **address, query=SELECTED))) == 2
 
 
 DEFINITIONS = {
@@ -257,12 +257,12 @@ def test_another_machine_is_reached_over_tls_alone(tmp_path, monkeypatch):
 def test_without_the_packages_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None)
     with pytest.raises(MissingPackageError, match=r"EXTRAS=\[sql\]"):
-        read(tmp_path / "notes.sql.yaml")
+        load_records(tmp_path / "notes.sql.yaml")
 
 
 def test_a_source_shows_neither_url_nor_query_nor_password(tmp_path):
     path = definition(tmp_path, url="postgresql://reader@h/n", query=SECRET, password=PASSWORD)
-    assert not re.search(f"{SECRET}|p@ss|reader", repr(database.Source.load(path)))
+    assert not re.search(f"{SECRET}|p@ss|reader", repr(database.DatabaseSource.load(path)))
 
 
 @pytest.mark.postgresql
@@ -276,7 +276,7 @@ def test_a_wrong_password_a_missing_database_and_other_encodings_are_said_or_rea
         ("sql_ascii", PASSWORD, r"a value that the query cannot convert \(22021\)"),
     ):
         refused(definition(tmp_path, url=url + name, query=plain, password=password), fault)
-    assert read(definition(tmp_path, url=f"{url}latin1", query=plain, password=PASSWORD)) == [
+    assert load_records(definition(tmp_path, url=f"{url}latin1", query=plain, password=PASSWORD)) == [
         Record("K\u00e4se", "flu")
     ]
 
@@ -285,7 +285,7 @@ def test_a_wrong_password_a_missing_database_and_other_encodings_are_said_or_rea
 def test_a_socket_lists_as_labels_and_a_server_without_tls(server, tmp_path, monkeypatch):
     url = f"postgresql://owner@/postgres?unix_sock={server.socket}"
     labels = "SELECT text, ARRAY[label, 'x '] AS labels FROM notes ORDER BY id"
-    assert [record.labels for record in read(definition(tmp_path, url=url, query=labels))] == [
+    assert [record.labels for record in load_records(definition(tmp_path, url=url, query=labels))] == [
         ("flu", "x"),
         ("1E50", "x"),
     ]
@@ -311,4 +311,4 @@ def test_the_certificate_of_another_machine_is_one_that_this_machine_trusts(serv
         )
         refused(path, "a certificate that this machine does not trust: SSL_CERT_FILE")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.crt"))
-        assert read(path) == [Record("a", "b")]
+        assert load_records(path) == [Record("a", "b")]

@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from client import channel
-from client.channel import Channel, serve
+from client.channel import Channel, serve_socket
 from common import messages as m
 from common import wire
 from common.errors import ProtocolError, TooLargeError
@@ -113,7 +113,7 @@ def test_the_service_does_not_read_what_a_false_relay_sends_beyond_both_limits(t
     monkeypatch.setattr(channel, "_SIZE", [("grpc.max_receive_message_length", 10_000)])
     monkeypatch.setattr(wire, "unpack_parcel", lambda _: pytest.fail("the parcel is parsed"))
     address = f"unix:{tmp_path / 'socket'}"
-    server = serve({0: service(tmp_path, 0)}, address)
+    server = serve_socket({0: service(tmp_path, 0)}, address)
     try:
         with grpc.insecure_channel(address) as false, pytest.raises(grpc.RpcError) as error:
             false.unary_unary(channel._METHOD, None, None)(bytes(10_001))

@@ -9,7 +9,7 @@ import numpy as np
 
 from client.guard import Limits
 from common.plan.guarantee import epsilon_if_all_add_noise, epsilon_released
-from common.privacy.accountant import Release, epsilon
+from common.privacy.accountant import ReleasedAnswers, epsilon
 from tests.support.adversary import Adversary, Shown
 from tests.support.federations import plan, query, records, roster, true_counts
 
@@ -28,5 +28,5 @@ def test_the_readers_epsilon_is_that_of_a_sum_in_which_the_corrupt_add_no_noise(
     deviation = float(np.sqrt(np.mean(np.square(noise))))
     most = deviation * (1 + 5 / math.sqrt(2 * noise.size))
     (planned,) = agreed.queries
-    faced = Release(mechanism="gaussian", sensitivity=planned.spec.sensitivity, scale=most)
+    faced = ReleasedAnswers(mechanism="gaussian", sensitivity=planned.spec.sensitivity, scale=most)
     assert epsilon_if_all_add_noise(agreed) < epsilon([faced], agreed.delta) <= epsilon_released(agreed)

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyarrow.parquet import write_table
 
 from client import database
-from client.deploy.check_advice import on_labels, on_users
-from client.records import read
+from client.deploy.check_advice import advice_on_labels, advice_on_users
+from client.records import load_records
 from common.errors import CaucusError
 from tests.support.databases import definition
 
@@ -192,11 +192,11 @@ def outcome(fault, kind, folder):
     remarks, refusal = [], None
     try:
         if kind == database.ENDING:
-            records = database.read(sql_file(folder, *content), labelled=True, remarks=remarks)
+            records = database.read_database(sql_file(folder, *content), labelled=True, remarks=remarks)
         else:
             path = folder / f"notes{kind}"
             path.write_bytes(content)
-            records = read(path, may_be_empty=True, remarks=remarks)
+            records = load_records(path, may_be_empty=True, remarks=remarks)
     except CaucusError as error:
         refusal = "".join(traceback.format_exception(error))
     if refusal:
@@ -204,7 +204,7 @@ def outcome(fault, kind, folder):
         return "refused"
     meant = [row | {"label": row["label"].rstrip()} for row in rows] if kind == database.ENDING else rows
     assert [{"text": one.text, "label": one.label, "user": one.user} for one in records] == meant
-    told = "\n".join([*remarks, *on_labels(records), *on_users(records, "sample")])
+    told = "\n".join([*remarks, *advice_on_labels(records), *advice_on_users(records, "sample")])
     assert SECRET not in told
     return "told" if told else "read"
 

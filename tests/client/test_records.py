@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, hmac
 
 from client import records as module
-from client.records import EmbeddedRecords, embed, read
+from client.records import EmbeddedRecords, embed_records, load_records
 from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, DataError, InternalError
 from common.models.encoder import Encoder
@@ -20,16 +20,16 @@ KEY = bytes(range(32))
 def test_records_are_read_and_embedded_under_the_plans_numbers(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("text,label\nhello there,b\ngood day,a\n", encoding="utf-8")
-    mine = embed(read(path), ENCODER).for_plan(LABELS)
+    mine = embed_records(load_records(path), ENCODER).for_plan(LABELS)
     assert mine.labels.tolist() == [1, 0]
     assert mine.texts == ("hello there", "good day")
     assert mine.owners is None
     assert np.array_equal(mine.vectors, ENCODER.encode(["hello there", "good day"]))
-    assert embed(read(path), ENCODER).for_plan(("b", "a")).labels.tolist() == [0, 1]
+    assert embed_records(load_records(path), ENCODER).for_plan(("b", "a")).labels.tolist() == [0, 1]
 
 
 def test_a_party_without_records_has_vectors_of_the_right_width():
-    none = embed([], ENCODER).for_plan(LABELS)
+    none = embed_records([], ENCODER).for_plan(LABELS)
     assert (none.vectors.shape, none.labels.shape, none.texts) == ((0, 32), (0,), ())
     assert none.sampled(0.5, KEY).limited(1).texts == ()
 
@@ -37,12 +37,12 @@ def test_a_party_without_records_has_vectors_of_the_right_width():
 def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog):
     caplog.set_level(logging.DEBUG)
     private = [Record("zqx one", "secretlabel", "ann"), Record("hello there", "b", "bob")]
-    mine = embed(private, ENCODER).for_plan(LABELS, unit="user")
-    alone = embed(private[1:], ENCODER).for_plan(LABELS)
+    mine = embed_records(private, ENCODER).for_plan(LABELS, unit="user")
+    alone = embed_records(private[1:], ENCODER).for_plan(LABELS)
     assert np.array_equal(mine.vectors, alone.vectors)
     assert np.array_equal(mine.labels, alone.labels)
     assert (mine.texts, mine.owners) == (alone.texts, ("bob",))
-    several = embed(private, ENCODER).for_plan(LABELS, labels_per_record=2)
+    several = embed_records(private, ENCODER).for_plan(LABELS, labels_per_record=2)
     assert several.texts == alone.texts
     assert len(caplog.messages) == 2
     for message in caplog.messages:
@@ -55,7 +55,7 @@ def test_a_complaint_about_the_file_names_its_line_and_no_word_of_it(rows, tmp_p
     path = tmp_path / "mine.csv"
     path.write_text(rows, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        read(path)
+        load_records(path)
     assert "mine.csv" in str(caught.value)
     assert "zqx" not in str(caught.value)
     assert "secretlabel" not in str(caught.value)
@@ -71,7 +71,7 @@ def test_embedded_records_show_nothing_in_repr_str_or_errors():
     with pytest.raises(InternalError) as caught:
         EmbeddedRecords(vectors=mine.vectors, labels=mine.labels, texts=mine.texts, owners=("ann", "ann"))
     assert "ann" not in str(caught.value)
-    whole = embed([Record("zqx", "a", "ann")], ENCODER)
+    whole = embed_records([Record("zqx", "a", "ann")], ENCODER)
     assert not [secret for secret in ("zqx", "ann", "0.") if secret in f"{whole!r}{whole}"]
 
 
@@ -102,7 +102,7 @@ def test_an_owner_is_looked_at_once_a_record_however_many_labels_it_has():
             return "u"
 
     labels = tuple(f"{number}" for number in range(64))
-    mine = embed([Record("note", "0", more=labels[1:])] * 3, ENCODER)
+    mine = embed_records([Record("note", "0", more=labels[1:])] * 3, ENCODER)
     mine = replace(mine.for_plan(labels, labels_per_record=64), owners=(Owner(),) * 3 * 64)
     assert [len(mine.limited(most, 5).texts) for most in (1, 2, 4)] == [5, 10, 15]
     assert len(looked_at) == 3 * 3
@@ -174,8 +174,8 @@ def test_a_rate_that_is_no_probability_is_refused(rate):
 def test_in_a_plan_without_labels_every_record_takes_part_whatever_its_label(caplog, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("text\nhello there\ngood day\n", encoding="utf-8")
-    alone = embed(read(path, labelled=False), ENCODER)
-    labelled = embed([Record("hello there", "a"), Record("good day", "b")], ENCODER)
+    alone = embed_records(load_records(path, labelled=False), ENCODER)
+    labelled = embed_records([Record("hello there", "a"), Record("good day", "b")], ENCODER)
     for mine in (alone, labelled):
         population = mine.for_plan((UNLABELLED,))
         assert population.labels.tolist() == [0, 0]
@@ -185,4 +185,4 @@ def test_in_a_plan_without_labels_every_record_takes_part_whatever_its_label(cap
     assert alone.for_plan(LABELS).texts == ()  # and none where the plan has labels
     assert "take part" in caplog.text
     with pytest.raises(DataError, match="without label"):
-        read(path)
+        load_records(path)

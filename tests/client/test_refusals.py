@@ -13,7 +13,7 @@ from common.errors import (
     SignatureError,
 )
 from common.messages import WORDS, Reason
-from common.phrases import Party, Phrase
+from common.phrases import NumberedParty, Phrase
 from common.secagg.rules import check_exactly, check_members
 from tests.support.federations import plan, service
 from tests.support.party_requests import send
@@ -45,7 +45,7 @@ def test_a_reason_is_the_narrowest_that_fits(error, expected):
 
 
 def test_parties_have_their_names_and_no_text_is_searched_for_numbers():
-    error = CaucusError("party 0", got=Phrase("that of ", Party(2)), where=Party(12))
+    error = CaucusError("party 0", got=Phrase("that of ", NumberedParty(2)), where=NumberedParty(12))
     assert detail(error, NAMES) == "party 0; got that of Charité: #2; at party 12"
     assert detail(error) == "party 0; got that of party 2; at party 12"
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import nbinom
 
 from client import answer
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.records import EmbeddedRecords, PartyRecords
 from client.schedule import Schedule
 from common import messages as m
@@ -204,7 +204,7 @@ def timed(folder, monkeypatch, private, limits=None, seconds_a_record=0.001):
 
     monkeypatch.setattr(answer, "answer", slow)
     now = lenient()
-    party = service(folder, 0, private=private, terms=lambda: Terms(limits=now), schedule=schedule(clock))
+    party = service(folder, 0, private=private, terms=lambda: HospitalTerms(limits=now), schedule=schedule(clock))
     replies = [send(party, m.Open(PLAIN.to_json()))]
     left = [clock.now]
     now = limits or now
@@ -286,4 +286,4 @@ def test_the_audit_times_each_kind_that_is_computed_here():
         SeedChoiceSpec(choices=2).mechanisms
     )
     assert timing.share_longer([1.0, 2.0], [1.0, 3.0]) == (0.5 + 0 + 1 + 1) / 4
-    assert {len(times) for times in timing.measured(2, delay=0.0, scheduled=False)} == {2}
+    assert {len(times) for times in timing.measure_answers(2, delay=0.0, scheduled=False)} == {2}

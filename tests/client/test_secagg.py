@@ -24,7 +24,7 @@ from common.errors import (
 from common.secagg import shamir
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import add_masks
-from common.secagg.rules import about, check_adverts, of_round, survivors_statement
+from common.secagg.rules import about, check_adverts, round_context, survivors_statement
 from tests.support.secagg_rounds import LENGTH, Run, entropy, identity, roster, setup, vectors
 
 ZEROS = np.zeros(LENGTH, dtype=np.int64)
@@ -252,7 +252,7 @@ def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(aggregatio
     run = Run(aggregation).ready()
     masked = run.open(4).mask().masked
     transcript, graph = check_adverts(aggregation, run.adverts, run.roster, "test")
-    own_binding, shared = of_round(aggregation.binding, 4), about(of_round(transcript, 4), b"")
+    own_binding, shared = round_context(aggregation.binding, 4), about(round_context(transcript, 4), b"")
     roots = {party: Secret(entropy(party)) for party in aggregation.parties}
     pairs = {party: KeyPair(root.derive("own mask key", own_binding, party, party)) for party, root in roots.items()}
     for party in aggregation.parties:
@@ -360,7 +360,7 @@ def test_a_signature_is_over_round_sharers_and_survivors():
     masked, _ = run.parties[0].mask(4, ZEROS, subject=b"")
     _, signature = masked.agree(frozenset({0, 1, 2}))
     transcript, _ = check_adverts(run.setup, run.adverts, run.roster, "test")
-    statement = survivors_statement(about(of_round(transcript, 4), b""), range(4), {0, 1, 2})
+    statement = survivors_statement(about(round_context(transcript, 4), b""), range(4), {0, 1, 2})
     assert signature == identity(0).sign(statement)
 
 
@@ -514,7 +514,7 @@ def reachable(state):
 
 def own_secrets(aggregation, party, index):
     """A party's seed and private mask key of one round."""
-    binding = of_round(aggregation.binding, index)
+    binding = round_context(aggregation.binding, index)
     root = Secret(entropy(party))
     return {root.derive(purpose, binding, party, party).reveal() for purpose in ("own self-mask seed", "own mask key")}
 

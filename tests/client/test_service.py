@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client.channel import _METHOD, Channel, serve
+from client.channel import _METHOD, Channel, serve_socket
 from client.records import PartyRecords
 from common import messages as m
 from common import wire
@@ -283,7 +283,7 @@ def test_no_plan_brings_a_party_down(tmp_path, data):
 def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
     parties = {0: service(tmp_path, 0), 1: service(tmp_path, 1)}
     address = f"unix:{tmp_path / 'socket'}"
-    server = serve(parties, address)
+    server = serve_socket(parties, address)
     try:
         assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
         opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAIN.digest(), body=m.Open(PLAIN.to_json())))
@@ -302,7 +302,7 @@ def test_over_a_unix_socket_parties_answer_as_in_process(tmp_path):
 
 def test_only_a_unix_socket_is_offered(tmp_path):
     with pytest.raises(ConfigError, match="unix"):
-        serve({0: service(tmp_path, 0)}, "127.0.0.1:0")
+        serve_socket({0: service(tmp_path, 0)}, "127.0.0.1:0")
 
 
 def test_a_party_without_records_answers_noise_alone(tmp_path):

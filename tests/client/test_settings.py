@@ -13,7 +13,7 @@ from client.guard import Limits
 from client.settings import PartySettings
 from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
-from client.writers.fine_tuning import FineTuning
+from client.writers.fine_tuning import FineTuningWriter
 from client.writers.instructed import ABSTRACT, REWRITE, Instructed
 from client.writers.rewriting import Rewriting
 from client.writers.sentiment import Classifier, Vader
@@ -62,14 +62,14 @@ def test_the_same_sections_are_the_same_limits_and_writers_in_a_simulation_and_i
     assert {kind: contents(writer) for kind, writer in writers.items()} == {
         kind: contents(writer) for kind, writer in others.items()
     }
-    assert writers["fine-tuned samples"] == FineTuning(max_steps=5)
+    assert writers["fine-tuned samples"] == FineTuningWriter(max_steps=5)
     assert writers["abstracted seeds"]._abstraction._longest == 7
 
 
 def test_a_section_that_is_absent_or_null_writes_nothing_and_an_empty_one_takes_its_defaults():
     assert read().writers() == read(seeds=None, fine_tuning=None, rewriting=None).writers() == {}
     assert read().limits == read(limits=None).limits == read(limits={}).limits == Limits()
-    assert read(fine_tuning={}).writers() == {"fine-tuned samples": FineTuning()}
+    assert read(fine_tuning={}).writers() == {"fine-tuned samples": FineTuningWriter()}
 
 
 def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):

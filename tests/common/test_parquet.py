@@ -7,7 +7,7 @@ import pytest
 from common import parquet
 from common.domain import Record
 from common.errors import DataError, MissingPackageError
-from common.file_diagnosis import on_folder
+from common.file_diagnosis import advice_on_folder
 from common.labelled_files import check_ending, read_records, read_texts, read_topics
 
 SECRET = "Zebulon"
@@ -105,7 +105,7 @@ def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("name", ["dataset_info.json", "dataset_dict.json"])
 def test_a_folder_of_the_library_datasets_says_how_to_save_it(name, tmp_path):
-    assert on_folder(tmp_path) is None
+    assert advice_on_folder(tmp_path) is None
     (tmp_path / name).touch()
     with pytest.raises(DataError, match=r"a folder;"):
         read_records(tmp_path)

@@ -7,7 +7,16 @@ import pytest
 
 from common import errors
 from common.errors import AwaitingError, CaucusError, ConfigError
-from common.phrases import Party, Phrase, capital, in_fours, joined, listed, rendered, series
+from common.phrases import (
+    NumberedParty,
+    Phrase,
+    capital,
+    group_by_four,
+    join_phrases,
+    list_parties,
+    render_phrase,
+    series,
+)
 
 NAMES = ("St. Mary", "party 0", "St. Luke")  # a hospital may have such a name
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, CaucusError)]
@@ -16,23 +25,23 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issu
 @pytest.mark.parametrize(
     ("words", "numbers", "names"),
     [
-        (Party(2), "party 2", "St. Luke"),
-        (Phrase(Party(1), ", mask"), "party 1, mask", "party 0, mask"),
-        (Phrase(Party(3), " and 3 parties"), "party 3 and 3 parties", "party 3 and 3 parties"),
-        (listed({2, 0}, " and "), "party 0 and party 2", "St. Mary and St. Luke"),
-        (joined([Phrase(Party(0), " left"), "2"], "; "), "party 0 left; 2", "St. Mary left; 2"),
-        (listed([]), "none", "none"),
+        (NumberedParty(2), "party 2", "St. Luke"),
+        (Phrase(NumberedParty(1), ", mask"), "party 1, mask", "party 0, mask"),
+        (Phrase(NumberedParty(3), " and 3 parties"), "party 3 and 3 parties", "party 3 and 3 parties"),
+        (list_parties({2, 0}, " and "), "party 0 and party 2", "St. Mary and St. Luke"),
+        (join_phrases([Phrase(NumberedParty(0), " left"), "2"], "; "), "party 0 left; 2", "St. Mary left; 2"),
+        (list_parties([]), "none", "none"),
         ("party 0", "party 0", "party 0"),
     ],
 )
 def test_names_stand_for_the_parties_and_for_nothing_else(words, numbers, names):
-    assert str(words) == rendered(words) == numbers
-    assert rendered(words, NAMES) == names
+    assert str(words) == render_phrase(words) == numbers
+    assert render_phrase(words, NAMES) == names
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not AwaitingError])
 def test_every_error_keeps_its_fields_until_it_is_shown(kind):
-    inner = kind("share", expected="party 0", got=listed([0]), where=Phrase(Party(2), ", mask"), do="Ask")
+    inner = kind("share", expected="party 0", got=list_parties([0]), where=Phrase(NumberedParty(2), ", mask"), do="Ask")
     assert str(inner) == "share; expected party 0; got party 0; at party 2, mask. Ask"
     error = kind("reply", got=inner)
     assert error.text(NAMES) == "reply; got share; expected party 0; got St. Mary; at St. Luke, mask. Ask"
@@ -70,6 +79,6 @@ def test_a_capital_leaves_all_other_letters_alone():
 
 
 def test_a_digest_is_read_aloud_in_groups_of_four():
-    assert in_fours("0123456789ab") == "0123 4567 89ab"
-    assert in_fours("01234") == "0123 4"
-    assert in_fours("") == ""
+    assert group_by_four("0123456789ab") == "0123 4567 89ab"
+    assert group_by_four("01234") == "0123 4"
+    assert group_by_four("") == ""

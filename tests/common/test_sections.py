@@ -3,7 +3,7 @@ import time
 import pytest
 
 from common.errors import ConfigError
-from common.sections import assembled, bodies, check_headings, section_body, sections
+from common.sections import assemble_sections, bodies, check_headings, section_body, sections
 
 HEADINGS = ("History", "Befund und Verlauf", "État")
 LETTERS = ("A", "B", "C")
@@ -40,7 +40,7 @@ def test_a_heading_counts_once_and_its_second_text_belongs_to_no_section():
 
 
 def test_assembled_sections_are_found_again_where_they_are():
-    text, parts = assembled([("État", "bien.\nbeaucoup"), ("History", "x \U0001f600")])
+    text, parts = assemble_sections([("État", "bien.\nbeaucoup"), ("History", "x \U0001f600")])
     assert sections(text, HEADINGS) == parts
     assert bodies(text, parts) == ["bien.\nbeaucoup", "x \U0001f600"]
 
@@ -77,6 +77,6 @@ def test_headings_that_no_text_could_tell_apart_are_refused(headings):
 def test_a_reply_keeps_what_stands_under_its_own_heading(reply, text):
     assert section_body(reply, "B", LETTERS) == text
     if text:
-        whole, parts = assembled([("A", "first"), ("B", section_body(reply, "B", LETTERS))])
+        whole, parts = assemble_sections([("A", "first"), ("B", section_body(reply, "B", LETTERS))])
         assert sections(whole, LETTERS) == parts
         assert bodies(whole, parts) == ["first", text]

@@ -4,14 +4,14 @@ import unicodedata
 
 import pytest
 
-from common.spelling import BLANK, alike, folded, is_blank, mixes_scripts
+from common.spelling import BLANK, alike, fold_word, is_blank, mixes_scripts
 from tests.support.spellings import UNSEEN, WORDS, spellings
 
 
 @pytest.mark.parametrize("word", WORDS)
 def test_each_spelling_of_a_word_is_like_it(word):
     others = spellings(word)
-    assert {other for other in others if folded(other) != folded(word)} == set()
+    assert {other for other in others if fold_word(other) != fold_word(word)} == set()
     assert alike([word, *others]) == [list(dict.fromkeys([word, *others]))]
 
 
@@ -24,7 +24,7 @@ def test_words_that_people_tell_apart_are_not_alike():
 def test_letters_of_other_scripts_are_like_those_of_latin(pair):
     other, latin = pair
     assert alike([f"{other} 7", f"{latin}7"]) == [[f"{other} 7", f"{latin}7"]]
-    assert folded(other) != folded(latin)
+    assert fold_word(other) != fold_word(latin)
     assert not mixes_scripts(f"{other}7")
     assert mixes_scripts(f"{other}{latin}")
     assert mixes_scripts(f"{latin}\u0301-{other}")
@@ -37,7 +37,7 @@ def test_no_spelling_of_a_word_mixes_scripts(word):
 
 def test_printable_ascii_is_folded_as_all_else_is():
     printable = "".join(map(chr, range(32, 127)))
-    assert folded(printable + "é") == folded(printable) + "é"
+    assert fold_word(printable + "é") == fold_word(printable) + "é"
 
 
 def test_what_cannot_be_seen_is_blank_and_nothing_else():

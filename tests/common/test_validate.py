@@ -9,12 +9,12 @@ from common.errors import ConfigError
 from common.spelling import CONTROL
 from common.validate import (
     at_least,
+    check_type,
     flags,
     in_range,
     integers_in,
     known_keys,
     not_empty,
-    of_type,
     on_one_line,
     one_of,
     positive,
@@ -32,12 +32,12 @@ from common.validate import (
         lambda: probability(a=1e-12, b=1 - 1e-12),
         lambda: one_of("unit", "user", among=("sample", "user")),
         lambda: not_empty(a=[0], b="x", c={1: 2}),
-        lambda: of_type("a", 1, float),
-        lambda: of_type("a", 1.5, float | None),
-        lambda: of_type("a", None, float | None),
-        lambda: of_type("a", ["x"], tuple[str, ...]),
-        lambda: of_type("a", (), tuple[str, ...]),
-        lambda: of_type("a", object(), Path),
+        lambda: check_type("a", 1, float),
+        lambda: check_type("a", 1.5, float | None),
+        lambda: check_type("a", None, float | None),
+        lambda: check_type("a", ["x"], tuple[str, ...]),
+        lambda: check_type("a", (), tuple[str, ...]),
+        lambda: check_type("a", object(), Path),
     ],
 )
 def test_right_values_pass(accepted):
@@ -69,16 +69,16 @@ def test_right_values_pass(accepted):
         lambda: in_range(0, 1, sigma=[0]),
         lambda: probability(sigma=None),
         lambda: probability(sigma="0.5"),
-        lambda: of_type("sigma", None, float),
-        lambda: of_type("sigma", "1", float),
-        lambda: of_type("sigma", True, float),
-        lambda: of_type("sigma", True, int),
-        lambda: of_type("sigma", 1.0, int),
-        lambda: of_type("sigma", 1, str),
-        lambda: of_type("sigma", 1, bool),
-        lambda: of_type("sigma", "x", tuple[str, ...]),
-        lambda: of_type("sigma", ["x", 1], tuple[str, ...]),
-        lambda: of_type("sigma", "x", float | None),
+        lambda: check_type("sigma", None, float),
+        lambda: check_type("sigma", "1", float),
+        lambda: check_type("sigma", True, float),
+        lambda: check_type("sigma", True, int),
+        lambda: check_type("sigma", 1.0, int),
+        lambda: check_type("sigma", 1, str),
+        lambda: check_type("sigma", 1, bool),
+        lambda: check_type("sigma", "x", tuple[str, ...]),
+        lambda: check_type("sigma", ["x", 1], tuple[str, ...]),
+        lambda: check_type("sigma", "x", float | None),
         lambda: known_keys("", {"sigma": 1}, among=("s",)),
         lambda: known_keys("sigma", [], among=("s",)),
         lambda: known_keys("", {}, among=("sigma", "s"), required=("sigma",)),
@@ -101,7 +101,7 @@ def test_messages_say_what_was_expected_and_got():
     with pytest.raises(ConfigError, match=r"sigma;.*got null"):
         positive(sigma=None)
     with pytest.raises(ConfigError, match=r"queries;.*got 3"):
-        of_type("queries", 3, tuple[str | None, ...])
+        check_type("queries", 3, tuple[str | None, ...])
     with pytest.raises(ConfigError, match=r"limits.max_to;"):
         known_keys("limits", {"max_to": 1}, among=("max_top",))
 

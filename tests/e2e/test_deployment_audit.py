@@ -25,7 +25,7 @@ from scipy import stats
 
 from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
-from client.records import embed
+from client.records import embed_records
 from common import rng
 from common.models.encoder import Encoder
 from common.privacy.mechanisms import length_range
@@ -33,8 +33,8 @@ from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.queries.closed_set import make_query
 from server.federation.checkpoint import Checkpoint
 from server.tasks import demo_notes
-from simulations.laboratory.audit.canaries import distinguished
-from simulations.laboratory.audit.finding import ALARM, Finding, Z
+from simulations.laboratory.audit.canaries import distinguishing_finding
+from simulations.laboratory.audit.finding import ALARM, AuditFinding, Z
 from tests.support import worst_case
 from tests.support.deployed import Deployment
 from tests.support.runs import SMALL, WASP, read
@@ -66,7 +66,7 @@ def planted():
     private, inside = worst_case.planted(LABELS)
     arrays = worst_case.questions(encoder.encode)
     queries = {planned.name: make_query(planned.spec, arrays[planned.name]) for planned in PLANNED.values()}
-    return [embed(few, encoder) for few in private], inside, queries
+    return [embed_records(few, encoder) for few in private], inside, queries
 
 
 def test_a_canary_moves_all_that_is_stated(planted):
@@ -93,7 +93,7 @@ def test_sound_noise_passes_and_half_of_it_is_found_for_each_mechanism(planted, 
         return total + sampler(share * scales[name], len(total), key())
 
     def choices(party):
-        return seed_choices.choose(queries[CHOICES], party, share * scales[CHOICES], key(), replacement=True)
+        return seed_choices.choose_seeds(queries[CHOICES], party, share * scales[CHOICES], key(), replacement=True)
 
     def lengths(party):
         return length_range(counts.lengths(party), CAP, share * scales[LENGTHS], key())
@@ -171,7 +171,7 @@ def findings(answers, scales, inside):
 
 def _gaussian(total, mu, inside):
     votes = total.reshape(2, HOSPITALS * CANARIES, 2, TOP)[[0, 1], :, [0, 1]] @ 2.0 ** -np.arange(TOP)
-    return distinguished(f"discrete Gaussian, {inside.size} canaries", mu, votes.sum(axis=0), inside.ravel())
+    return distinguishing_finding(f"discrete Gaussian, {inside.size} canaries", mu, votes.sum(axis=0), inside.ravel())
 
 
 def _laplace(total, epsilon, inside):
@@ -200,7 +200,7 @@ def _odds(what, right, cases, epsilon, *, wrong):
     low, high = among(epsilon).ppf([ALARM / 2, 1 - ALARM / 2])
     passes = among(2 * epsilon).cdf(high) - among(2 * epsilon).cdf(low - 1)
     least_epsilon = math.log(wrong * right / max(cases - right, 0.5))
-    return Finding(
+    return AuditFinding(
         check=f"{what}, {cases} cases",
         figure=f"epsilon {least_epsilon:.3f} by {right} of them",
         limit=f"{epsilon:.3f} promised, {low:.0f} to {high:.0f} of them",
@@ -217,7 +217,7 @@ def _sparse_vector(answers, scale):
     likeliest = max(tried, key=lambda epsilon: _log_likelihood(stops, worst_case.shortest_stop(records, 4 / epsilon)))
     halved, whole = (worst_case.shortest_stop(records, of) for of in (scale / 2, scale))
     passes = _passing(halved, whole, len(stops))
-    return Finding(
+    return AuditFinding(
         check=f"sparse vector, {len(stops)} answers",
         figure=f"normal score {score:.2f}, epsilon of the likeliest scale {likeliest:.3f}",
         limit=f"{4 / scale:.3f} promised, score within {Z:g}",

@@ -15,8 +15,8 @@ import pytest
 from common.errors import CheckpointError, DropoutError, FolderInUseError
 from common.ledger.ledger import Ledger
 from server.failure import lock_folder
-from server.prepare.compose import load, store
-from server.settings.sections import changed
+from server.prepare.compose import load_settings, store
+from server.settings.sections import with_values
 from simulations.run import simulate
 from tests.support.killing import Diary, arm
 from tests.support.lanes import slow, slow_but
@@ -239,8 +239,8 @@ def test_a_second_process_on_a_run_folder_is_refused_and_changes_nothing(tmp_pat
 )
 def test_an_edited_configuration_is_refused_and_nothing_is_lost(name, setting, value, named, tmp_path):
     run = kill_before(tmp_path, name)
-    original = load(run)
-    store(changed(original, {setting: value}), run)
+    original = load_settings(run)
+    store(with_values(original, {setting: value}), run)
     with pytest.raises(CheckpointError, match=named):
         resume(run)
     store(original, run)
@@ -261,7 +261,7 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
 @pytest.mark.slow
 def test_seconds_of_both_processes_count(tmp_path):
     run = kill_before(tmp_path, "server.federation.ask.Federation.close")
-    config = load(run)
+    config = load_settings(run)
     before = read(run, "state/state.json")["seconds"]
     simulate(config, run)
     assert read(run, "run.json")["seconds"] > before > 0

@@ -12,7 +12,7 @@ import pytest
 
 from client import answer
 from client.contributions.counts import lengths
-from client.records import embed
+from client.records import embed_records
 from client.writers.base import SECTIONS
 from common import messages as m
 from common import wire
@@ -92,7 +92,7 @@ class World:
 
 
 def preferred(query, private):
-    mine = embed(private, ENCODER).for_plan(LABELS)
+    mine = embed_records(private, ENCODER).for_plan(LABELS)
     if isinstance(query.spec, SeedChoiceSpec):
         cosines = np.where(mine.labels[:, None] == query.labels, mine.vectors @ query.vectors.T, -2)
         return sorted(cosines.argmax(axis=1))

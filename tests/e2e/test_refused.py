@@ -22,7 +22,7 @@ ASKED = (
 
 
 def ended(folder, monkeypatch, measured):
-    monkeypatch.setattr(phantoms, "figures", lambda *_, **__: measured)
+    monkeypatch.setattr(phantoms, "phantom_figures", lambda *_, **__: measured)
     run = folder / "run"
     return run, *command(folder, *ASKED, f"hydra.run.dir={run}")
 

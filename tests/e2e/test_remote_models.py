@@ -8,7 +8,7 @@ import pytest
 import configs
 from common.errors import ProviderError
 from server.llm.render import our_prompts
-from server.prepare.compose import reloaded
+from server.prepare.compose import reload_settings
 from simulations.run import simulate
 from tests.support.lanes import slow_but
 from tests.support.loopback import Loopback, error, message
@@ -128,7 +128,7 @@ def test_money_is_counted_by_round_and_in_total_and_a_cap_leaves_a_run_that_goes
     assert read(folder, "run.json")["status"] == "partial"
     stopped = len(server.seen) - first
     assert 0 < stopped < first
-    simulate(reloaded(folder, ["llm.max_tokens=null", "llm.max_cost=1"]), folder)
+    simulate(reload_settings(folder, ["llm.max_tokens=null", "llm.max_cost=1"]), folder)
     assert read(folder, "run.json")["status"] == "complete"
     assert len(server.seen) == 2 * first
     assert read(folder, "metrics.json")["paid"]["small"]["replies"] == first

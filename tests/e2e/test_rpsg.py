@@ -72,7 +72,7 @@ def test_goes_on_after_a_crash_between_its_steps(candidates, tmp_path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("server.methods.rpsg.redacted", stop)
+        patched.setattr("server.methods.rpsg.redact_texts", stop)
         with pytest.raises(KeyboardInterrupt):
             run_one(tmp_path / "run", candidates, 1, "privacy.epsilon=.inf")
     folder = tmp_path / "run"

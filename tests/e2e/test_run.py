@@ -9,7 +9,7 @@ from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.prepare.components import build_components
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from tests.support.lanes import slow_but
 from tests.support.runs import labelled, lines, read, texts, tiny
 
@@ -53,7 +53,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
     assert len(rows) == SAMPLES
     assert all(row.keys() == {"text", "label", "model", "round", "weight"} and row["text"].strip() for row in rows)
     assert {row["weight"] for row in rows} == {1.0}
-    labels = build_components(load(run)).plan.labels
+    labels = build_components(load_settings(run)).plan.labels
     assert {label: sum(row["label"] == label for row in rows) for label in labels} == dict.fromkeys(labels, 15)
     for number, line in enumerate(rounds, 1):
         assert line["round"] == number
@@ -70,7 +70,7 @@ def test_exactly_as_many_texts_as_were_asked_for_over_labels_models_and_rounds(r
 
 
 def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
-    privacy, plan = read(run, "privacy.json"), build_components(load(run)).plan
+    privacy, plan = read(run, "privacy.json"), build_components(load_settings(run)).plan
     assert privacy["plan_digest"] == plan.digest().hex()
     assert (privacy["epsilon"], privacy["delta"]) == (4.0, 1e-5)
     assert privacy["spent"] == {"epsilon": verify(plan), "queries_asked": ROUNDS - 1, "queries_planned": ROUNDS - 1}
@@ -82,7 +82,7 @@ def test_what_was_spent_is_what_was_planned_to_the_last_digit(run):
 
 @pytest.mark.parametrize("ledger", ["state/ledger.db", "parties/0000.db", "parties/0001.db", "parties/0002.db"])
 def test_every_ledger_holds_each_query_once_and_no_answer(ledger, run):
-    plan = build_components(load(run)).plan
+    plan = build_components(load_settings(run)).plan
     entries = Ledger(run / ledger).entries()
     assert [entry.index for entry in entries] == list(range(ROUNDS - 1))
     for entry in entries:
@@ -111,7 +111,7 @@ def test_metrics_name_what_was_trained_and_tested(run):
 
 
 def test_run_json_and_config_tell_how_to_repeat_it(run):
-    about, config = read(run, "run.json"), load(run)
+    about, config = read(run, "run.json"), load_settings(run)
     assert (about["status"], about["method"], about["task"], about["parties"]) == ("complete", "wasp", "demo_notes", 3)
     assert about["kind"] == "emergency-department notes"
     assert about["run"] == config.run
@@ -144,7 +144,7 @@ def test_the_same_seed_without_noise_gives_the_same_texts_and_another_seed_other
     first, again = tiny(tmp_path / "a", *exact), tiny(tmp_path / "b", *exact)
     other = tiny(tmp_path / "c", *exact, "experiment_seed=1")
     assert texts(first) == texts(again) != texts(other)
-    assert load(first).run != load(again).run
+    assert load_settings(first).run != load_settings(again).run
 
 
 ABLATIONS = {
@@ -169,7 +169,7 @@ ABLATIONS = {
 @pytest.mark.parametrize("name", slow_but({"no aggregation", "user level"}, ABLATIONS))
 def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
     folder = tiny(tmp_path / "run", *ABLATIONS[name].split(), "method.rounds=2", "method.samples=40")
-    config, privacy, rounds = load(folder), read(folder, "privacy.json"), lines(folder, "rounds.jsonl")
+    config, privacy, rounds = load_settings(folder), read(folder, "privacy.json"), lines(folder, "rounds.jsonl")
     assert len(lines(folder, "synthetic.jsonl")) == 40
     assert read(folder, "run.json")["parties"] == config.federation.parties == len(list(folder.glob("parties/*.db")))
     assert privacy["queries"][0]["top"] == config.method.top
@@ -194,7 +194,9 @@ def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
 
     seen = []
     by_example = wasp.by_example
-    monkeypatch.setattr(wasp, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k))
+    monkeypatch.setattr(
+        wasp, "request_by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k)
+    )
     small = (*labelled(tmp_path / "data"), "method.rounds=2", "method.samples=16")
     tiny(tmp_path / "without", *small, "method.contrast=false")
     assert any(good for good, _ in seen)

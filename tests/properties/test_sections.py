@@ -1,7 +1,7 @@
 """Brute force over neighbouring hospitals for plans that take records section by section.
 
-Texts go through `embed` and `PartyRecords.for_plan` as in a run: sections in any order and number, with headings that
-the plan or the hospital's file lacks, and each with a vector of its own.
+Texts go through `embed_records` and `PartyRecords.for_plan` as in a run: sections in any order and number, with
+headings that the plan or the hospital's file lacks, and each with a vector of its own.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from client.contributions.contribute import contribution
-from client.records import embed
+from client.records import embed_records
 from common.domain import Record
 from common.errors import ConfigError
 from common.queries.closed_set import spec_from_dict
@@ -73,7 +73,7 @@ QUERIES = {"votes": _votes, "class sums": _sums, "section order": _order}
 
 def answer(query, texts, users=None, *, most=3):
     private = [Record(text, "any", user) for text, user in zip(texts, users or [None] * len(texts), strict=True)]
-    mine = embed(private, Directions(), FILE)
+    mine = embed_records(private, Directions(), FILE)
     unit = "sample" if users is None else "user"
     rows = mine.for_plan(PLAN, unit=unit, labels_per_record=most, by_section=True)
     return contribution(query, rows.limited(query.spec.max_records, query.spec.labels_per_record))
@@ -102,7 +102,7 @@ def test_one_user_with_several_records_keeps_to_m_times_the_bounds(name):
 
 def test_a_section_counts_with_its_own_vector_and_a_record_under_its_first_headings_that_the_plan_has():
     text = "a\nAllergies: b\nPlan: d\nfindings: a\nHistory: c\nplan: b"
-    rows = embed([Record(text, "any")], Directions(), FILE).for_plan(PLAN, labels_per_record=2, by_section=True)
+    rows = embed_records([Record(text, "any")], Directions(), FILE).for_plan(PLAN, labels_per_record=2, by_section=True)
     assert [PLAN[label] for label in rows.labels] == ["Plan", "Findings"]
     assert rows.texts == ("d", "a")
     assert np.array_equal(rows.vectors, DIRECTIONS[[3, 0]])
@@ -118,7 +118,7 @@ def test_the_order_is_counted_from_the_beginning_to_the_end_without_what_no_text
 def test_a_hospital_without_the_headings_takes_no_part_and_is_told_so_without_a_word_of_its_texts(caplog):
     caplog.set_level(logging.WARNING)
     for headings in ((), ("Course",)):
-        mine = embed([Record("History: zqx a", "any")], Directions(), headings)
+        mine = embed_records([Record("History: zqx a", "any")], Directions(), headings)
         assert mine.for_plan(PLAN, labels_per_record=3, by_section=True).texts == ()
     assert len(caplog.messages) == 2
     assert all("do not take part" in message and "zqx" not in message for message in caplog.messages)

@@ -14,7 +14,7 @@ from common.queries.closed_set import digest, inputs
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.messages import KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2
-from simulations.federation.shared import Shared
+from simulations.federation.shared import LastValues
 from tests.support.federations import each_kind
 
 PARTIES = st.integers(0, 1000)
@@ -237,7 +237,7 @@ def asked_to_share(*adverts):
 def test_parties_that_get_the_same_keys_share_them_and_cannot_change_them():
     one, other = (KeyAdvert(seal_public=bytes([n]) * 32, mask_publics=(), signature=bytes(64)) for n in (1, 2))
     envelopes = asked_to_share([one, other], [one, other], [one, one], [one, other])
-    shared = Shared()
+    shared = LastValues()
     first, second, third, fourth = (
         wire.unpack(parcel, shared).body.adverts for parcel in wire.pack_all(envelopes).values()
     )

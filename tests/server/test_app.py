@@ -3,13 +3,13 @@ from flwr.app import Context, RecordDict
 
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
-from common.phrases import Party, Phrase
+from common.phrases import NumberedParty, Phrase
 from server import app, failure
 from server.llm.base import Request
 from server.prepare.components import build_components
-from server.prepare.compose import compose_settings, load, store
+from server.prepare.compose import compose_settings, load_settings, store
 from server.settings.schema import Hospital
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from server.vector_cache import Remembered
 from simulations.federation.local_grid import LocalGrid
 
@@ -53,7 +53,7 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
     assert "state/traceback.txt" in message
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
     with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
-        load(tmp_path)
+        load_settings(tmp_path)
     line = next(entry.lineno for entry in caught.traceback if entry.frame.code.name == "values") + 1
     assert f"in server.prepare.compose, line {line};" in (tmp_path / failure.FAILURE).read_text()
     assert "sk-ant" not in (tmp_path / "run.log").read_text() + (tmp_path / failure.FAILURE).read_text()
@@ -61,12 +61,14 @@ def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_a
 
 def test_a_deployed_run_knows_the_hospitals_by_name_and_node(tmp_path, monkeypatch):
     hospitals = (Hospital(name="St. Mary", node=70), Hospital(name="St. Luke", node=2**64 - 1))
-    store(changed(compose_settings(["federation.parties=2"], "server"), {"federation.hospitals": hospitals}), tmp_path)
+    store(
+        with_values(compose_settings(["federation.parties=2"], "server"), {"federation.hospitals": hospitals}), tmp_path
+    )
 
     def coordinate(_, network, folder):
         assert folder == tmp_path
         assert network._enrolled == {70: 0, 2**64 - 1: 1}
-        raise DropoutError("too few", got=Phrase(Party(1), " did not answer"))
+        raise DropoutError("too few", got=Phrase(NumberedParty(1), " did not answer"))
 
     monkeypatch.setattr(app, "coordinate", coordinate)
     context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={"run-folder": str(tmp_path)})

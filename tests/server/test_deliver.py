@@ -13,7 +13,7 @@ from common import wire
 from common.errors import ConfigError
 from common.ledger.ledger import Ledger
 from server import app
-from server.documents.hospitals import Delivery
+from server.documents.hospitals import SentDocument
 from server.documents.run import TEXTS
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ from server.federation.release import OFFLINE, send
 from server.prepare.compose import compose_settings, store
 from server.run_folder import SENDING
 from server.settings.schema import Hospital
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from simulations.federation.local_grid import LocalGrid
 from tests.support.federations import query
 from tests.support.party_requests import PLAIN, hospital
@@ -54,7 +54,7 @@ def run(tmp_path, grid):
     folder = tmp_path / "runs" / "first"
     hospitals = tuple(Hospital(name=name, node=node) for node, name in enumerate(NAMES[:3], start=1))
     known = {"run": "first-1", "federation.hospitals": hospitals, "federation.timeout": 1.0}
-    store(changed(compose_settings(["federation.parties=3"], "server"), known), folder)
+    store(with_values(compose_settings(["federation.parties=3"], "server"), known), folder)
     federation = Federation(
         network=FlowerNetwork(grid, timeout=0, enrolled={1: 0, 2: 1, 3: 2}),
         plan=PLAIN,
@@ -71,7 +71,7 @@ def run(tmp_path, grid):
 def sent(grid, run):
     context = Context(1, 0, {}, RecordDict(), {"run-folder": str(run / SENDING)})
     app.app(grid, context)
-    return Delivery.load(run / SENDING)
+    return SentDocument.load(run / SENDING)
 
 
 def test_the_hospitals_that_answered_get_the_texts_and_who_did_not_is_named(grid, run, tmp_path):
@@ -102,13 +102,13 @@ def test_who_has_taken_texts_has_them_since_then_and_does_not_have_others_that_c
 ):
     first = sent(grid, run)
     monkeypatch.setattr(app, "now", lambda: "later")
-    (run / SENDING / Delivery.FILE).replace(run / SENDING / Delivery.BEFORE)  # as the coordinator does
+    (run / SENDING / SentDocument.FILE).replace(run / SENDING / SentDocument.BEFORE)  # as the coordinator does
     assert sent(grid, run).received == first.received
     (run / TEXTS).write_bytes(LINES + LINES)
     others = sent(grid, run)
     assert others.received == {}
     assert set(others.missing.values()) == {f"refused: OVER_LIMIT, {m.WORDS[m.Reason.OVER_LIMIT]}"}
-    (run / SENDING / Delivery.FILE).write_text("{")
+    (run / SENDING / SentDocument.FILE).write_text("{")
     assert sent(grid, run).missing == others.missing
 
 

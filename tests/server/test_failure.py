@@ -10,9 +10,9 @@ import threading
 import pytest
 
 from common.errors import AwaitingError, CheckpointError, DropoutError, RejectedError
-from common.phrases import Party, Phrase, Turnout
+from common.phrases import NumberedParty, Phrase, Turnout
 from server import failure
-from server.failure import at_work, lock_folder, logging_to
+from server.failure import is_at_work, lock_folder, logging_to
 
 NAMES = ("St. Mary", "party 0", "St. Luke")
 
@@ -20,8 +20,8 @@ NAMES = ("St. Mary", "party 0", "St. Luke")
 def test_log_and_last_words_have_the_names(tmp_path):
     def work():
         assert (tmp_path / "lock").read_text() == str(os.getpid())
-        logging.getLogger("caucus.network").warning("%s: no reply", Party(2))
-        raise DropoutError("too few parties", got=Phrase("2 (", Party(0), " did not answer)"))
+        logging.getLogger("caucus.network").warning("%s: no reply", NumberedParty(2))
+        raise DropoutError("too few parties", got=Phrase("2 (", NumberedParty(0), " did not answer)"))
 
     with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
         work()
@@ -75,12 +75,12 @@ def test_the_text_of_a_library_s_error_is_kept_from_others(tmp_path):
 
 def test_one_process_at_a_time_works_in_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(failure, "PATIENCE", 0.0)
-    assert not at_work(tmp_path)
+    assert not is_at_work(tmp_path)
     with logging_to(tmp_path):
-        assert at_work(tmp_path)
+        assert is_at_work(tmp_path)
         with pytest.raises(CheckpointError), logging_to(tmp_path):
             pass
-    assert not at_work(tmp_path)
+    assert not is_at_work(tmp_path)
 
 
 def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path):

@@ -3,7 +3,7 @@
 import json
 
 from server.documents.rounds import first_round
-from server.domain import Candidate, from_round_1
+from server.domain import Candidate, number_from_one
 from server.report.facts import gather
 from simulations.api.result import Result
 from tests.support.documents import report_of
@@ -29,7 +29,7 @@ def test_report_and_result_of_an_earlier_version_s_folder_count_from_1_too(tmp_p
 
 def test_a_round_0_before_all_stays_and_a_lost_first_line_shifts_nothing():
     def numbers(rounds, texts):
-        made = from_round_1(
+        made = number_from_one(
             [report_of(number) for number in rounds],
             [Candidate(text="", label="", model="", round=number) for number in texts],
         )

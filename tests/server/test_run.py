@@ -28,7 +28,7 @@ from server.prepare.compose import compose_settings
 from server.report.weaknesses import read_weaknesses
 from server.run_folder import read_candidates
 from server.settings.schema import Hospital
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from tests.support.direct_federation import TASK, Encoder, World
 
 
@@ -162,7 +162,7 @@ def test_a_run_goes_through_its_rounds_compares_its_first_texts_and_closes(setup
 
 def test_versions_that_named_hospitals_tell_are_kept_each_with_its_time(setup):
     hospitals = tuple(Hospital(name=name, node=node) for node, name in enumerate(("St. Mary", "St. Luke", "Charité")))
-    settings = changed(compose_settings(setup.overrides), {"federation.hospitals": hospitals})
+    settings = with_values(compose_settings(setup.overrides), {"federation.hospitals": hospitals})
     earlier = HospitalVersion(caucus="9.9.9", at="2026-01-02 10:00:00Z")
     HospitalVersions(versions={"St. Mary": earlier, "St. Anna": earlier}).save(setup.folder)
 

@@ -39,7 +39,7 @@ def launched(monkeypatch, capsys, *arguments):
     def begun(_):
         seen.append(capsys.readouterr())
 
-    monkeypatch.setattr("simulations.launch.launched", begun)
+    monkeypatch.setattr("simulations.launch.launch_command", begun)
     monkeypatch.setattr(sys, "argv", ["caucus-simulate", *arguments])
     command.main()
     return seen[0]
@@ -109,7 +109,7 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
     monkeypatch.setattr(launch, "_composed", lambda: None)
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    launch.launched(arguments.split())
+    launch.launch_command(arguments.split())
     assert sys.stdout.errors == "json"
     assert sys.argv[1:] == passed.split()
     get_args_parser().parse_args()  # it refuses settings on both sides of an option

@@ -62,22 +62,22 @@ def test_laplace_shows_a_scale_that_is_a_fifth_too_small(scale):
 
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 def test_canaries_show_half_of_sigma(epsilon):
-    assert canaries.of_votes(epsilon, labels=64, rounds=2).passed
+    assert canaries.canaries_in_votes(epsilon, labels=64, rounds=2).passed
     with half_of_the_noise():
-        assert not canaries.of_votes(epsilon, labels=64, rounds=2).passed
+        assert not canaries.canaries_in_votes(epsilon, labels=64, rounds=2).passed
 
 
 @pytest.mark.parametrize("epsilon", [4.0, 8.0])
 def test_canaries_of_class_sums_show_half_of_sigma(epsilon):
-    assert canaries.of_class_sums(epsilon, labels=2048, rounds=2).passed
+    assert canaries.canaries_in_class_sums(epsilon, labels=2048, rounds=2).passed
     with half_of_the_noise():
-        assert not canaries.of_class_sums(epsilon, labels=2048, rounds=2).passed
+        assert not canaries.canaries_in_class_sums(epsilon, labels=2048, rounds=2).passed
 
 
 def test_canaries_show_twice_of_sigma():
     double = lambda sigma, size, key: discrete_gaussian(2 * sigma, size, key)
     with mock.patch.object(answer, "discrete_gaussian", double), mock.patch.object(ask, "check_sum"):
-        assert not canaries.of_votes(8.0, labels=64, rounds=2).passed  # without the check, which finds it too
+        assert not canaries.canaries_in_votes(8.0, labels=64, rounds=2).passed  # without the check, which finds it too
 
 
 def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatch):
@@ -100,7 +100,7 @@ def test_runs_that_are_repeated_count_alarms_and_faults_found(finds, monkeypatch
         sound = answer.discrete_gaussian is discrete_gaussian
         return measure.Finding(check="", figure="", limit="", passed=sound or not finds)
 
-    monkeypatch.setattr(canaries, "of_votes", of_votes)
+    monkeypatch.setattr(canaries, "canaries_in_votes", of_votes)
     repeated = list(measure._repeated(3))
     assert [finding.figure for finding in repeated] == [f"0 alarms, {3 * finds} halved sigmas seen"] * 4
     assert all(finding.passed == finds for finding in repeated)

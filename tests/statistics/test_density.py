@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from client.contributions.sketch import contribution
-from client.records import embed
+from client.records import embed_records
 from common.domain import Record
 from common.privacy import accountant
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
@@ -69,7 +69,7 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
     paired, mechanism = WAYS[way]
     spec = SketchSpec(labels=1, features=features, paired=paired, first=PHRASES, grid=GRID)
     vectors, phrases = data(records)
-    private = embed(
+    private = embed_records(
         [Record(" ".join(TERMS[i] for i in terms_of_record), "a") for terms_of_record in phrases], ENCODER
     ).for_plan(("a",))
     of_terms = np.bincount(np.concatenate(phrases), minlength=len(TERMS)) / (PHRASES * records)
@@ -170,7 +170,7 @@ def outcomes(folder, vocabulary, parties):
             query = closed_set.make_query(spec, arrays)
             answer = ours.ask(name, nth, query).values
             if isinstance(query, sketch.Sketch):
-                noises.append(answer - contribution(query, embed(ONE, ENCODER).for_plan(LABELS)))
+                noises.append(answer - contribution(query, embed_records(ONE, ENCODER).for_plan(LABELS)))
             return answer / spec.grid
 
         specs = {query.name: query.spec for query in agreed.queries}

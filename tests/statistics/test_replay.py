@@ -18,7 +18,7 @@ from common.queries.histograms import LabelHistogram
 from common.queries.self_similarity import SelfSimilarity
 from simulations.laboratory.audit import replay
 from simulations.laboratory.audit.before_noise import Replay
-from simulations.laboratory.audit.finding import Finding
+from simulations.laboratory.audit.finding import AuditFinding
 from simulations.laboratory.audit.neighbours import Neighbourhood
 
 RUNS = (
@@ -39,11 +39,11 @@ FEW = 120
 
 @functools.cache
 def asked(run):
-    return {question.query.spec.kind: question for question in replay.recorded(replay.RUNS[run])}
+    return {question.query.spec.kind: question for question in replay.record_queries(replay.RUNS[run])}
 
 
 def finding_of(run, kind):
-    return replay.replayed(run, asked(run)[kind], NEIGHBOURS.get(run, FEW))
+    return replay.replay_query(run, asked(run)[kind], NEIGHBOURS.get(run, FEW))
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -83,7 +83,7 @@ def unclipped(tuner, rows, *, clip):
 
 def shared(query, records):
     """A share of the records, which every record moves."""
-    return 1000 * counts.of_labels(query, records) // max(1, len(records.labels))
+    return 1000 * counts.count_labels(query, records) // max(1, len(records.labels))
 
 
 def every_pair(query, records):
@@ -167,7 +167,7 @@ def test_what_is_broken_on_purpose_is_found(fault):
     place, name, broken, run, kind = BROKEN[fault]
     question = asked(run)[kind]
     with mock.patch.object(place, name, broken):
-        finding = replay.replayed(run, question, NEIGHBOURS.get(run, FEW))
+        finding = replay.replay_query(run, question, NEIGHBOURS.get(run, FEW))
     assert not finding.passed
     assert ", first: " in finding.figure
 
@@ -193,7 +193,7 @@ def test_a_replay_gives_what_the_parties_of_the_run_gave():
         return values
 
     with mock.patch.object(answer, "answer", keeping):
-        questions = replay.recorded((*replay.RUNS["census"], "privacy.epsilon=.inf"))
+        questions = replay.record_queries((*replay.RUNS["census"], "privacy.epsilon=.inf"))
     assert len(questions) == 2
     for question in questions:
         neighbourhood = Neighbourhood(
@@ -210,18 +210,18 @@ def test_a_replay_gives_what_the_parties_of_the_run_gave():
 def test_nothing_is_replaced_when_a_replay_has_ended():
     question = asked("rpsg, pool")["seed choice"]
     real = (answer.secure_bytes, mechanisms.noisy_max, fine_tuning.Tuner.rounded)
-    replay.replayed("rpsg", question, 1)
+    replay.replay_query("rpsg", question, 1)
     assert (answer.secure_bytes, mechanisms.noisy_max, fine_tuning.Tuner.rounded) == real
 
 
 @pytest.mark.parametrize("sound", [True, False])
 def test_the_table_and_the_exit_code(sound, capsys, monkeypatch):
     questions = list(asked("rpsg, pool").values())
-    monkeypatch.setattr(replay, "recorded", lambda _: questions)
+    monkeypatch.setattr(replay, "record_queries", lambda _: questions)
     monkeypatch.setattr(
         replay,
-        "replayed",
-        lambda run, _, neighbours, **__: Finding(
+        "replay_query",
+        lambda run, _, neighbours, **__: AuditFinding(
             check=f"{run}: choices", figure=f"{neighbours}", limit="0", passed=sound
         ),
     )

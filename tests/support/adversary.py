@@ -33,7 +33,7 @@ from common.rng import secure_bytes
 from common.secagg import ring, rules, shamir
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
 from common.secagg.masks import add_masks
-from simulations.federation.shared import Shared
+from simulations.federation.shared import LastValues
 from tests.support.federations import IDENTITIES, roster, service
 from tests.support.shares import combine
 
@@ -73,7 +73,7 @@ class Adversary:
         self.known = roster(parties) if signed else None
         self.rosters = dict.fromkeys(self.parties, self.known) | (rosters or {})
         self.honest = [party for party in self.parties if party not in self.corrupt]
-        shared = Shared()  # no check of one party may serve another that is shown something else
+        shared = LastValues()  # no check of one party may serve another that is shown something else
         self.services = {
             party: service(
                 folder,
@@ -163,7 +163,7 @@ class Attack:
 
     def binding(self, party):
         """Return the binding of the party's secrets for this round."""
-        return rules.of_round(self.transcript(party), self.shown[party].index)
+        return rules.round_context(self.transcript(party), self.shown[party].index)
 
     def asked(self, party):
         """Return the binding of the party's masks, which includes the query."""
@@ -183,7 +183,7 @@ class Attack:
                 if sealed and (pairs := keys.opened(sender, party, sealed)):
                     place = list(shown.setup.rounds).index(shown.index)
                     pair = pairs[place * shamir.PAIR_BYTES : (place + 1) * shamir.PAIR_BYTES]
-                    self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
+                    self._seeds[sender][party], self._keys[sender][party] = rules.split_shares(pair)
 
     def agree(self, survivors=None, *, otherwise=None):
         """Name the survivors to each honest party, by default all parties that shared, and collect the signatures.

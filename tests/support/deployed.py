@@ -12,7 +12,7 @@ from pathlib import Path
 from client.deploy import known_records
 from server.tasks import demo_notes
 from simulations.laboratory.nodes import deployment
-from simulations.laboratory.nodes.deployment import completed
+from simulations.laboratory.nodes.deployment import run_program
 from tests.support.runs import read
 
 BIN = Path(sys.executable).parent
@@ -34,7 +34,7 @@ def environment(path=()):
 
 def party(*arguments, within=(), path=(), **how):
     """Run a command of a hospital to its end; return its output."""
-    return completed("caucus-party", *arguments, environment=environment(path), machine=within, **how)
+    return run_program("caucus-party", *arguments, environment=environment(path), machine=within, **how)
 
 
 def check(*arguments, **how):
@@ -43,7 +43,7 @@ def check(*arguments, **how):
 
 
 def coordinator(*arguments, within=(), path=(), **how):
-    return completed("caucus-coordinator", *arguments, environment=environment(path), machine=within, **how)
+    return run_program("caucus-coordinator", *arguments, environment=environment(path), machine=within, **how)
 
 
 @contextlib.contextmanager

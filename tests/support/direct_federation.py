@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.contributions.votes import votes_of
-from client.records import embed
+from client.records import embed_records
 from client.service import PartyService
 from common import wire
 from common.domain import Record
@@ -74,9 +74,9 @@ class World:
         services = {
             party: PartyService(
                 party=party,
-                private=embed(self.records[party], Encoder()),
+                private=embed_records(self.records[party], Encoder()),
                 declared=len(self.records[party]),
-                terms=lambda: Terms(limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True)),
+                terms=lambda: HospitalTerms(limits=limits or lenient(max_epsilon=float("inf"), unsafe_no_noise=True)),
                 ledger=Ledger(folder / f"{party}.db"),
                 identity=identities[party],
                 roster=self.roster,

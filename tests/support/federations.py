@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.app import relay
 from client.contributions.contribute import contribution
 from client.guard import Limits
-from client.records import RecordSections, embed
+from client.records import RecordSections, embed_records
 from client.service import PartyService
 from common.domain import Record
 from common.ledger.ledger import Ledger
@@ -31,7 +31,7 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.identity import Identity, Roster
-from common.sections import normal
+from common.sections import normal_heading
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
@@ -139,7 +139,7 @@ def in_sections(mine):
     """Return the records, each as one section under its label, so that plans by sections see what others see."""
     parts = RecordSections(
         numbers=tuple(range(len(mine))),
-        headings=tuple(normal(record.label) for record in mine.records),
+        headings=tuple(normal_heading(record.label) for record in mine.records),
         texts=tuple(record.text for record in mine.records),
         vectors=mine.vectors,
     )
@@ -148,7 +148,7 @@ def in_sections(mine):
 
 @functools.cache
 def of_party(party):
-    return in_sections(embed(records(party), ENCODER))
+    return in_sections(embed_records(records(party), ENCODER))
 
 
 def service(folder, party, private=None, limits=OPEN, known=None, **changes):
@@ -156,8 +156,8 @@ def service(folder, party, private=None, limits=OPEN, known=None, **changes):
         **{
             "party": party,
             "declared": DECLARED,
-            "private": of_party(party) if private is None else in_sections(embed(private, ENCODER)),
-            "terms": lambda: Terms(limits=limits),
+            "private": of_party(party) if private is None else in_sections(embed_records(private, ENCODER)),
+            "terms": lambda: HospitalTerms(limits=limits),
             "ledger": Ledger(folder / f"party-{party}.db"),
             "identity": IDENTITIES[party] if known else None,
             "roster": known,
@@ -181,4 +181,4 @@ def federation(folder, services, agreed, *, run="run", known=None, retries=0, **
 
 def true_counts(query, private):
     """Return the contribution of a party with these records, without noise."""
-    return contribution(query, embed(private, ENCODER).for_plan(LABELS))
+    return contribution(query, embed_records(private, ENCODER).for_plan(LABELS))

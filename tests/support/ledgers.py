@@ -3,10 +3,10 @@
 import contextlib
 import sqlite3
 
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.privacy.sensitivity import Sensitivity
 
-RELEASE = Release(
+RELEASE = ReleasedAnswers(
     mechanism="gaussian",
     sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
     scale=20.0,

@@ -18,7 +18,7 @@ from common.queries.texts import Texts
 from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
-from server.llm.generate import generate, write
+from server.llm.generate import generate, write_texts
 from server.llm.render import whole
 from server.method import State
 from server.report.write import write_report
@@ -98,7 +98,7 @@ class World:
         )
 
     def write(self, requests):
-        return write(self.providers, requests, most_lost=self.most_lost)
+        return write_texts(self.providers, requests, most_lost=self.most_lost)
 
     def embed(self, texts):
         return embed(texts)

@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from server.prepare.compose import compose_settings, load
+from server.prepare.compose import compose_settings, load_settings
 from simulations.command import main
 from simulations.run import simulate
 
@@ -101,7 +101,7 @@ def tiny(folder, *overrides):
 
 def resume(folder):
     """Resume a small run."""
-    simulate(load(folder), folder)
+    simulate(load_settings(folder), folder)
 
 
 def lines(folder, name):

@@ -2,7 +2,7 @@
 
 import json
 
-from server.prepare.compose import FILE, write
+from server.prepare.compose import FILE, write_yaml
 from tests.support.documents import privacy_json, summary_json
 
 
@@ -14,7 +14,7 @@ def run(
     config = {"row": row, "experiment_seed": number if seed is None else seed} | (
         {"experiment": experiment} if experiment else {}
     )
-    write(config, path / FILE)
+    write_yaml(config, path / FILE)
     files = {
         "run": summary_json(status=status),
         "privacy": privacy_json(epsilon=epsilon, planned_epsilon=epsilon),

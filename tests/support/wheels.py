@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import asdict, replace
 
 from common.models import catalogue
-from common.models.catalogue import Entry
+from common.models.catalogue import CatalogueEntry
 
 FILES = {
     "config.json": b'{"model_type": "bert"}',
@@ -46,7 +46,7 @@ def wheel(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{module}-{version}-py3-none-any.whl"
     path.write_bytes(_zipped(contents))
-    return Entry(
+    return CatalogueEntry(
         description="a tiny model",
         purpose="encoder",
         licence="Apache-2.0",

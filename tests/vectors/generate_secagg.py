@@ -22,7 +22,7 @@ from common.secagg.identity import Identity, Roster
 from common.secagg.keys import KeyPair, Secret, mask_key
 from common.secagg.masks import keystream
 from common.secagg.messages import AggregationSetup
-from common.secagg.rules import advert_statement, check_adverts, of_round, survivors_statement
+from common.secagg.rules import advert_statement, check_adverts, round_context, survivors_statement
 from server.federation.secagg import collect_adverts
 from tests.support.shares import split
 
@@ -164,7 +164,7 @@ class Golden:
 
 def primitives():
     key = bytes(range(32))
-    binding = of_round(set_up().binding, 2)
+    binding = round_context(set_up().binding, 2)
     one, other = (KeyPair(Secret(bytes([number]) * 32)) for number in (1, 2))
     shares = split(key, 3, [1, 2, 3, 8], entropy("shamir"), label=binding)
     purposes = ("mask", "seal", "own mask key", "own seal key", "own self-mask seed", "own share coefficients")
@@ -281,7 +281,7 @@ def _hostile_survivors():
     _, replayed, _ = golden.agreed(index=5)
     _, later, _ = Golden(set_up(attempt=2)).agreed()
     _, planned, _ = Golden(set_up(plan_digest=OTHER_PLAN)).agreed()
-    binding = of_round(check_adverts(golden.asked, golden.advertised()[1], ROSTER, "golden")[0], 2)
+    binding = round_context(check_adverts(golden.asked, golden.advertised()[1], ROSTER, "golden")[0], 2)
     sharers = {0, 1, 2, 3}
     for name, error, survivors in (
         ("without the receiver", "MembershipError", [1, 2, 3, 4]),

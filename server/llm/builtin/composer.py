@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from server.llm.base import Request
 from server.llm.builtin.drafts import Drafts, word_factors
-from server.llm.builtin.library import Library, Sense
-from server.llm.builtin.ngram import Sentence, bare, cross, normal, tokenise, untokenise
+from server.llm.builtin.library import Sense, TextLibrary
+from server.llm.builtin.ngram import Sentence, bare, cross, normal_words, tokenise, untokenise
 
 _ATTEMPTS = 8  # number of attempts to write a text that is not a copy
 _LOOSER = 0.1  # increase of the looseness at each further attempt
@@ -66,7 +66,7 @@ class TextComposer:
         request: Request,
         passages: Sequence[Passage],
         anchors: Sequence[Passage],
-        library: Library,
+        library: TextLibrary,
         copying: bool,
         shapes: int,
         senses: Sequence[Sense],
@@ -95,13 +95,13 @@ class TextComposer:
     def texts(self) -> tuple[str, ...]:
         """Return up to `n` new texts, none of which copies a public text, a text in the request, or another result."""
         request = self._request
-        forms = {normal(text) for text in request.good + request.bad + request.source} | {""}
+        forms = {normal_words(text) for text in request.good + request.bad + request.source} | {""}
         texts: list[str] = []
         for _ in range(request.n):
             for attempt in range(_ATTEMPTS):
                 self._loose = min(1.0, self._noise + _LOOSER * attempt)
                 text = self._text(attempt)
-                form = normal(text)
+                form = normal_words(text)
                 if form not in forms and form not in self._known:
                     forms.add(form)
                     texts.append(text)

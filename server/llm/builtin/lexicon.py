@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from server.domain import Example
-from server.spans import Span, marked
+from server.spans import Span, mark_spans
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _DIGIT = re.compile(r"\d")
@@ -53,7 +53,7 @@ class Lexicon:
             kind = counts.most_common(1)[0][0] if counts else None
             if kind is not None:
                 spans.append(Span(start=start, end=end, type=kind))
-        return marked(text, spans)
+        return mark_spans(text, spans)
 
     def _found(self, tokens: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, Phrase, int, int]]:
         """Yield the known phrases in a text, the longest at each position, with the preceding word, start and end."""

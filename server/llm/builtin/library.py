@@ -12,7 +12,7 @@ from common import sections
 from common.models.encoder import TextEncoder
 from common.rng import experiment
 from server.domain import Example
-from server.llm.builtin.ngram import Between, Sentence, bare, normal, sentences, tokenise
+from server.llm.builtin.ngram import Between, Sentence, bare, normal_words, sentences, tokenise
 from server.llm.builtin.phrases import Phrases
 
 Vector = NDArray[np.float32]
@@ -50,7 +50,7 @@ class Sense:
     passages: NDArray[np.intp]
 
 
-class Library:
+class TextLibrary:
     """The texts that a model has read.
 
     Args:
@@ -60,8 +60,8 @@ class Library:
         seed: Experiment seed for the draw of the random texts.
         name: The model's name, which also determines the draw, so that the models of one experiment read different
             subsets.
-        headings: Headings under which each text occurs, normalised by `common.sections.normal`; if empty, no headings
-            are known.
+        headings: Headings under which each text occurs, normalised by `common.sections.normal_heading`; if empty, no
+            headings are known.
 
     Attributes:
         vectors: (texts, dimensions) float32, unit norm, after the mean of all texts is subtracted.
@@ -104,7 +104,7 @@ class Library:
         self.common = frozenset(word for word, count in self.times.items() if count > _COMMON * len(texts))
         self._encoder, self._headings = encoder, headings
         self._senses: dict[tuple[tuple[str, str], ...], dict[str, Sense]] = {}
-        self.known = frozenset(normal(text) for text in texts)
+        self.known = frozenset(normal_words(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
         """Return the sense of each label, computed once for each set of labels.
@@ -115,7 +115,7 @@ class Library:
         is not used.
         """
         if labels not in self._senses:
-            raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
+            raw = self.centred(self._encoder.encode([describe_label(*label) for label in labels]))
             apart, everything = _apart(raw), np.arange(len(self.parts))
             under = [self._under(label) for label, _ in labels]
             nearest = [np.argsort(-row, kind="stable")[:_TYPICAL] for row in whole_numbers(apart) @ self.whole.T]
@@ -135,7 +135,7 @@ class Library:
 
     def _under(self, heading: str) -> NDArray[np.intp]:
         """Return the indices of the texts under a heading."""
-        name = sections.normal(heading)
+        name = sections.normal_heading(heading)
         return np.array([at for at, names in enumerate(self._headings) if name in names], dtype=np.intp)
 
     def _telling(self, seen: list[Counter[str]], at: int, sizes: list[int]) -> dict[str, float]:
@@ -156,12 +156,12 @@ class Library:
         return ratios
 
     def _terms(self, labels: tuple[tuple[str, str], ...], target: str) -> tuple[Sentence, ...]:
-        others = {bare(word) for label in labels if label[0] != target for word in tokenise(described(*label))}
+        others = {bare(word) for label in labels if label[0] != target for word in tokenise(describe_label(*label))}
         runs: list[list[str]] = [[]]
-        names = {bare(token) for token in tokenise(described(target, ""))}
+        names = {bare(token) for token in tokenise(describe_label(target, ""))}
         description = dict(labels)[target]
         # A label that is not described may be called by a code, which is no word of its texts.
-        bare_name = normal(description) == normal(target.replace("_", " "))
+        bare_name = normal_words(description) == normal_words(target.replace("_", " "))
         for token in tokenise(description):
             word = bare(token)
             # Short words are grammar, unless they are the label's name: "age limit", "ATM".
@@ -187,7 +187,7 @@ def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[froz
     named = defaultdict[str, set[str]](set)
     for example in examples:
         if example.section and example.topic:
-            named[example.text].add(sections.normal(example.topic))
+            named[example.text].add(sections.normal_heading(example.topic))
     return tuple(frozenset(named[text]) for text in texts) if named else ()
 
 
@@ -197,7 +197,7 @@ def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
     return encoder.encode(texts)
 
 
-def described(label: str, description: str) -> str:
+def describe_label(label: str, description: str) -> str:
     """Return a label's name and description in one text."""
     return f"{label.replace('_', ' ')}: {description}"
 

@@ -22,9 +22,9 @@ from server.domain import Example
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.lexicon import Lexicon
-from server.llm.builtin.library import NORM, Library, Sense, Vector, headings_of, unit, whole_numbers
+from server.llm.builtin.library import NORM, Sense, TextLibrary, Vector, headings_of, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
-from server.llm.marks import unmarked
+from server.llm.marks import without_marks
 
 _VERSION = 4  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
@@ -113,7 +113,7 @@ class BuiltinModel:
         """Generate the replies (`server.llm.base.Provider`); each depends only on this model and its request."""
         if not requests:
             return []
-        asked, requests = requests, [unmarked(request) for request in requests]
+        asked, requests = requests, [without_marks(request) for request in requests]
         vectors = self._vectors(requests)
         replies: list[Reply] = []
         for start in range(0, len(requests), _BLOCK):
@@ -154,7 +154,7 @@ class BuiltinModel:
         return float((lengths**2).sum() / lengths.sum())
 
     @cached_property
-    def _library(self) -> Library:
+    def _library(self) -> TextLibrary:
         """The texts that the model has read, loaded at the first request whose reply is not in a cache."""
         part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
         return _library(tuple(self._texts), self._encoder, *part, headings=self._headings)
@@ -241,9 +241,9 @@ def _library(
     name: str,
     *,
     headings: tuple[frozenset[str], ...],
-) -> Library:
-    """Return the `Library` for these arguments, from a cache, so that models that read all texts share one."""
-    return Library(texts, encoder, share, seed, name, headings=headings)
+) -> TextLibrary:
+    """Return the `TextLibrary` for these arguments, from a cache, so that models that read all texts share one."""
+    return TextLibrary(texts, encoder, share, seed, name, headings=headings)
 
 
 def _input_texts(request: Request) -> Iterable[str]:

@@ -38,7 +38,7 @@ def bare(token: str) -> str:
     return token.strip().casefold()
 
 
-def normal(text: str) -> str:
+def normal_words(text: str) -> str:
     """Return a text's normal form, by which copies are recognised: its words, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import ProviderError
 from common.models import checkpoints
-from common.models.batches import by_tokens
+from common.models.batches import batches_by_tokens
 from server.llm.engines.base import GREEDY, Job, Sampled
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Transformers:
             kinds.setdefault((job.max_new_tokens, job.top_p, job.stop), []).append(place)
         for (longest, _, _), places in kinds.items():
             sizes = [jobs[place].count * (len(jobs[place].ids) + longest) for place in places]
-            for batch in by_tokens(sizes, self._batch_tokens):
+            for batch in batches_by_tokens(sizes, self._batch_tokens):
                 self._batch(jobs, [places[at] for at in batch], done)
 
     def _batch(self, jobs: Sequence[Job], places: list[int], done: Sampled) -> None:

@@ -16,7 +16,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from common.validate import in_range
 from server.llm.base import Provider, Request
 from server.llm.reasoning import text_of
-from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, refuse_reported_error
+from server.llm.remote.chat import ChatReply, MalformedError, RemoteSettings, refuse_reported_error
 from server.llm.remote.message_batches import MessageBatches
 from server.llm.remote.provider import Remote
 from server.llm.render import Prompts, our_prompts
@@ -117,7 +117,7 @@ class Messages:
 
     async def complete(
         self, client: Any, system: str, user: str, request: Request, *, max_tokens: int | None = None
-    ) -> Completion:
+    ) -> ChatReply:
         """Send one prompt, and return the model's completion."""
         del request
         body = self.parameters(system, user)
@@ -130,7 +130,7 @@ class Messages:
         """Return what the SDK adds to `base_url`."""
         return "/v1/messages"
 
-    def completed(self, message: object) -> Completion:
+    def completed(self, message: object) -> ChatReply:
         """Convert one answer from a batch to a completion."""
         return completion(message)
 
@@ -139,7 +139,7 @@ class Messages:
         return bool(error.type == "not_found_error")
 
 
-def completion(message: object) -> Completion:
+def completion(message: object) -> ChatReply:
     """Convert a message of the API to a completion. Only its blocks of text count, not those of reasoning.
 
     Raises:
@@ -149,7 +149,7 @@ def completion(message: object) -> Completion:
     if not isinstance(message, Message) or not isinstance(message.content, list):
         raise MalformedError
     use: Any = message.usage
-    return Completion(
+    return ChatReply(
         text="".join(text_of(block.text) or "" for block in message.content if isinstance(block, TextBlock)),
         usage=Usage(
             input=getattr(use, "input_tokens", None) or 0,

@@ -96,7 +96,7 @@ class RemoteSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class ChatReply:
     """One answer of a model, in the same form for all servers.
 
     Attributes:
@@ -163,7 +163,7 @@ class Chat(Protocol):
 
     async def complete(
         self, client: Any, system: str, user: str, request: Request, *, max_tokens: int | None = None
-    ) -> Completion:
+    ) -> ChatReply:
         """Send one prompt, and return the model's completion, of at most `max_tokens` (None: as in the settings).
 
         Raises:

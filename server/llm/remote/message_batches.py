@@ -16,10 +16,10 @@ from common.errors import ProviderError
 from common.system.files import write_atomic
 from common.validate import positive
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
-from server.llm.remote.chat import Chat, Completion, MalformedError
+from server.llm.remote.chat import Chat, ChatReply, MalformedError
 from server.llm.remote.provider import Remote
 from server.llm.remote.retry import Retries, UnansweredError
-from server.llm.remote.tokens import counted, read, worst
+from server.llm.remote.tokens import read_reply, with_usage, worst
 from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
@@ -32,7 +32,7 @@ class BatchChat(Chat, Protocol):
     def parameters(self, system: str, user: str) -> Any:
         """Return the body of one request."""
 
-    def completed(self, message: object) -> Completion:
+    def completed(self, message: object) -> ChatReply:
         """Convert one answer from a batch to a completion."""
 
 
@@ -152,23 +152,23 @@ class MessageBatches:
                 continue
             prompt = self._render(request)
             if completion.text:
-                completion = counted(completion, prompt, request, self._max_tokens)
+                completion = with_usage(completion, prompt, request, self._max_tokens)
             self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
-            deliver(key, read(completion, prompt, request))
+            deliver(key, read_reply(completion, prompt, request))
         del self._notes[batch]
         self._notes.keep()
 
     async def _results(self, client: Any, batch: str) -> list[Any]:
         return [line async for line in await client.messages.batches.results(batch)]
 
-    def _read(self, result: Any) -> Completion:
+    def _read(self, result: Any) -> ChatReply:
         """Return the completion in one result; its text is lost if the request failed, expired or was cancelled."""
         if result.type != "succeeded":
-            return Completion(text="", usage=Usage(), loss="failed")
+            return ChatReply(text="", usage=Usage(), loss="failed")
         try:
             return self._chat.completed(result.message)
         except MalformedError:
-            return Completion(text="", usage=Usage(), loss="malformed")
+            return ChatReply(text="", usage=Usage(), loss="malformed")
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
         """Make one call to the service, with the usual retries after temporary failures, and return the answer."""

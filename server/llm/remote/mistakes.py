@@ -78,7 +78,7 @@ def refused_parameter(error: object) -> str | None:
     return next((name for name in _FIRST if name in places), min(places, key=places.__getitem__, default=None))
 
 
-def advice(parameter: str, error: object) -> str:
+def parameter_advice(parameter: str, error: object) -> str:
     """Return what to use instead of a refused parameter: a setting of ours, with `NAME` for the name of the model."""
     body: Any = getattr(error, "body", None)
     if parameter in ("max_tokens", "max_completion_tokens") and _TOO_LARGE.search(message_in(body).lower()):

@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletion
 from common.validate import in_range, one_of, positive
 from server.llm.base import Provider, Request
 from server.llm.reasoning import text_of
-from server.llm.remote.chat import Completion, MalformedError, RemoteSettings, refuse_reported_error
+from server.llm.remote.chat import ChatReply, MalformedError, RemoteSettings, refuse_reported_error
 from server.llm.remote.provider import Remote
 from server.llm.render import Prompts, our_prompts
 from server.llm.spending import Spending, Usage
@@ -115,7 +115,7 @@ class ChatCompletions:
 
     async def complete(
         self, client: Any, system: str, user: str, request: Request, *, max_tokens: int | None = None
-    ) -> Completion:
+    ) -> ChatReply:
         """Send one prompt, and return the model's completion. Servers cache common prefixes of prompts themselves."""
         turns = [("system", system), ("user", user)] if system else [("user", user)]
         if not self.system_role:
@@ -155,7 +155,7 @@ class ChatCompletions:
         return min(requested, self.max_temperature)
 
 
-def completion(answer: object) -> Completion:
+def completion(answer: object) -> ChatReply:
     """Convert the API's answer to a completion.
 
     Only its text counts: reasoning is left out, whether in parts of the content or in a field of its own.
@@ -171,7 +171,7 @@ def completion(answer: object) -> Completion:
         raise MalformedError
     use: Any = answer.usage
     cached = getattr(getattr(use, "prompt_tokens_details", None), "cached_tokens", None) or 0
-    return Completion(
+    return ChatReply(
         text=text,
         usage=Usage(
             input=(getattr(use, "prompt_tokens", None) or 0) - cached,

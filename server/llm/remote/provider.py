@@ -21,10 +21,10 @@ from typing import Any
 
 from common.errors import ModelSettingError, ProviderError
 from server.llm.base import NO_REPLY, Arrived, Reply, Request
-from server.llm.remote.chat import Chat, Completion
+from server.llm.remote.chat import Chat, ChatReply
 from server.llm.remote.mistakes import likely_mistake, url_tried
 from server.llm.remote.retry import Outage, RateLimiter, Retries, UnansweredError, server_message
-from server.llm.remote.tokens import counted, estimate, read, worst
+from server.llm.remote.tokens import estimate, read_reply, with_usage, worst
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
@@ -88,7 +88,7 @@ class Remote:
         """
         if not requests:
             return []
-        job = Job(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
+        job = PendingCall(requests=requests, todo=deque(range(len(requests))), arrived=arrived)
         _run(self._all(job))
         lost_at_the_end = self._outage.under_way or not self._answered
         if job.stop is None and job.unanswered is not None and lost_at_the_end:
@@ -101,11 +101,11 @@ class Remote:
         """Estimate input and output tokens (`server.llm.remote.tokens.estimate`)."""
         return estimate(self._render(request), request, self._max_tokens)
 
-    async def _all(self, job: "Job") -> None:
+    async def _all(self, job: "PendingCall") -> None:
         async with self._chat.client() as client:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
-    async def _work(self, client: Any, job: "Job") -> None:
+    async def _work(self, client: Any, job: "PendingCall") -> None:
         """Run one of `concurrency` workers, which sends requests until none is left or the job is stopped."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
@@ -123,19 +123,19 @@ class Remote:
                 used = completion.usage if completion else None
                 self._spending.settle(self.name, most, used, self._price)
             if completion is not None:
-                job.deliver(place, read(completion, prompt, job.requests[place]))
+                job.deliver(place, read_reply(completion, prompt, job.requests[place]))
 
     async def _ask(
         self,
         client: Any,
-        job: "Job",
+        job: "PendingCall",
         prompt: tuple[str, str],
         request: Request,
-    ) -> Completion | None:
+    ) -> ChatReply | None:
         """Send one request until it is answered or lost; return the completion, or None if the job is stopped."""
         expected = sum(estimate(prompt, request, self._max_tokens))
 
-        async def once() -> Completion | None:
+        async def once() -> ChatReply | None:
             await self._limiter.enter(expected)
             return await self._chat.complete(client, *prompt, request) if job.stop is None else None
 
@@ -150,11 +150,11 @@ class Remote:
         self._outage.end()
         self._answered += 1
         self._lost_in_a_row = 0
-        completion = counted(completion, prompt, request, self._max_tokens)
+        completion = with_usage(completion, prompt, request, self._max_tokens)
         self._limiter.used(completion.usage.tokens - expected)
         return completion
 
-    def _lost(self, job: "Job", error: UnansweredError, request: Request) -> Completion | None:
+    def _lost(self, job: "PendingCall", error: UnansweredError, request: Request) -> ChatReply | None:
         """Give up a request, and stop the job if the model will not answer other requests either.
 
         Returns:
@@ -169,12 +169,12 @@ class Remote:
             job.stop = job.stop or self._broken(error)
             return None
         if failure.kind == "filtered":
-            return Completion(text="", usage=Usage(), loss=failure.kind)
+            return ChatReply(text="", usage=Usage(), loss=failure.kind)
         job.unanswered = error
         self._lost_in_a_row += 1
         if self._lost_in_a_row >= max(_MOST_LOST_IN_A_ROW, 2 * self._concurrency):
             job.stop = job.stop or self._broken(error)
-        return Completion(text="", usage=Usage(), loss="failed" if failure.kind == "again" else failure.kind)
+        return ChatReply(text="", usage=Usage(), loss="failed" if failure.kind == "again" else failure.kind)
 
     async def _check_model(self) -> None:
         async with self._chat.client() as client:
@@ -225,7 +225,7 @@ class Remote:
 
 
 @dataclass(slots=True, kw_only=True)
-class Job:
+class PendingCall:
     """The requests of one call and their replies."""
 
     requests: Sequence[Request]

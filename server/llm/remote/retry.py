@@ -23,7 +23,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from common.validate import at_least, positive
-from server.llm.remote.mistakes import SETTING, advice, message_in, refused_parameter
+from server.llm.remote.mistakes import SETTING, message_in, parameter_advice, refused_parameter
 
 log = logging.getLogger("caucus.llm")
 
@@ -130,7 +130,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     if any(word in body for word in _FILTERED):
         return Failure(kind="filtered", summary=f"{summary}, content filter")
     if refused is not None and (status in _REFUSING or refused == "system"):
-        do = f"use {advice(refused, error)}"
+        do = f"use {parameter_advice(refused, error)}"
         return Failure(kind="hopeless", summary=f"{summary}, {refused} refused", refused=refused, do=do)
     return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
 

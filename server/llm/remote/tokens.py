@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from server.llm.base import Reply, Request
 from server.llm.parse import parse
-from server.llm.remote.chat import Completion
+from server.llm.remote.chat import ChatReply
 from server.llm.render import whole
 from server.llm.spending import Usage
 
@@ -13,7 +13,7 @@ _TOKENS_PER_WORD = 1.4
 _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
-def read(completion: Completion, prompt: tuple[str, str], request: Request) -> Reply:
+def read_reply(completion: ChatReply, prompt: tuple[str, str], request: Request) -> Reply:
     """Return the reply to a request with this prompt; the texts are parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
     cut = completion.loss == "truncated"
@@ -36,7 +36,7 @@ def estimate(prompt: tuple[str, str], request: Request, max_tokens: int) -> tupl
     return round(size), min(round(request.expected_words * _TOKENS_PER_WORD), max_tokens)
 
 
-def counted(completion: Completion, prompt: tuple[str, str], request: Request, max_tokens: int) -> Completion:
+def with_usage(completion: ChatReply, prompt: tuple[str, str], request: Request, max_tokens: int) -> ChatReply:
     """Return the completion, with estimated usage if the server reported none, so that it counts towards any cap."""
     if completion.usage.tokens:
         return completion

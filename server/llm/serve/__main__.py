@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("openvino", "transformers"), help="openvino where there is a GGUF file")
     parser.add_argument("--device", help="of transformers, as torch names it; a GPU if there is one")
     parser.add_argument("--top-p", type=float, default=TOP_P, help=f"for requests without top_p; {TOP_P} if not given")
-    parser.set_defaults(lines=served)
+    parser.set_defaults(lines=serve_until_stopped)
     return run(parser, arguments)
 
 
-def served(options: argparse.Namespace) -> Iterator[str]:
+def serve_until_stopped(options: argparse.Namespace) -> Iterator[str]:
     """Serve until Ctrl-C; yield the lines that the command prints, once requests can come.
 
     Raises:

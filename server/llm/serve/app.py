@@ -33,7 +33,7 @@ _LEAST_TOP_P = 1e-6
 _LEFT = 499  # a client that has gone reads no status
 
 
-class RefusalError(HTTPException):
+class RequestError(HTTPException):
     """Error that is the response to a request.
 
     Args:
@@ -70,7 +70,7 @@ def application(model: ChatModel) -> Starlette:
             reply.cancel()
             return Response(status_code=_LEFT)
         if failure := reply.exception():
-            raise RefusalError(HTTPStatus.INTERNAL_SERVER_ERROR, f"the engine fails: {type(failure).__name__}")
+            raise RequestError(HTTPStatus.INTERNAL_SERVER_ERROR, f"the engine fails: {type(failure).__name__}")
         return JSONResponse(_completion(model, job, reply.result()))
 
     routes = [
@@ -91,7 +91,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RefusalError(HTTPStatus.BAD_REQUEST, "the body is not JSON", param="body") from error
+        raise RequestError(HTTPStatus.BAD_REQUEST, "the body is not JSON", param="body") from error
     if not isinstance(body, dict):
         raise ConfigError("body", expected="a JSON object", got=type(body).__name__)
     fields = {name: value for name, value in body.items() if value is not None}
@@ -122,7 +122,7 @@ def read_job(content: bytes, model: ChatModel) -> Job:
             f"the prompt is too long: it has {len(job.ids)} tokens, and the context length of {context} leaves "
             f"{longest} before an answer of {most}"
         )
-        raise RefusalError(HTTPStatus.BAD_REQUEST, message, param="messages", code="context_length_exceeded")
+        raise RequestError(HTTPStatus.BAD_REQUEST, message, param="messages", code="context_length_exceeded")
     return job
 
 
@@ -140,7 +140,7 @@ def _turn(place: int, message: object) -> Mapping[str, str]:
 def _check_name(name: object, model: ChatModel) -> None:
     if name != model.name:
         message = f"the model {name!r} is not here, but {model.name}"
-        raise RefusalError(HTTPStatus.NOT_FOUND, message, param="model", code="model_not_found")
+        raise RequestError(HTTPStatus.NOT_FOUND, message, param="model", code="model_not_found")
 
 
 def _completion(model: ChatModel, job: Job, ids: list[int]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _completion(model: ChatModel, job: Job, ids: list[int]) -> dict[str, Any]:
 
 async def _wrong_field(request: Request, error: Exception) -> Response:
     assert isinstance(error, ConfigError)
-    return await _refusal(request, RefusalError(HTTPStatus.BAD_REQUEST, str(error), param=str(error.what)))
+    return await _refusal(request, RequestError(HTTPStatus.BAD_REQUEST, str(error), param=str(error.what)))
 
 
 async def _refusal(_: Request, error: Exception) -> Response:

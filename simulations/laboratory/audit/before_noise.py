@@ -32,7 +32,7 @@ from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.plan.plan import Plan
 from common.privacy import mechanisms
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.queries.closed_set import digest
 from common.queries.page import Query
 
@@ -156,7 +156,7 @@ class _Blank(Ledger):
         index: int,
         plan_digest: bytes,
         query_digest: bytes,
-        release: Release,
+        release: ReleasedAnswers,
         **_: object,
     ) -> Entry:
         return Entry(run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release)

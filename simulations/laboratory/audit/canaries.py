@@ -25,12 +25,12 @@ from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.page import Query
 from common.queries.votes import Votes, VotesSpec
 from simulations.laboratory.audit.federation import AXES, DELTA, ask, plan_of
-from simulations.laboratory.audit.finding import Finding, Z
+from simulations.laboratory.audit.finding import AuditFinding, Z
 
 TOP = 4
 
 
-def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
+def canaries_in_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> AuditFinding:
     """Measure canaries in votes; each alone is near `TOP` candidates, and it is furthest from their opposites."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
@@ -41,7 +41,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
     return _finding("canaries", epsilon, votes.sum(axis=0), inside, rounds)
 
 
-def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
+def canaries_in_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> AuditFinding:
     """Measure canaries in class sums; each is the only record of its label, and changes all four directions equally."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
@@ -80,7 +80,9 @@ def _summed_answers(
     return np.asarray(sum(ask(plan, [("canaries", question)] * rounds, private)), dtype=np.float64)
 
 
-def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
+def distinguishing_finding(
+    check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]
+) -> AuditFinding:
     """Return the finding on how well the canaries' scores reveal which of them are inserted.
 
     Args:
@@ -107,7 +109,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
 
     highest = gaussian_epsilon(DELTA, shifted(difference, Z))
     epsilon = gaussian_epsilon(DELTA, max(difference, 1e-3))
-    return Finding(
+    return AuditFinding(
         check=check,
         figure=f"mu {difference:.4f}: epsilon {epsilon:.2f}, below {highest:.2f}",
         limit=f"{mu:.4f}: {shifted(mu, -Z):.3f} to {shifted(mu, Z):.3f}",
@@ -116,6 +118,8 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     )
 
 
-def _finding(what: str, epsilon: float, scores: NDArray[np.float64], inside: NDArray[np.bool_], rounds: int) -> Finding:
+def _finding(
+    what: str, epsilon: float, scores: NDArray[np.float64], inside: NDArray[np.bool_], rounds: int
+) -> AuditFinding:
     check = f"{scores.size} {what}, epsilon {epsilon:g}, {rounds} rounds"
-    return distinguished(check, gaussian_mu(epsilon, DELTA), scores, inside)
+    return distinguishing_finding(check, gaussian_mu(epsilon, DELTA), scores, inside)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client import answer, records
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.app import relay
 from client.guard import Limits
 from client.service import PartyService
@@ -104,9 +104,9 @@ def ask(
         services = [
             PartyService(
                 party=party,
-                private=records.embed(party_records, Axes()),
+                private=records.embed_records(party_records, Axes()),
                 declared=len(party_records),
-                terms=lambda: Terms(limits=limits),
+                terms=lambda: HospitalTerms(limits=limits),
                 ledger=Ledger(folder / f"{party}.db"),
             )
             for party, party_records in enumerate(private)

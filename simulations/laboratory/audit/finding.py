@@ -13,7 +13,7 @@ ALARM = 2 * float(stats.norm.sf(Z))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AuditFinding:
     """One finding of the audit, printed as one line.
 
     Attributes:
@@ -36,7 +36,7 @@ def head() -> None:
     show(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
 
 
-def printed(finding: Finding) -> bool:
+def print_finding(finding: AuditFinding) -> bool:
     """Print a finding's line; return whether it passed."""
     verdict = "passed" if finding.passed else "FAILED"
     show(f"{finding.check:54}{finding.figure:42}{finding.limit:20}{finding.unseen:38}{verdict}\n")

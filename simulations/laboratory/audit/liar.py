@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
     for records in options.records:
         for times in TIMES:
-            share = exemplars(records, options.epsilon, times)
+            share = liars_share(records, options.epsilon, times)
             show(f"votes      {records:9}{times:5} x  {share:.2f} of {EXEMPLARS}\n")
         for times in TIMES:
             moved, share = mean(records, options.epsilon, times)
@@ -103,7 +103,7 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
 
     def lying(settings: SimulationSettings) -> list[list[Record]]:
         first, *others = deal(settings)
-        return [mislabelled(first) * times if times else first, *others]
+        return [mislabel_records(first) * times if times else first, *others]
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(parties, "deal", lying):
         run.simulate(
@@ -117,14 +117,14 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
     return accuracy
 
 
-def mislabelled(records: Sequence[Record]) -> list[Record]:
+def mislabel_records(records: Sequence[Record]) -> list[Record]:
     """Return each record with its label replaced by the next label in sorted order."""
     labels = sorted({record.label for record in records})
     following = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     return [replace(record, label=following[record.label]) for record in records]
 
 
-def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
+def liars_share(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
     """Return the mean fraction of a label's exemplars that the liar chose beforehand, if others vote at random."""
     spec = VotesSpec(top=8, furthest=False)
     noise = _noise(PlannedQuery(name="votes", spec=spec), epsilon)

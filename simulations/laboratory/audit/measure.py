@@ -36,7 +36,7 @@ from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from simulations.laboratory.audit import canaries
 from simulations.laboratory.audit.federation import AXES, DELTA, Share, ask, half_of_the_noise, plan_of, recorded_noise
-from simulations.laboratory.audit.finding import ALARM, Finding, Z, head, printed
+from simulations.laboratory.audit.finding import ALARM, AuditFinding, Z, head, print_finding
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     head()
     findings = _repeated(options.repeat) if options.repeat else _all(quick=options.quick)
-    if not all(list(map(printed, findings))):  # print all findings first
+    if not all(list(map(print_finding, findings))):  # print all findings first
         sys.exit(1)
 
 
-def _all(*, quick: bool) -> Iterator[Finding]:
+def _all(*, quick: bool) -> Iterator[AuditFinding]:
     for secure in (True, False):
         yield from structure(secure=secure)
     yield from subsamples()
@@ -59,18 +59,18 @@ def _all(*, quick: bool) -> Iterator[Finding]:
     for scale in (0.8, 20.0):
         yield laplace(scale=scale, parties=10, coordinates=20_000 if quick else 10**6)
     for epsilon in (4.0, 8.0) if quick else (1.0, 2.0, 4.0, 8.0):
-        yield canaries.of_votes(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
-    yield canaries.of_class_sums(4.0, labels=2048 if quick else 4096, rounds=2 if quick else 4)
+        yield canaries.canaries_in_votes(epsilon, labels=64 if quick else 512, rounds=2 if quick else 4)
+    yield canaries.canaries_in_class_sums(4.0, labels=2048 if quick else 4096, rounds=2 if quick else 4)
 
 
-def _repeated(times: int) -> Iterator[Finding]:
+def _repeated(times: int) -> Iterator[AuditFinding]:
     # The number of canaries needed to detect half of sigma grows as mu falls.
     for epsilon, labels in ((1.0, 256), (2.0, 64), (4.0, 32), (8.0, 16)):
-        sound = [canaries.of_votes(epsilon, labels=labels, rounds=1) for _ in range(times)]
+        sound = [canaries.canaries_in_votes(epsilon, labels=labels, rounds=1) for _ in range(times)]
         alarms = [not finding.passed for finding in sound]
         with half_of_the_noise():
-            halved = [canaries.of_votes(epsilon, labels=labels, rounds=1).passed for _ in range(times)]
-        yield Finding(
+            halved = [canaries.canaries_in_votes(epsilon, labels=labels, rounds=1).passed for _ in range(times)]
+        yield AuditFinding(
             check=f"{labels * AXES} canaries, epsilon {epsilon:g}, {times} runs each",
             figure=f"{sum(alarms)} alarms, {halved.count(False)} halved sigmas seen",
             limit=f"0 and {times}",
@@ -79,7 +79,7 @@ def _repeated(times: int) -> Iterator[Finding]:
         )
 
 
-def structure(*, secure: bool) -> Iterator[Finding]:
+def structure(*, secure: bool) -> Iterator[AuditFinding]:
     """Yield findings on the noise of five parties, of which one may drop out and another may collude."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
@@ -116,7 +116,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
     yield _exactly(name + "keys taken by all answers", len(set(entropy)), 5 * 6)
 
 
-def subsamples() -> Iterator[Finding]:
+def subsamples() -> Iterator[AuditFinding]:
     """Yield findings on whether two answers use the same subsample, and different ones if subsamples are redrawn."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
@@ -130,7 +130,7 @@ def subsamples() -> Iterator[Finding]:
                 private,
             )
         differing, drawn = int(np.count_nonzero(first_answer != other)), int((first_answer - 2).sum())
-        yield Finding(
+        yield AuditFinding(
             check=f"subsamples {'of each answer' if redraw else 'for all answers'}",
             figure=f"{drawn} of 64 records, {differing} not again",
             limit="10 to 54, " + ("some" if redraw else "none"),
@@ -138,12 +138,12 @@ def subsamples() -> Iterator[Finding]:
         )
 
 
-def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
+def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> AuditFinding:
     """Return the finding on an answer's variance without records, relative to sigma^2; standard error sqrt(2 / n)."""
     (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
     ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
     missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))
-    return Finding(
+    return AuditFinding(
         check=f"variance of {parties} shares, {coordinates:g} coordinates",
         figure=f"{ratio:.5f} of sigma^2",
         limit=f"1 +- {Z * error:.5f}",
@@ -152,7 +152,7 @@ def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
     )
 
 
-def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
+def laplace(*, scale: float, parties: int, coordinates: int) -> AuditFinding:
     """Return the finding of a chi-square test that an answer without records has P(k) ∝ exp(-|k| / scale)."""
     (noise,), planned = _without_records("laplace", scale, parties, coordinates)
     reach = math.floor(planned * math.log(coordinates * math.tanh(1 / (2 * planned)) / 50))
@@ -162,7 +162,7 @@ def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
     # A chi-square that is not central, by how far the cells of a smaller scale are from those expected.
     distance = float(((coordinates * _laplace_cells(planned / 1.1, reach) - expected) ** 2 / expected).sum())
     missed = stats.ncx2.cdf(stats.chi2.isf(ALARM, 2 * reach), 2 * reach, distance)
-    return Finding(
+    return AuditFinding(
         check=f"Laplace of scale {scale:g}, {parties} shares, {coordinates:g} coordinates",
         figure=f"chi-square of {2 * reach + 1} cells, p = {p:.2g}",
         limit=f"p >= {ALARM:.0e}",
@@ -199,8 +199,8 @@ def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int
     )
 
 
-def _exactly(check: str, count: int, expected: int) -> Finding:
-    return Finding(check=check, figure=str(count), limit=str(expected), passed=count == expected)
+def _exactly(check: str, count: int, expected: int) -> AuditFinding:
+    return AuditFinding(check=check, figure=str(count), limit=str(expected), passed=count == expected)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class EmbeddedRecord(NamedTuple):
     vector: NDArray[np.float32]
 
 
-class Step(NamedTuple):
+class WalkStep(NamedTuple):
     """One step of a walk: a data set, and its change from the previous one.
 
     Attributes:
@@ -80,16 +80,16 @@ class Neighbourhood:
     max_records: int
     encoder: Encoder
 
-    def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[Step]:
+    def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[WalkStep]:
         """Yield the steps of random walks over data sets, with `neighbours` pairs of neighbours in total."""
         for walk in range(0, neighbours, STEPS):
             data_set = self._start(self.starts[int(random.integers(len(self.starts)))])
-            yield Step(self._private(data_set), "")
+            yield WalkStep(self._private(data_set), "")
             adds = random.choice([0.2, 0.5, 0.8])
             for _ in range(min(STEPS, neighbours - walk)):
                 move = self._added if not data_set or random.random() < adds else self._without
                 data_set, changed = move(data_set, random)
-                yield Step(self._private(data_set), changed)
+                yield WalkStep(self._private(data_set), changed)
 
     def _start(self, records: Sequence[EmbeddedRecord]) -> list[EmbeddedRecord]:
         if self.plan.unit == "sample":

@@ -34,13 +34,13 @@ from client.writers import causal_model
 from common import rng
 from common.plan.plan import Plan
 from common.queries import closed_set
-from server.prepare.compose import compose_settings, simulated
+from server.prepare.compose import check_simulation, compose_settings
 from server.run_folder import read_candidates
 from server.tasks import demo_notes
 from simulations.federation import parties
 from simulations.laboratory.audit.before_noise import Replay
 from simulations.laboratory.audit.changes import change
-from simulations.laboratory.audit.finding import Finding, head, printed
+from simulations.laboratory.audit.finding import AuditFinding, head, print_finding
 from simulations.laboratory.audit.neighbours import EmbeddedRecord, Neighbourhood, embed_records, sources
 from simulations.run import simulate
 
@@ -125,7 +125,7 @@ _TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class BroadcastQuery:
     """A query that was broadcast.
 
     Attributes:
@@ -156,10 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     head()
     passed, kinds = [], set()
     for name in options.runs:
-        for question in recorded(RUNS[name]):
+        for question in record_queries(RUNS[name]):
             kinds.add(question.query.spec.kind)
             neighbours = _QUICK if options.quick else options.neighbours
-            passed.append(printed(replayed(name, question, neighbours, experiment_seed=options.experiment_seed)))
+            passed.append(
+                print_finding(replay_query(name, question, neighbours, experiment_seed=options.experiment_seed))
+            )
     sys.stdout.write(
         f"\n{passed.count(False)} of {len(passed)} queries moved by more than is stated; {len(kinds)} of "
         f"{len(closed_set.PROVEN)} kinds with a proof; without one, at infinite epsilon: {', '.join(WITHOUT_PROOF)}\n"
@@ -168,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
-def recorded(settings: Sequence[str]) -> list[Question]:
+def record_queries(settings: Sequence[str]) -> list[BroadcastQuery]:
     """Run a federation with these settings; return all queries that it broadcast, in order."""
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
@@ -181,7 +183,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
         folder = Path(name)
         terms = folder / "terms.txt"
         terms.write_text(_TERMS)
-        config = simulated(compose_settings([*_SMALL, *(setting.format(terms=terms) for setting in settings)]))
+        config = check_simulation(compose_settings([*_SMALL, *(setting.format(terms=terms) for setting in settings)]))
         with mock.patch.object(answer, "answer", recording):
             simulate(config, folder / "run")
         released = [candidate.text for candidate in read_candidates(folder / "run")]
@@ -190,11 +192,13 @@ def recorded(settings: Sequence[str]) -> list[Question]:
     questions = []
     for index, (query, plan, party) in sorted(asked.items()):
         starts = starts or [embed_records(private, party.encoder) for private in dealt]
-        questions.append(Question(query=query, index=index, plan=plan, party=party, starts=starts, released=released))
+        questions.append(
+            BroadcastQuery(query=query, index=index, plan=plan, party=party, starts=starts, released=released)
+        )
     return questions
 
 
-def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: int = 0) -> Finding:
+def replay_query(run: str, question: BroadcastQuery, neighbours: int, *, experiment_seed: int = 0) -> AuditFinding:
     """Return the finding on whether the answer changes between random neighbours by more than the query's bounds."""
     query, index, plan = question.query, question.index, question.plan
     planned = plan.query(index)
@@ -224,7 +228,7 @@ def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: 
             largest, violations = max(largest, share), violations + (not within)
             first = first or ("" if within else f", first: {step.changed}")
             before = after
-    return Finding(
+    return AuditFinding(
         check=f"{run}: {planned.name} {index}",
         figure=f"{violations} of {neighbours} beyond, largest {largest:.1%}{first}",
         limit=f"0, {planned.mechanism}",

@@ -105,7 +105,7 @@ class Run:
         low, high = 0, most
         while low < high:
             middle = (low + high) // 2
-            detected = learned(self.leaking(planted[: COPIES[middle]]))
+            detected = rejects_no_learning(self.leaking(planted[: COPIES[middle]]))
             low, high = (low, middle) if detected else (middle + 1, high)
         return COPIES[low] if low < most else math.inf
 
@@ -119,7 +119,7 @@ class Run:
         flags, rejected = self._independent.flags(), 0
         for _ in range(SPLITS):
             split = self._generator.permutation(2 * _SIDE)
-            rejected += learned({name: flag[split] for name, flag in flags.items()})
+            rejected += rejects_no_learning({name: flag[split] for name, flag in flags.items()})
         return rejected / SPLITS
 
     def _evidence(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> Evidence:
@@ -158,7 +158,7 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
         near.append(run.smallest(CHANGED))
         broken += number < guarantees and run.broken()
         alarms.append(run.alarms())
-    low, high = intervals.over_seeds(alarms) or (0.0, 1.0)
+    low, high = intervals.interval_over_seeds(alarms) or (0.0, 1.0)
     rate = f"{np.mean(alarms):.1%} ({max(low, 0):.1%} to {high:.1%})"
     return (
         f"{corpus.source} | {quantile(verbatim, texts)} | {quantile(near, texts)} | {broken} of {guarantees} | {rate}"
@@ -179,7 +179,7 @@ def quantile(copies: Sequence[float], texts: int) -> str:
     return (f"{value:g} ({value / texts:.2%})" if value < math.inf else "none") + f"; {ends}"
 
 
-def learned(flags: Flags) -> bool:
+def rejects_no_learning(flags: Flags) -> bool:
     """Return whether a feature rejects "no learning"."""
     return any(test.rejected for test in learning.learning(flags, _SIDE))
 

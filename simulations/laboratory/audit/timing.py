@@ -36,7 +36,7 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
-from client.admission import Terms
+from client.admission import HospitalTerms
 from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
 from client.guard import Limits
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hidden = True
     for scheduled in (False, True):
         for delay in (0.0, options.delay):
-            without, beside = measured(options.answers, delay=delay, scheduled=scheduled)
+            without, beside = measure_answers(options.answers, delay=delay, scheduled=scheduled)
             longer = share_longer(without, beside)
             medians = (1e3 * statistics.median(times) for times in (without, beside))
             cells = (f"{'yes' if scheduled else 'no':8}", f"{delay:8.2f} s", *(f"{ms:20.2f}" for ms in medians))
@@ -99,13 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # The share of a sound schedule has a standard deviation of about sqrt(1 / (6 n)).
             hidden = hidden and (not scheduled or abs(longer - 0.5) < 5 * math.sqrt(1 / (6 * options.answers)))
     sys.stdout.write(f"{'question':40}of its time\n")
-    for kind, share in used():
+    for kind, share in shares_of_time():
         sys.stdout.write(f"{kind:40}{share:11.2f}\n")
         hidden = hidden and share < 1
     return 0 if hidden else 1
 
 
-def used(records: int = 1000) -> Iterator[tuple[str, float]]:
+def shares_of_time(records: int = 1000) -> Iterator[tuple[str, float]]:
     """Yield each kind of question, and the fraction of its scheduled time that the answer takes.
 
     The party has the declared number of records, `records`. The time for the ledger and the noise is not included.
@@ -141,7 +141,7 @@ def _taken(query: Query, planned: PlannedQuery, private: EmbeddedRecords) -> flo
     began = time.perf_counter()
     if isinstance(query, SeedChoice):
         replacement = planned.mechanism == "exponential"
-        seed_choices.choose(query, private, planned.scale, bytes(32), replacement=replacement)
+        seed_choices.choose_seeds(query, private, planned.scale, bytes(32), replacement=replacement)
     elif isinstance(query, LengthRange):
         mechanisms.length_range(counts.lengths(private), query.spec.cap, planned.scale, bytes(32))
     else:
@@ -155,7 +155,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
-def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
+def measure_answers(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
     """Ask a service without the record and one with it alternately; return the seconds that each answer took."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
@@ -215,7 +215,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
         party=0,
         private=private,
         declared=DECLARED,
-        terms=partial(Terms, limits=limits),
+        terms=partial(HospitalTerms, limits=limits),
         ledger=Ledger(path),
         schedule=schedule,
     )

@@ -10,7 +10,7 @@ from common.rng import secure_bytes
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import AggregationSetup, KeyAdvert
 from server.federation import secagg as coordinator_side
-from simulations.laboratory.benchmarks.ratios import timed
+from simulations.laboratory.benchmarks.ratios import time_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class BenchmarkFederation:
         adverts: dict[int, KeyAdvert] = {}
         costs = {}
         for party in members:
-            (advertised[party], adverts[party]), costs[party] = timed(
+            (advertised[party], adverts[party]), costs[party] = time_action(
                 party_side.begin,
                 self._setup,
                 party,
@@ -89,19 +89,19 @@ class BenchmarkFederation:
                 identity=identities.get(party),
                 roster=roster,
             )
-        (sharing, adverts), self.coordinator_ms = timed(
+        (sharing, adverts), self.coordinator_ms = time_action(
             coordinator_side.collect_adverts, self._setup, adverts, roster=roster
         )
         shared: dict[int, party_side.Shared] = {}
         sealed: dict[int, dict[int, bytes]] = {}
         for party in members:
-            (shared[party], sealed[party]), cost = timed(advertised[party].share, adverts)
+            (shared[party], sealed[party]), cost = time_action(advertised[party].share, adverts)
             costs[party] += cost
-        (self._coordinator, inboxes), cost = timed(sharing.collect, sealed)
+        (self._coordinator, inboxes), cost = time_action(sharing.collect, sealed)
         self.coordinator_ms += cost
         self._parties: dict[int, party_side.Ready] = {}
         for party in members:
-            self._parties[party], cost = timed(shared[party].receive, inboxes[party], self._coordinator.sharers)
+            self._parties[party], cost = time_action(shared[party].receive, inboxes[party], self._coordinator.sharers)
             costs[party] += cost
         self.party_ms = min(costs.values())
 
@@ -128,24 +128,24 @@ class BenchmarkFederation:
             whole = sample is None or place < sample
             vector = np.random.default_rng([party, index]).integers(-(2**40), 2**40, length if whole else 1)
             expected += vector
-            (masked[party], words), cost = timed(self._parties[party].mask, index, vector, subject=b"")
+            (masked[party], words), cost = time_action(self._parties[party].mask, index, vector, subject=b"")
             if whole:
                 masks.append(cost)
                 sent = words
-            add += timed(masking.add, party, sent)[1]
+            add += time_action(masking.add, party, sent)[1]
 
         agreeing, survivors = masking.close()
         agreed: dict[int, party_side.Agreed] = {}
         signatures: dict[int, bytes] = {}
         costs = {}
         for party in members:
-            (agreed[party], signatures[party]), costs[party] = timed(masked[party].agree, survivors)
-        (unmasking, signatures), collect = timed(agreeing.collect, signatures)
+            (agreed[party], signatures[party]), costs[party] = time_action(masked[party].agree, survivors)
+        (unmasking, signatures), collect = time_action(agreeing.collect, signatures)
         shares = {}
         for party in members:
-            shares[party], cost = timed(agreed[party].unmask, signatures)
+            shares[party], cost = time_action(agreed[party].unmask, signatures)
             costs[party] += cost
-        total, combine = timed(unmasking.combine, shares)
+        total, combine = time_action(unmasking.combine, shares)
         if sample is None and not np.array_equal(total, expected):
             raise InternalError("sum of the survivors", expected="their vectors' sum", got="another")
         return RoundCost(mask=min(masks), unmask=min(costs.values()), add=add, combine=collect + combine)

@@ -42,14 +42,14 @@ from server.domain import Candidate, Task
 from server.llm import requests
 from server.llm.base import Request
 from server.llm.orders import even_orders
-from server.llm.parse import normal
+from server.llm.parse import normal_letters
 from server.metrics.accuracy import accuracy, logistic_regression, predict
-from server.operators.selection import drawn, good_and_bad, label_numbers
+from server.operators.selection import draw_members, good_and_bad, label_numbers
 from server.prepare.components import build_components
-from server.prepare.compose import compose_settings, simulated
+from server.prepare.compose import check_simulation, compose_settings
 from server.settings.sections import setting
 from simulations.baselines.unprotected import records_of
-from simulations.federation.parties import prepared
+from simulations.federation.parties import prepare_settings
 from simulations.laboratory.output import show
 
 Pools = dict[str, dict[str, list[str]]]
@@ -64,7 +64,10 @@ KINDS: Mapping[str, tuple[Callable[..., Request], Mapping[str, int]]] = {
     "keyphrases": (lambda task, _, phrases, **more: requests.with_keyphrases(task, phrases, **more), {"phrases": 2}),
     "subtopics": (lambda *of, texts, **more: requests.subtopics(*of, phrases=texts, **more), {}),
     "abstracts": (requests.abstracts, {}),
-    "from_abstract": (lambda *of, abstracts, **more: requests.from_abstract(*of, *abstracts, **more), {"abstracts": 1}),
+    "from_abstract": (
+        lambda *of, abstracts, **more: requests.request_from_abstract(*of, *abstracts, **more),
+        {"abstracts": 1},
+    ),
 }
 """The kinds of prompts for whole texts and for phrases: what makes a request, and the number of texts of each pool that
 it shows. A kind comes after the one that fills its pools."""
@@ -116,8 +119,8 @@ class Bench:
     """
 
     def __init__(self, overrides: Sequence[str], texts: int, folder: Path) -> None:
-        self._settings = prepared(
-            simulated(compose_settings(["secagg=none", "embedding_cache=run", *overrides])), folder
+        self._settings = prepare_settings(
+            check_simulation(compose_settings(["secagg=none", "embedding_cache=run", *overrides])), folder
         )
         self.parts = build_components(self._settings, folder=folder)
         self._texts, self._task = texts, self.parts.source.task()
@@ -146,7 +149,7 @@ class Bench:
             kept, figures[mode] = self._line(name, asked)
             _say(name, mode, figures[mode])
             if mode == "zero_shot" and len(modes) > 1 and self._real:
-                pools |= exemplars(kept, self._real, self._task, self.parts.encoder)
+                pools |= voted_pools(kept, self._real, self._task, self.parts.encoder)
                 pools["phrases"] = {label: _longest_words(texts) for label, texts in pools["good"].items()}
             elif mode == "abstracts":
                 names = self._task.labels
@@ -180,7 +183,7 @@ class Bench:
                 kept[text] = Candidate(text=text, label=label, model=name, round=0)
         parsed = [text for (_, each), reply in zip(asked, replies, strict=True) for text in reply.texts[: each.n]]
         number, first = sum(each.n for _, each in asked), asked[0][1]
-        shares = [len(parsed) / number, len(kept) / number, len(set(map(normal, parsed))) / max(1, len(parsed))]
+        shares = [len(parsed) / number, len(kept) / number, len(set(map(normal_letters, parsed))) / max(1, len(parsed))]
         shares += self._quality([] if first.phrases else list(kept.values()))
         length = np.median([len(text.split()) for text in kept]) if kept else np.nan
         read, written = (sum(getattr(reply, f"{way}_tokens") for reply in replies) for way in ("input", "output"))
@@ -219,18 +222,18 @@ def request(mode: str, task: Task, label: str, pools: Pools, options: Mapping[st
     if lacking := [pool for pool in counts if not pools[pool].get(label)]:
         do = "Ask for more texts, for example --texts 400"
         raise ConfigError(f"prompt {mode}", expected=f"{lacking[0]} texts of each label", got=f"none of {label}", do=do)
-    shown = {pool: drawn(pools[pool][label], count, options["rng"]) for pool, count in counts.items()}
+    shown = {pool: draw_members(pools[pool][label], count, options["rng"]) for pool, count in counts.items()}
     if mode == "zero_shot" and task.several:
-        shown["more"] = drawn([other for other in task.labels if other != label], 1, options["rng"])
+        shown["more"] = draw_members([other for other in task.labels if other != label], 1, options["rng"])
     return make(task, label, **shown, **options)
 
 
-def exemplars(texts: Sequence[Candidate], real: Sequence[Record], task: Task, encoder: Encoder) -> Pools:
+def voted_pools(texts: Sequence[Candidate], real: Sequence[Record], task: Task, encoder: Encoder) -> Pools:
     """Return the pools "good" and "bad", by the votes of `VOTERS` real texts without noise.
 
     A label with n texts gets up to n / 2 of each, and none if n is less than 4, since a crossing needs two good ones.
     """
-    voters = drawn(real, VOTERS, rng.experiment(0, "voters"))
+    voters = draw_members(real, VOTERS, rng.experiment(0, "voters"))
     names, labels = list(task.labels), label_numbers(texts, task)
     vectors = encoder.encode([each.text for each in task.classifier_inputs(texts)])
     of_voters = np.array([names.index(record.label) for record in voters], dtype=np.int32)

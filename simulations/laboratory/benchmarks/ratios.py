@@ -50,7 +50,7 @@ def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
         Path(file).write_text(json.dumps([asdict(ratio) for ratio in ratios]), encoding="utf-8")
 
 
-def timed(
+def time_action(
     action: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> tuple[Result, float]:
     """Return the result of `action`, and the CPU time that this process spent on it, in milliseconds."""
@@ -61,4 +61,4 @@ def timed(
 
 def fastest(times: int, action: Callable[[], object]) -> float:
     """Return the CPU time, in milliseconds, of the fastest of `times` calls; other processes can only add to it."""
-    return min(timed(action)[1] for _ in range(times))
+    return min(time_action(action)[1] for _ in range(times))

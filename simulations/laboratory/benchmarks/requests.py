@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     ]
 
 
-def serve(delay: float) -> None:
+def serve_delayed(delay: float) -> None:
     """Answer every request on a free port after `delay` seconds; print the port's number."""
     body = json.dumps(_ANSWER).encode()
 

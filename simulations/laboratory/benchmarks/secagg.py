@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     options = parser.parse_args(arguments)
     # Garbage collection would walk the states of all parties, which no real process has in memory.
     gc.disable()
-    limits = Limits()
+    limits = LowerBounds()
     show(limits.line(options.lengths))
     ratios: list[Ratio] = []
     show("\nEach party: mask, unmask, total with set-up for one round. Coordinator: add, unmask.\n")
@@ -72,7 +72,7 @@ def groups(parties: int) -> list[Group]:
     return [Group(parties=parties, degree=degree, threshold=threshold)]
 
 
-def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]:
+def bench(group: Group, lengths: Sequence[int], limits: "LowerBounds") -> list[Ratio]:
     """Time one group and print its lines; return the ratios that have a goal."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
     # The first case has separate keys, to measure the cost of a set-up for one round.
@@ -136,7 +136,7 @@ class TimedRound:
         return [Ratio(name=f"mask: {case}", to="limit", value=self.ours.mask / self.limit, goal=1.5)]
 
 
-class Limits:
+class LowerBounds:
     """Lower bounds on times on this machine, measured in this run, in milliseconds of CPU time."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from client.contributions.votes import votes_of
 from common.queries.votes import Votes, VotesSpec
-from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, timed
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark, time_action
 
 _TURNS = 5
 _CENTRES = 40
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     sys.stdout.write(f"{options.records} records x {options.candidates} candidates x {options.dimensions} dimensions\n")
     ratios = []
     for kind, spread in (("independent", None), ("in clusters", 1.5)):
-        records = vectors(options.records, options.dimensions, 1, spread)
-        candidates = vectors(options.candidates, options.dimensions, 2, spread)
+        records = random_vectors(options.records, options.dimensions, 1, spread)
+        candidates = random_vectors(options.candidates, options.dimensions, 2, spread)
         ratios += bench(kind, records, candidates, options.top)
     return ratios
 
@@ -73,7 +73,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
     return [*ratios, Ratio(name=f"near, ours against faiss, {kind}", to="faiss, l2", value=beside)]
 
 
-def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
+def random_vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
     """Return (rows, dimensions) unit vectors: around common centres with this spread, or independent for None."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
@@ -96,7 +96,7 @@ def turns(product: Callable[[], object], ways: dict[str, Callable[[], object]]) 
     """Return each function's smallest CPU time, relative to that of `product`; the two are measured alternately."""
     ratios = {}
     for name, way in ways.items():
-        times = [(timed(product)[1], timed(way)[1]) for _ in range(_TURNS)]
+        times = [(time_action(product)[1], time_action(way)[1]) for _ in range(_TURNS)]
         before, taken = map(min, zip(*times, strict=True))
         ratios[name] = taken / before
     return ratios

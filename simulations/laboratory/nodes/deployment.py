@@ -31,7 +31,7 @@ PATIENCE = 600.0
 """Maximum number of seconds that starting, or the end of a run, may take."""
 
 
-def completed(
+def run_program(
     program: str,
     *arguments: object,
     environment: Mapping[str, str],
@@ -157,11 +157,11 @@ class Deployment:
 
     def coordinator(self, *arguments: object) -> str:
         """Run a command of the coordinator to its end; return its output."""
-        return completed("caucus-coordinator", *arguments, environment=processes.environment(self.folder))
+        return run_program("caucus-coordinator", *arguments, environment=processes.child_environment(self.folder))
 
     def party(self, *arguments: object) -> str:
         """Run a command of a hospital to its end; return its output."""
-        return completed("caucus-party", *arguments, environment=processes.environment(self.folder))
+        return run_program("caucus-party", *arguments, environment=processes.child_environment(self.folder))
 
     def start(
         self,
@@ -175,7 +175,7 @@ class Deployment:
         with (self.folder / f"{name}.out").open("ab") as out:
             self.running[name] = subprocess.Popen(
                 [*machine, processes.program(program), *map(str, arguments)],
-                env=environment or processes.environment(self.folder),
+                env=environment or processes.child_environment(self.folder),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

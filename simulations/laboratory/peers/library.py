@@ -16,7 +16,7 @@ from server.llm.base import Request
 from server.llm.orders import Order, even_orders
 from server.llm.requests import by_example
 from server.operators.variation import vary
-from simulations.laboratory.peers.our_run import Counts, Run, our_votes
+from simulations.laboratory.peers.our_run import Counts, OurRun, our_votes
 
 SEARCHES = (("sklearn", "l2"), ("sklearn", "cos_sim"), ("torch", "l2"), ("faiss", "l2"), ("faiss", "cos_sim"))
 """The library's search backends, each with a distance; on unit vectors, all of them should find the same neighbour."""
@@ -27,7 +27,7 @@ CLEAN, KEPT = "PE.CLEAN_HISTOGRAM", "PE.FROM_LAST_FLAG"
 class Library:
     """The components of the library, set up like our run. The library must be importable as `pe`."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: OurRun) -> None:
         self.run = run
         self.modules: Callable[[str], Any] = importlib.import_module
         self.requested = self.unanswered = self.calls = 0

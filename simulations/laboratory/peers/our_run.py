@@ -25,7 +25,7 @@ from server.llm.orders import per_label
 from server.methods.aug_pe import AugPe
 from server.operators import survivors
 from server.prepare.components import RunComponents, build_components
-from server.prepare.compose import reloaded, simulated
+from server.prepare.compose import check_simulation, reload_settings
 from server.run_folder import read_candidates
 from server.tools import RunTools
 from simulations.federation.measured import with_records
@@ -34,7 +34,7 @@ Counts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class OurRun:
     """A finished Aug-PE run of ours, with the records of its parties.
 
     Attributes:
@@ -66,14 +66,14 @@ class Run:
 
     def accuracy(self, texts: Sequence[Candidate]) -> float:
         """Return the accuracy, on the test texts, of a logistic regression trained on the vectors of these texts."""
-        evaluation = small_model.by_encoder(self.parts.evaluation)
+        evaluation = small_model.with_encoder_model(self.parts.evaluation)
         encoder = cast("Encoder", self.tools.encoder)  # which remembers the vectors of texts
         return float(small_model.score(texts, self.test, evaluation=evaluation, encoder=encoder)["accuracy"])
 
 
-def finished(folder: Path) -> Run:
+def load_finished_run(folder: Path) -> OurRun:
     """Load a finished simulation of Aug-PE, which must not use `look_ahead`, `smoothing` or a vocabulary."""
-    settings = simulated(reloaded(folder, []))
+    settings = check_simulation(reload_settings(folder, []))
     parts = build_components(settings)
     measured = with_records(settings, [])
     assert isinstance(parts.method, AugPe), "only a run of aug_pe can be compared"
@@ -91,7 +91,7 @@ def finished(folder: Path) -> Run:
         spending=parts.spending,
         experiment_seed=seed,
     )
-    return Run(
+    return OurRun(
         parts=parts,
         method=parts.method,
         tools=tools,
@@ -102,21 +102,21 @@ def finished(folder: Path) -> Run:
     )
 
 
-def our_votes(run: Run, candidates: Sequence[Candidate]) -> Counts:
+def our_votes(run: OurRun, candidates: Sequence[Candidate]) -> Counts:
     """Return the sum of all parties' votes for each candidate, without noise."""
     spec = VotesSpec(top=1, furthest=False)
     query = Votes(spec=spec, vectors=run.vectors(candidates), labels=run.numbers(candidates))
     return votes_of(query, run.vectors(run.private), run.numbers(run.private)) / spec.grid
 
 
-def our_noise(run: Run) -> float:
+def our_noise(run: OurRun) -> float:
     """Return the standard deviation of the noise in each coordinate of a sum over all parties, in votes."""
     plan = run.parts.plan
     (planned,) = plan.queries
     return planned.noise_deviation * plan.surplus(planned, plan.parties)
 
 
-def our_choice(run: Run, votes: Counts, draw: int) -> list[int]:
+def our_choice(run: OurRun, votes: Counts, draw: int) -> list[int]:
     """Return the survivors of one draw of all parties' noise shares, as indices into the first population."""
     plan = run.parts.plan
     (planned,) = plan.queries
@@ -124,7 +124,7 @@ def our_choice(run: Run, votes: Counts, draw: int) -> list[int]:
     for _ in range(plan.parties if planned.scale else 0):
         noised = noised + discrete_gaussian(plan.share_sigma(planned), len(votes), rng.secure_bytes(32))
     sizes = per_label(np.array([run.method.samples]), len(run.tools.task.labels))[0]
-    parents, _ = survivors.choose(
+    parents, _ = survivors.choose_parents(
         noised / planned.spec.grid,
         run.numbers(run.candidates),
         [int(size) // run.method.expansion for size in sizes],

@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulations.laboratory.peers.library import SEARCHES, Library
-from simulations.laboratory.peers.our_run import Counts, Run, finished, our_choice, our_noise, our_votes
+from simulations.laboratory.peers.our_run import Counts, OurRun, load_finished_run, our_choice, our_noise, our_votes
 
 
-def of_draws(run: Run, votes: Counts, draws: int, choose: Callable[[int], list[int]]) -> dict[str, NDArray[np.float64]]:
+def draw_arrays(
+    run: OurRun, votes: Counts, draws: int, choose: Callable[[int], list[int]]
+) -> dict[str, NDArray[np.float64]]:
     """Return arrays with one value per draw: number of survivors, their fraction of the votes, their accuracy."""
     rows = []
     for draw in range(draws):
@@ -50,7 +52,7 @@ def difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[
     }
 
 
-def compared(run: Run, *, draws: int, texts: bool) -> dict[str, Any]:
+def compare_with_library(run: OurRun, *, draws: int, texts: bool) -> dict[str, Any]:
     """Compare the library with the run, in the four steps of the module; return figures that can be stored as JSON."""
     library, votes = Library(run), our_votes(run, run.candidates)
     figures: dict[str, Any] = {"records": len(run.private), "population": len(votes), "votes": float(votes.sum())}
@@ -61,8 +63,8 @@ def compared(run: Run, *, draws: int, texts: bool) -> dict[str, Any]:
     figures["noise"] = {"ours": our_noise(run), "library": library.noise()}
     if draws:
         mechanism = library.gaussian()
-        ours = of_draws(run, votes, draws, partial(our_choice, run, votes))
-        theirs = of_draws(run, votes, draws, lambda _: library.choice(mechanism, votes))
+        ours = draw_arrays(run, votes, draws, partial(our_choice, run, votes))
+        theirs = draw_arrays(run, votes, draws, lambda _: library.choice(mechanism, votes))
         figures["selection"] = {name: difference(ours[name], theirs[name]) for name in ours}
     figures["ours"] = {"accuracy": run.accuracy(run.texts), "texts": len(run.texts)}
     if texts:
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=200, help="draws of noise; 0: none")
     parser.add_argument("--no-texts", action="store_true", help="no run of the library with language models")
     options = parser.parse_args(arguments)
-    figures = compared(finished(options.run), draws=options.draws, texts=not options.no_texts)
+    figures = compare_with_library(load_finished_run(options.run), draws=options.draws, texts=not options.no_texts)
     options.out.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 

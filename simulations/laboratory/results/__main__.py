@@ -75,28 +75,28 @@ def results(options: argparse.Namespace) -> int:
         raise ConfigError(
             "CLAIM", expected=f"a claim of preset {chosen.name}, such as {', '.join(similar)}", got=options.claim
         )
-    unneeded = runs.read(options.work / UNNEEDED)
-    known = unneeded | runs.read(options.out / runs.FILE)
-    needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
+    unneeded = runs.read_results(options.work / UNNEEDED)
+    known = unneeded | runs.read_results(options.out / runs.FILE)
+    needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
     if not options.page:
         _run(chosen, asked, known, work=options.work, file=options.out / runs.FILE)
         for key in sorted(known.keys() - needed - unneeded.keys()):
             runs.append(options.work / UNNEEDED, known[key])
         named = {name for claim in (*all_claims, *lines) for name in (claim.figure, findings.worst_figure(claim))}
         kept = [known[key] for key in sorted(known.keys() & needed)]
-        runs.write(options.out / runs.FILE, [runs.with_only(one, named) for one in kept])
+        runs.write_results(options.out / runs.FILE, [runs.with_only(one, named) for one in kept])
     content = page_content(chosen, known, published=options.out.resolve() == cells.HERE)
-    page.write(options.out, content)
+    page.write_page(options.out, content)
     if options.remember:
         findings.write_earlier(EARLIER, options.remember, content.findings)
     _say(f"{options.out / page.PAGE}")
     return len(content.failures)
 
 
-def page_content(chosen: cells.Preset, known: Mapping[str, runs.Result], *, published: bool) -> page.Content:
+def page_content(chosen: cells.Preset, known: Mapping[str, runs.RunMeasurements], *, published: bool) -> page.Content:
     """Return what the page shows of these results; `published` if it is the project's own page."""
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
-    needed = {chosen.key(cell) for cell in cells.in_order(chosen, (*all_claims, *lines))}
+    needed = {chosen.key(cell) for cell in cells.cells_in_order(chosen, (*all_claims, *lines))}
     of_claims = [findings.finding(chosen, claim, known) for claim in all_claims]
     if not published:  # reasons are of the project's own figures
         of_claims = [one if one.claim.computed else replace(one, why=None) for one in of_claims]
@@ -118,12 +118,12 @@ def page_content(chosen: cells.Preset, known: Mapping[str, runs.Result], *, publ
 def _run(
     chosen: cells.Preset,
     asked: list[claims.Claim],
-    known: dict[str, runs.Result],
+    known: dict[str, runs.RunMeasurements],
     *,
     work: Path,
     file: Path,
 ) -> None:
-    wanted = cells.in_order(chosen, asked)
+    wanted = cells.cells_in_order(chosen, asked)
     absent = {cell.data for cell in wanted if not data_sets.is_there(cell.data)}
     if absent:
         _say(f"left out: {', '.join(sorted(absent))}, {data_sets.ABSENT.format(data_sets.data_folder())}")

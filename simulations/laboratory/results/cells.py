@@ -17,7 +17,7 @@ import yaml
 
 from common.errors import ConfigError
 from common.validate import one_of
-from simulations.laboratory.results.claims import Claim, settled
+from simulations.laboratory.results.claims import Claim, merge_overrides
 
 HERE = Path(__file__).parent
 WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
@@ -89,7 +89,7 @@ class Preset:
         The placeholders {data}, {work} and {here} stand for folders.
         """
         of_cell = (*cell.overrides, f"experiment_seed={cell.seed}")
-        every = settled(self.base, self.of_data[cell.data], of_cell)
+        every = merge_overrides(self.base, self.of_data[cell.data], of_cell)
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
@@ -125,7 +125,7 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
     return (*overrides, "privacy.epsilon=" + ("inf" if math.isinf(epsilon) else f"{epsilon:g}"))
 
 
-def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
+def cells_in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
     """Return the cells of all claims, each once: claim after claim, so that some are whole soon, with papers in turn.
 
     Runs of one paper begin alike. Two of them at the same time would both write the texts of their first round, which

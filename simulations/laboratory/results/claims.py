@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from common.errors import ConfigError
-from common.system.yaml_file import YamlFile, located
-from common.validate import at_least, integers, known_keys, of_type, one_of
+from common.system.yaml_file import YamlFile, add_location
+from common.validate import at_least, check_type, integers, known_keys, one_of
 from server.settings.sections import name_of
 from simulations.laboratory.results import computed
 
@@ -125,7 +125,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
                 claim="",
                 where="",
                 published="",
-                rows={name: settled(overrides)},
+                rows={name: merge_overrides(overrides)},
                 compare=(name, name),
                 figure=content["figure"],
                 epsilons=tuple(map(float, content["epsilons"])),
@@ -139,7 +139,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
         raise ConfigError("file of the picture", expected="its lines", got=error, where=path) from error
 
 
-def settled(*lists: Sequence[str]) -> tuple[str, ...]:
+def merge_overrides(*lists: Sequence[str]) -> tuple[str, ...]:
     """Return the effective overrides: a later override replaces an earlier override of the same setting.
 
     If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
@@ -158,11 +158,11 @@ def settled(*lists: Sequence[str]) -> tuple[str, ...]:
 
 def _of_file(path: Path, shared: Mapping[str, Sequence[str]]) -> list[Claim]:
     file = YamlFile.load(path)
-    with located(file.where):
+    with add_location(file.where):
         content = known_keys("", file.values, among=("paper", "base", "claims"), required=("paper", "claims"))
-        of_type("paper", content["paper"], str)
+        check_type("paper", content["paper"], str)
         base = content.get("base", [])
-        of_type("base", base, tuple[str, ...])
+        check_type("base", base, tuple[str, ...])
         if not isinstance(content["claims"], Mapping):
             raise ConfigError("claims", expected="claims by name", got=content["claims"])
         return [_claim(str(name), content["paper"], base, shared, values) for name, values in content["claims"].items()]
@@ -172,7 +172,7 @@ def _claim(name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequ
     section = f"claims.{name}"
     fields = dict(known_keys(section, values, among=_KINDS, required=("claim", "where", "published", "compare")))
     for key, value in fields.items():
-        of_type(f"{section}.{key}", value, _KINDS[key])
+        check_type(f"{section}.{key}", value, _KINDS[key])
     if not isinstance(fields.get("expects", HIGHER), str):
         fields["margin"] = known_keys(f"{section}.expects", fields["expects"], among=(WITHIN,), required=(WITHIN,))[
             WITHIN
@@ -185,16 +185,19 @@ def _claim(name: str, paper: str, base: Sequence[str], shared: Mapping[str, Sequ
         raise ConfigError(f"{section}.rows", expected="a list of overrides by row", got=rows)
     rows = {str(row): shared.get(row) if overrides == "shared" else overrides for row, overrides in rows.items()}
     for row, overrides in rows.items():
-        of_type(f"{section}.rows.{row}", overrides, tuple[str, ...])
+        check_type(f"{section}.rows.{row}", overrides, tuple[str, ...])
     if "epsilons" in fields:
         fields["epsilons"] = tuple(map(float, fields["epsilons"] or ()))
     fields |= {key: tuple(fields[key]) for key in ("compare", "data") if key in fields}
     return Claim(
-        name=name, paper=paper, rows={row: settled(base, overrides) for row, overrides in rows.items()}, **fields
+        name=name,
+        paper=paper,
+        rows={row: merge_overrides(base, overrides) for row, overrides in rows.items()},
+        **fields,
     )
 
 
 _KINDS: Mapping[str, Any] = {
     name: kind for name, kind in get_type_hints(Claim).items() if name not in {"name", "paper", "margin"}
 } | {"rows": Mapping, "expects": Mapping, "epsilons": tuple[float, ...] | None, "why": Mapping}
-"""Types of a claim's fields in its file. For a mapping, `of_type` accepts all values; they are checked elsewhere."""
+"""Types of a claim's fields in its file. For a mapping, `check_type` accepts all values; they are checked elsewhere."""

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.disclosures.features import words_of
-from client.writers.causal_model import Causal, check_installed, checkpoint
+from client.writers.causal_model import Causal, check_installed, load_saved_model
 from common import rng
 from common.domain import Record
 from common.labelled_files import read_records
@@ -49,7 +49,7 @@ class Halves:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class ContaminationFigures:
     """What a model knows about the second halves of some records; the arrays have a row for each record.
 
     Attributes:
@@ -80,12 +80,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--records", type=int, default=40)
     chosen = parser.parse_args(arguments)
     check_installed()
-    model, tokenizer = checkpoint(chosen.model, "cpu")
+    model, tokenizer = load_saved_model(chosen.model, "cpu")
     causal = Causal(model=model, tokenizer=tokenizer, prefixes=(), max_tokens=2 * HALF)
     sys.stdout.write("| set | completed | recalled | above another's | nats a token | above another's |\n")
     for name in chosen.sets:
-        split = halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
-        sys.stdout.write(f"| {name} | {measured(causal, split).cells()} |\n")
+        split = record_halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
+        sys.stdout.write(f"| {name} | {measure_completions(causal, split).cells()} |\n")
         sys.stdout.flush()
     return 0
 
@@ -97,7 +97,7 @@ def records_of(name: str) -> list[Record]:
     return read_records(data_folder() / name / "train.csv")
 
 
-def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], count: int) -> list[Halves]:
+def record_halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], count: int) -> list[Halves]:
     """Return the halves of at most `count` records, drawn at random from those with `FEWEST` tokens or more."""
     order = rng.experiment(0, "halves of records").permutation(len(records))
     seen: dict[str, Sequence[int]] = {}
@@ -117,7 +117,7 @@ def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], co
     return made
 
 
-def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
+def measure_completions(causal: Causal, cut: Sequence[Halves]) -> ContaminationFigures:
     """Complete the first halves; return how they compare with the true and the other second halves."""
     tokenizer = causal.tokenizer
     causal.model.eval()
@@ -131,7 +131,9 @@ def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
         completed.append(_in_a_row(*true))
         recalled.append([_common(*true) / max(1, len(true[0])), _common(*other) / max(1, len(other[0]))])
     likelihood = [[_likelihood(causal, half.first, ids) for ids in (half.second, half.other)] for half in cut]
-    return Measured(completed=np.array(completed), recalled=np.array(recalled), likelihood=np.array(likelihood))
+    return ContaminationFigures(
+        completed=np.array(completed), recalled=np.array(recalled), likelihood=np.array(likelihood)
+    )
 
 
 def _completions(causal: Causal, cut: Sequence[Halves]) -> Iterator[list[int]]:
@@ -178,7 +180,7 @@ def _common(true: Sequence[str], written: Sequence[str]) -> int:
 
 
 def _mean(values: NDArray[np.float64], digits: int = 0) -> str:
-    low, high = intervals.over_seeds(values.tolist()) or (np.nan, np.nan)
+    low, high = intervals.interval_over_seeds(values.tolist()) or (np.nan, np.nan)
     return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 

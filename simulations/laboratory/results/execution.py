@@ -20,7 +20,7 @@ from common.errors import CaucusError, CheckpointError, FolderInUseError
 from common.models import catalogue
 from simulations.laboratory.results.cells import Cell, Preset
 from simulations.laboratory.results.data_sets import data_folder
-from simulations.laboratory.results.runs import Result
+from simulations.laboratory.results.runs import RunMeasurements
 
 log = logging.getLogger("caucus.results")
 
@@ -32,7 +32,7 @@ USUAL_SECONDS = 70.0
 """Seconds that a run is assumed to take on one core, before any run has been measured."""
 
 
-def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
+def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, RunMeasurements]) -> list[Cell]:
     """Return the cells that have not been run, or for which the run failed."""
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
@@ -48,14 +48,14 @@ def check_models(chosen: Preset) -> None:
             catalogue.folder(name)
 
 
-def forecast(cells: int, results: Sequence[Result]) -> str:
+def forecast(cells: int, results: Sequence[RunMeasurements]) -> str:
     """Return a phrase with the number of remaining runs, and their minutes by the mean time of the measured runs."""
     times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
 
 
-def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Result]:
+def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[RunMeasurements]:
     """Run the cells, and yield each result as soon as it is available.
 
     Args:
@@ -88,25 +88,25 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
                 raise
 
 
-def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[Result]:
+def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -> Future[RunMeasurements]:
     overrides = with_folders(chosen.overrides(cell), work)
     overrides += [f"reply_cache={work.resolve()}/replies.db", f"embedding_cache={work.resolve()}/vectors.db"]
-    blank = Result(key=chosen.key(cell), data=cell.data, seed=cell.seed)
+    blank = RunMeasurements(key=chosen.key(cell), data=cell.data, seed=cell.seed)
     return pool.submit(run_one, blank, overrides, work / "runs" / blank.key)
 
 
-def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
+def run_one(blank: RunMeasurements, overrides: Sequence[str], folder: Path) -> RunMeasurements:
     """Make one run in this process; return `blank` with the run's measurements, or with the reason for its failure.
 
     A run that cannot be continued because the program has changed is started again, with replies from the cache.
     """
-    from server.failure import EXPECTED, at_work, summary
+    from server.failure import EXPECTED, is_at_work, summary
     from server.prepare.calls import AGREED
-    from server.prepare.compose import compose_settings, reloaded
-    from server.settings.sections import changed
+    from server.prepare.compose import compose_settings, reload_settings
+    from server.settings.sections import with_values
     from simulations.run import simulate
 
-    if at_work(folder):  # a worker that outlived its command
+    if is_at_work(folder):  # a worker that outlived its command
         return replace(blank, error=f"another process works in {folder}")
     goes_on = (folder / "state").exists()
     if not goes_on:
@@ -116,7 +116,9 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     logging.captureWarnings(capture=True)
     started = time.monotonic()
     try:
-        simulate(changed(reloaded(folder, []) if goes_on else compose_settings(list(overrides)), AGREED), folder)
+        simulate(
+            with_values(reload_settings(folder, []) if goes_on else compose_settings(list(overrides)), AGREED), folder
+        )
     except CheckpointError as error:
         if not goes_on or isinstance(error, FolderInUseError):
             return replace(blank, error=summary(error))
@@ -130,7 +132,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     return replace(with_figures(blank, folder), seconds=round(time.monotonic() - started, 1))
 
 
-def with_figures(blank: Result, folder: Path) -> Result:
+def with_figures(blank: RunMeasurements, folder: Path) -> RunMeasurements:
     """Return `blank` with the figures of the run in this folder, including accuracy and last FID."""
     from simulations.sweeps.runs import read_rounds, read_run
 

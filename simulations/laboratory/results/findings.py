@@ -31,12 +31,12 @@ from simulations.laboratory.results.claims import (
     WITHOUT_PRIVACY,
     Claim,
 )
-from simulations.laboratory.results.runs import Result
-from simulations.sweeps.table import paired
+from simulations.laboratory.results.runs import RunMeasurements
+from simulations.sweeps.table import paired_differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class RowFigure:
     """A row's figure at one epsilon.
 
     Attributes:
@@ -92,7 +92,7 @@ class Finding:
 
     claim: Claim
     data: tuple[str, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[RowFigure, ...]
     differences: tuple[Difference, ...]
     verdict: str
     why: str | None
@@ -101,7 +101,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class EarlierFinding:
     """What an earlier version of this program found, or this version with another model.
 
     Attributes:
@@ -114,7 +114,7 @@ class Earlier:
     findings: Mapping[str, Finding]
 
 
-def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
+def finding(chosen: Preset, claim: Claim, results: Mapping[str, RunMeasurements]) -> Finding:
     """Return the finding on a claim, from the available results."""
     if claim.computed is not None:
         return _computed(claim)
@@ -166,7 +166,7 @@ def claim_digest(claim: Claim) -> str:
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
 
-def read_earlier(path: Path, claims: Sequence[Claim]) -> Earlier:
+def read_earlier(path: Path, claims: Sequence[Claim]) -> EarlierFinding:
     """Return an earlier version's findings on the claims that are tested alike now."""
     content = json.loads(path.read_text(encoding="utf-8"))
     by_name = {claim.name: claim for claim in claims}
@@ -183,7 +183,7 @@ def read_earlier(path: Path, claims: Sequence[Claim]) -> Earlier:
         for name, old in content["findings"].items()
         if name in by_name and claim_digest(by_name[name]) == old["claim"]
     }
-    return Earlier(version=content["version"], findings=findings)
+    return EarlierFinding(version=content["version"], findings=findings)
 
 
 def write_earlier(path: Path, version: str, findings: Sequence[Finding]) -> None:
@@ -256,7 +256,7 @@ def worst_figure(claim: Claim) -> str:
     return claim.figure.replace(".accuracy", ".worst_label")
 
 
-def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping[str, Result]) -> float | None:
+def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping[str, RunMeasurements]) -> float | None:
     """Return the mean of the worst label's accuracy over the cells' runs; None if not all have it."""
     name = worst_figure(claim)
     known = [one for cell in cells if (one := results.get(chosen.key(cell))) is not None and one.error is None]
@@ -265,8 +265,8 @@ def _worst(chosen: Preset, claim: Claim, cells: Sequence[Cell], results: Mapping
     return statistics.fmean(one.figures[name] for one in known)
 
 
-def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int, worst: float | None) -> Figure:
-    return Figure(
+def _figure(place: tuple[str, float | None], values: Sequence[float], planned: int, worst: float | None) -> RowFigure:
+    return RowFigure(
         row=place[0],
         epsilon=place[1],
         mean=statistics.fmean(values) if values else None,
@@ -280,7 +280,7 @@ def _figure(place: tuple[str, float | None], values: Sequence[float], planned: i
 def _difference(
     epsilon: float | None, mine: Mapping[tuple[str, int], float], theirs: Mapping[tuple[str, int], float]
 ) -> Difference | None:
-    pairs = paired(mine, theirs)
+    pairs = paired_differences(mine, theirs)
     if not pairs.differences:
         return None
     return Difference(epsilon=epsilon, mean=pairs.mean, interval=pairs.interval, pairs=len(pairs.differences))
@@ -293,7 +293,7 @@ def _computed(claim: Claim) -> Finding:
     difference = Difference(epsilon=None, mean=gap, interval=(gap, gap), pairs=0)
     reached, _ = verdict(claim, (difference,))
     figures = tuple(
-        Figure(row=row, epsilon=None, mean=value, deviation=None, runs=1, planned=1) for row, value in values.items()
+        RowFigure(row=row, epsilon=None, mean=value, deviation=None, runs=1, planned=1) for row, value in values.items()
     )
     return Finding(
         claim=claim, data=(), figures=figures, differences=(difference,), verdict=reached, why=claim.why.get(reached)

@@ -8,7 +8,7 @@ from pathlib import Path
 from common.system.files import write_atomic
 from simulations.laboratory.results.claims import NOT_RUN, VERDICTS, WITHIN
 from simulations.laboratory.results.correction import standing_verdicts
-from simulations.laboratory.results.findings import Difference, Earlier, Figure, Finding
+from simulations.laboratory.results.findings import Difference, EarlierFinding, Finding, RowFigure
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
 from simulations.sweeps.render import markdown_row
@@ -38,7 +38,7 @@ class Content:
     about: str
     findings: Sequence[Finding]
     lines: Sequence[Finding]
-    earlier: Earlier | None
+    earlier: EarlierFinding | None
     planned: int
     measured: int
     core_hours: float
@@ -73,7 +73,7 @@ def render(content: Content) -> str:
     return "\n".join(parts)
 
 
-def write(folder: Path, content: Content) -> None:
+def write_page(folder: Path, content: Content) -> None:
     """Write the page and its picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / PAGE, render(content).encode())
@@ -112,7 +112,7 @@ def _standing(names: Sequence[str], *corrections: Mapping[str, bool]) -> str:
     return f"{len(names)} ({', '.join(str(sum(kept.get(name, False) for name in names)) for kept in corrections)})"
 
 
-def _changed(findings: Sequence[Finding], stands: Mapping[str, bool], earlier: Earlier | None) -> list[str]:
+def _changed(findings: Sequence[Finding], stands: Mapping[str, bool], earlier: EarlierFinding | None) -> list[str]:
     """Return a section with the claims whose verdict is another one than in an earlier version; empty without one."""
     if earlier is None:
         return []
@@ -179,7 +179,7 @@ def _differences(finding: Finding) -> list[str]:
     return [f"{_at(one.epsilon)}*{about}: {_signed(one, claim.figure)}*" for one in finding.differences]
 
 
-def _spread(figure: Figure, name: str) -> str:
+def _spread(figure: RowFigure, name: str) -> str:
     if figure.mean is None:
         return "not run"
     text = _number(figure.mean, name)

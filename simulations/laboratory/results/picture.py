@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from server.report.plots import WIDTH, Lines, lines
 from server.report.write import render
 from simulations.laboratory.results.claims import RECORDS
-from simulations.laboratory.results.findings import Figure, Finding
+from simulations.laboratory.results.findings import Finding, RowFigure
 
 FILE = "accuracy.svg"
 _HEAD, _LINE, _GAP = 26, 19, 14
@@ -49,7 +49,7 @@ def draw(findings: Sequence[Finding]) -> str | None:
     )
 
 
-def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[Figure]], ends: Sequence[float]) -> Lines:
+def _plot(records: int, names: Sequence[str], panel: Mapping[str, Sequence[RowFigure]], ends: Sequence[float]) -> Lines:
     """Return the plot for this number of records; a method without measurements has no line, but keeps its colour."""
     epsilons = [figure.epsilon for figure in next(iter(panel.values()))]
     missing = [None] * len(epsilons)
@@ -82,11 +82,11 @@ def _side_by_side(plots: Sequence[Lines], *, note: str) -> str:
     return picture + "\n"
 
 
-def _percent(figure: Figure) -> float | None:
+def _percent(figure: RowFigure) -> float | None:
     return None if figure.mean is None else 100 * figure.mean
 
 
-def _span(figure: Figure) -> Span | None:
+def _span(figure: RowFigure) -> Span | None:
     """Return the ends, in percent, of an error bar that extends one standard deviation on either side of the mean.
 
     The result is None if there is no mean.

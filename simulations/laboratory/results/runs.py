@@ -14,7 +14,7 @@ FILE = "runs.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class RunMeasurements:
     """The measurements of a run.
 
     Attributes:
@@ -35,17 +35,17 @@ class Result:
     error: str | None = None
 
 
-def read(path: Path) -> dict[str, Result]:
+def read_results(path: Path) -> dict[str, RunMeasurements]:
     """Return the results, keyed by the key of their cell; if a cell has several results, the last one is returned.
 
     Raises:
         DataError: A line is not a result.
     """
     results = {}
-    known = {attribute.name for attribute in fields(Result)}  # earlier versions wrote more
+    known = {attribute.name for attribute in fields(RunMeasurements)}  # earlier versions wrote more
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), start=1):
         try:
-            one = Result(**{name: value for name, value in json.loads(line).items() if name in known})
+            one = RunMeasurements(**{name: value for name, value in json.loads(line).items() if name in known})
         except (AttributeError, ValueError, TypeError) as error:
             raise DataError(
                 FILE,
@@ -58,7 +58,7 @@ def read(path: Path) -> dict[str, Result]:
     return results
 
 
-def append(path: Path, result: Result) -> None:
+def append(path: Path, result: RunMeasurements) -> None:
     """Append a result to the file, and flush it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
@@ -67,18 +67,18 @@ def append(path: Path, result: Result) -> None:
         os.fsync(file.fileno())
 
 
-def write(path: Path, results: Iterable[Result]) -> None:
+def write_results(path: Path, results: Iterable[RunMeasurements]) -> None:
     """Replace the content of the file with these results, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
     write_atomic(path, "".join(lines).encode())
 
 
-def with_only(result: Result, names: Collection[str]) -> Result:
+def with_only(result: RunMeasurements, names: Collection[str]) -> RunMeasurements:
     """Return the result with those of its figures that have these names; a run has ten times as many."""
     return replace(result, figures={name: value for name, value in result.figures.items() if name in names})
 
 
-def _plain(result: Result) -> dict[str, Any]:
+def _plain(result: RunMeasurements) -> dict[str, Any]:
     values = asdict(result)
     return values | {"figures": {name: round(value, 6) for name, value in result.figures.items()}}

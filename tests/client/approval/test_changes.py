@@ -13,7 +13,7 @@ from client.approval.questions import question_in_words
 from client.command import main
 from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
-from common.phrases import in_fours
+from common.phrases import group_by_four
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
@@ -149,7 +149,7 @@ def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, ca
     assert "changes          since run pilot-1, approved 20" in output
     assert "none: it is this same plan, with the same digest" in output
     assert "- epsilon of all that the run releases: 4 before, 2 now" in output
-    assert f"digest           {in_fours(plan(2).digest().hex())}\n" in output
+    assert f"digest           {group_by_four(plan(2).digest().hex())}\n" in output
     main(["approve", str(made), "--json"])
     same, other = json.loads(capsys.readouterr().out)
     assert (same["run_before"], same["changes"]) == ("pilot-1", [])

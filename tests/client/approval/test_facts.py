@@ -9,7 +9,7 @@ from client.approval import fit
 from client.approval.facts import round_down, round_up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
-from client.records import embed
+from client.records import embed_records
 from common.domain import UNLABELLED
 from common.errors import ConfigError, LedgerError
 from common.models.encoder import Encoder
@@ -18,7 +18,7 @@ from common.plan.guarantee import epsilon_against, epsilon_alone, plan_guarantee
 from common.plan.plan import STATED
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences, not_covered
-from common.privacy.accountant import Release, epsilon, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, trade_off
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.section_order import SectionOrderSpec
@@ -265,7 +265,7 @@ def test_a_users_records_take_part_up_to_the_plans_number(made):
     records = facts_of(made).records
     assert (records.taking_part, records.users) == (3, None)  # nobody is named: all records are of one user
     assert sentence_of(made, "records", SAY.here.limited_unnamed)
-    private = embed(HospitalSettings.load(made).read_records(), Encoder.hashed_ngrams(dimensions=32, bits=10))
+    private = embed_records(HospitalSettings.load(made).read_records(), Encoder.hashed_ngrams(dimensions=32, bits=10))
     assert len(private.for_plan(("a", "b"), unit="user").limited(3).texts) == 3
 
 
@@ -324,7 +324,9 @@ def test_no_figure_relies_on_noise_that_may_be_missing_under_its_condition(made)
         (facts.epsilon_alone, facts.alone, 2),
     ):
         scale = math.sqrt((3 - corrupt) * agreed.share_sigma(query) ** 2)
-        faced = [Release(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
+        faced = [
+            ReleasedAnswers(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)
+        ]
         assert epsilon(faced, agreed.delta) <= figure * (1 + 1e-9)
         bound = trade_off(faced, agreed.delta)
         assert 100 * bound.even_guess <= guesses.right <= guesses.worst

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.contributions import class_sums as module
-from client.contributions.class_sums import contribution, lowered, shortened
+from client.contributions.class_sums import contribution, lower_entries, shorten_rows
 from tests.support import asking
 from tests.support.asking import chosen, embedded, random_basis, random_records, random_units
 
@@ -80,22 +80,22 @@ def test_rounding_to_the_nearest_would_exceed_the_bound_and_rounding_toward_zero
     # Nine coordinates of a third have norm 1. On a grid of 2 the nearest integer is 1, and nine ones have norm 3.
     row = np.full((1, 9), 1 / 3)
     assert (np.rint(2 * row) ** 2).sum() > 2**2
-    assert not shortened(row, 2).any()
+    assert not shorten_rows(row, 2).any()
     rng = np.random.default_rng(3)
     rows = asking.unit(rng.standard_normal((500, 12))).astype(np.float64) * rng.choice([1, 1 + 1e-7, 5], (500, 1))
     for grid in (1, 3, 10, 1024, 2**20):
         factors = grid / np.maximum(np.linalg.norm(rows, axis=1), 1)
         nearest = np.rint(rows * factors[:, None]).astype(np.int64)
         assert (nearest**2).sum(axis=1).max() > grid**2
-        for integers in (shortened(rows, grid), lowered(nearest, grid)):
+        for integers in (shorten_rows(rows, grid), lower_entries(nearest, grid)):
             assert (integers**2).sum(axis=1).max() <= grid**2
 
 
 def test_integers_that_are_too_long_are_lowered_until_they_are_not_and_no_others():
     rows = np.array([[3, 4, 0], [3, -4, 1], [-5, 0, 1], [0, 0, 6], [0, 0, 0], [4, 4, -4]])
     expected = [[3, 4, 0], [3, -3, 1], [-4, 0, 1], [0, 0, 5], [0, 0, 0], [2, 3, -3]]
-    assert lowered(rows, 5).tolist() == expected
-    assert lowered(rows[:0], 5).shape == (0, 3)
+    assert lower_entries(rows, 5).tolist() == expected
+    assert lower_entries(rows[:0], 5).shape == (0, 3)
     assert rows[0].tolist() == [3, 4, 0]
 
 
@@ -107,19 +107,19 @@ def test_floating_point_that_ends_above_the_bound_is_caught(monkeypatch):
     monkeypatch.setattr(module.np, "sqrt", lambda value: real(value) * 0.999)
     too_long = np.trunc(1024 * rows / (real((rows**2).sum(axis=1)) * 0.999)[:, None])
     assert ((too_long**2).sum(axis=1) > 1024**2).any()
-    assert (shortened(rows, 1024) ** 2).sum(axis=1).max() <= 1024**2
+    assert (shorten_rows(rows, 1024) ** 2).sum(axis=1).max() <= 1024**2
 
 
 def test_largest_grid_and_number_of_directions_do_not_overflow():
     for signs in (1, -1):
-        got = shortened(np.full((2, 4096), signs * 1e3), 2**20)
+        got = shorten_rows(np.full((2, 4096), signs * 1e3), 2**20)
         assert np.abs(got).min() >= math.isqrt(2**40 // 4096) - 1
         assert (got**2).sum(axis=1).max() <= 2**40
 
 
 def test_what_is_no_number_counts_as_zero_and_a_huge_one_is_shortened_as_any():
     rows = np.array([[np.nan, 3], [np.inf, 0], [-np.inf, 0.5], [1e300, -1e300], [-1e30, 0], [3, 4]])
-    assert shortened(rows, 10).tolist() == [[0, 10], [0, 0], [0, 5], [7, -7], [-10, 0], [6, 8]]
+    assert shorten_rows(rows, 10).tolist() == [[0, 10], [0, 0], [0, 5], [7, -7], [-10, 0], [6, 8]]
 
 
 def _norms(query, records):

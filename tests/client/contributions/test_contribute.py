@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client.contributions.contribute import CONTRIBUTIONS, contribution
-from client.records import embed
+from client.records import embed_records
 from common.errors import ProtocolError
 from common.privacy.mechanisms import SUMMED
 from common.queries import closed_set, correct_count, self_similarity
@@ -59,7 +59,7 @@ WILD += [[np.nan], [np.inf], [-np.inf], [0.1, np.nan, 0.2], [np.nan, np.inf, 3e3
 
 @pytest.mark.parametrize("kind", [kind for kind, query in each_kind().items() if type(query) in CONTRIBUTIONS])
 def test_a_record_whose_vector_is_none_moves_no_coordinate_further_than_any_and_changes_no_others_part(kind):
-    query, records = each_kind()[kind], embed(notes(0, 10), ENCODER).for_plan(LABELS)
+    query, records = each_kind()[kind], embed_records(notes(0, 10), ENCODER).for_plan(LABELS)
     function, generator = CONTRIBUTIONS[type(query)], np.random.default_rng(0)
     for entries in WILD:
         vectors = records.vectors.copy()

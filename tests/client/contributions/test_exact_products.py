@@ -27,14 +27,14 @@ def test_products_are_exact(dim, blocks):
             10.0 ** rng.uniform(-40, 6, (1, blocks * dim)),
         ]
     ).astype(np.float32)
-    integers, units = exact_products.of_rows(rows, blocks=blocks)
-    side_by_side = np.tile(exact_products.of_vectors(vectors), blocks)
+    integers, units = exact_products.rows_to_integers(rows, blocks=blocks)
+    side_by_side = np.tile(exact_products.vectors_to_integers(vectors), blocks)
     exact = _exactly(side_by_side, integers)
     assert max(abs(value) for row in exact for value in row) < 2**53
     assert (side_by_side @ integers.T).tolist() == exact
     # In blocks and backwards too.
     by_block = sum(
-        exact_products.of_vectors(vectors) @ integers[:, start : start + dim].T
+        exact_products.vectors_to_integers(vectors) @ integers[:, start : start + dim].T
         for start in range((blocks - 1) * dim, -1, -dim)
     )
     assert by_block.tolist() == exact
@@ -46,8 +46,8 @@ def test_products_are_exact(dim, blocks):
 
 
 def test_zero_rows_and_whole_numbers():
-    integers, units = exact_products.of_rows(np.array([[0, 0], [1, -2], [0.5, 3e5]], np.float32))
-    vectors = exact_products.of_vectors(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
+    integers, units = exact_products.rows_to_integers(np.array([[0, 0], [1, -2], [0.5, 3e5]], np.float32))
+    vectors = exact_products.vectors_to_integers(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32))
     expected = [[0, 1, 0.5], [0, -2, 3e5], [0, -1, 0.3 + 2.4e5]]
     np.testing.assert_allclose(vectors @ integers.T * units, expected, rtol=1e-6)
 

@@ -16,7 +16,7 @@ from tests.support.asking import TERMS, embedded
 
 def test_labels():
     records = embedded("abcde", [2, 0, 2, 1, 5])
-    of_labels = counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records)
+    of_labels = counts.count_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records)
     assert of_labels.tolist() == [1, 1, 2, 0]
 
 
@@ -30,17 +30,17 @@ def test_lengths_are_words_between_white_space():
 def test_bins_cover_everything(edges, expected):
     query = LengthHistogram(spec=LengthHistogramSpec(bins=len(edges) + 1), edges=np.array(edges, dtype=np.int32))
     records = embedded(["", "a", "a", "a b", "a b c d"])
-    assert counts.of_lengths(query, records).tolist() == expected
+    assert counts.count_lengths(query, records).tolist() == expected
 
 
 def test_terms_among_the_first_k_count_once_a_record():
     query = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
     texts = ["Fever, fever; chest pain and a cough", "pain relief", "nothing", "cough cough"]
-    assert counts.of_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
+    assert counts.count_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
 
 
 def test_no_records():
     none = embedded([])
-    assert counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
+    assert counts.count_labels(LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
     vocabulary = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
-    assert counts.of_terms(vocabulary, none).tolist() == [0] * 5
+    assert counts.count_terms(vocabulary, none).tolist() == [0] * 5

@@ -66,7 +66,7 @@ def test_there_are_as_many_choosers_as_planned_whatever_the_number_of_records(co
     rows = _rows(query, _records(count))
     assert len(rows) == 5
     assert rows.count((UNIT // 2,) * 7) == max(0, 5 - count)
-    assert len(seed_choices.choose(query, _records(count), 1.0, KEY, replacement=False)) == 5
+    assert len(seed_choices.choose_seeds(query, _records(count), 1.0, KEY, replacement=False)) == 5
 
 
 def test_every_record_is_as_likely_to_choose():
@@ -85,7 +85,7 @@ def test_every_record_is_as_likely_to_choose():
 def test_candidates_of_another_dimension_are_refused():
     query = _query(2, random_units(np.random.default_rng(1), 7, 4))
     with pytest.raises(ProtocolError, match="dimension"):
-        seed_choices.choose(query, _records(3), 1.0, KEY, replacement=False)
+        seed_choices.choose_seeds(query, _records(3), 1.0, KEY, replacement=False)
 
 
 @pytest.mark.parametrize("replacement", [False, True])
@@ -94,7 +94,7 @@ def test_with_almost_no_noise_each_record_chooses_the_nearest_candidate(replacem
     vectors = random_units(np.random.default_rng(1), 30, 3)
     records = _records(12)
     nearest = sorted((records.vectors @ vectors.T).argmax(axis=1))
-    got = seed_choices.choose(_query(12, vectors), records, 1e-4, KEY, replacement=replacement)
+    got = seed_choices.choose_seeds(_query(12, vectors), records, 1e-4, KEY, replacement=replacement)
     assert got.tolist() == nearest
     assert got.dtype == np.int64
 
@@ -107,7 +107,7 @@ def test_the_scale_is_in_utilities_and_every_choice_has_a_key_of_its_own(monkeyp
         lambda row, scale, key, **more: calls.append((scale, key, more)) or 3 - len(calls),
     )
     query = _query(4, random_units(np.random.default_rng(1), 7, 3))
-    got = seed_choices.choose(query, _records(3), 0.5, KEY, replacement=True)
+    got = seed_choices.choose_seeds(query, _records(3), 0.5, KEY, replacement=True)
     assert got.tolist() == [-1, 0, 1, 2]
     assert {scale for scale, _, _ in calls} == {0.5 * UNIT}
     assert len({key for _, key, _ in calls}) == 4

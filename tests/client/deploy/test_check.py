@@ -185,7 +185,7 @@ def test_labels_that_may_be_misspelt_are_a_warning_that_names_them(labels, named
 @pytest.mark.parametrize("word", WORDS)
 def test_each_spelling_of_a_label_is_a_warning(word):
     for other in spellings(word):
-        (similar, *_) = check_advice.on_labels([Record("x", word), Record("y", "flue"), Record("z", other)])
+        (similar, *_) = check_advice.advice_on_labels([Record("x", word), Record("y", "flue"), Record("z", other)])
         assert "by letter" in similar
         assert not {*other} & {*UNSEEN} & {*similar}
 
@@ -198,7 +198,9 @@ def test_labels_after_the_first_of_a_record_are_looked_at_too(made, capsys):
 @pytest.mark.parametrize("word", WORDS)
 def test_each_spelling_of_a_user_is_a_warning_that_names_none(word):
     for other in spellings(word):
-        (advice,) = check_advice.on_users([Record(*"xa", word), Record(*"yb", "zoe"), Record(*"zc", other)], "user")
+        (advice,) = check_advice.advice_on_users(
+            [Record(*"xa", word), Record(*"yb", "zoe"), Record(*"zc", other)], "user"
+        )
         assert advice.startswith("2 of the 3")
         assert word not in advice
         assert other not in advice

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.channel import SOCKET, serve
+from client.channel import SOCKET, serve_socket
 from client.deploy import health
 
 RUNS, WAITS = {"process": 8, "restarts": 0}, {"process": None, "restarts": 3}
@@ -48,7 +48,7 @@ def test_a_service_works_while_it_answers(folder, children, capsys):
     children["service"] = {"service": RUNS}
     code, problem = said(folder, "service", capsys)
     assert (code, problem[-5:]) == (1, "0.2 s")
-    server = serve({0: SimpleNamespace(handle=None)}, SOCKET)
+    server = serve_socket({0: SimpleNamespace(handle=None)}, SOCKET)
     try:
         assert said(folder, "service", capsys) == (0, "works")
     finally:

@@ -232,7 +232,7 @@ def test_the_services_socket_is_given_and_no_link_in_its_place(hospital, monkeyp
     assert hospital.init() == 0
     monkeypatch.chdir(hospital.folder)
     monkeypatch.setattr(sys, "argv", ["host", str(hospital.here)])
-    monkeypatch.setattr(host, "serve", lambda *_, **__: hospital.link(Path("run/party.sock")))
+    monkeypatch.setattr(host, "serve_socket", lambda *_, **__: hospital.link(Path("run/party.sock")))
 
     def none(_):
         raise ConfigError("no service")

@@ -12,7 +12,7 @@ from client.command import main
 from client.guard import Limits
 from client.session import RefusalError
 from common.ledger.ledger import Ledger
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.privacy.sensitivity import Sensitivity
 from server.deploy.authority import AUTHORITY_VALID, make_authority
 from tests.support.hospital import LIMITS, change, charge, note, operated
@@ -81,7 +81,7 @@ def test_no_budget_is_promised_that_the_limit_refuses(hospital, capsys):
     left, limits = as_json(capsys, hospital)["epsilon_left"], Limits(**LIMITS)
     assert left == math.floor(limits.left(limits.spent([RELEASE, laplace])) * 1e4) / 1e4
     once = Sensitivity(l1=1, l2_squared=1, touched=1)
-    promised = Release(mechanism="pure", sensitivity=once, scale=1 / left)
+    promised = ReleasedAnswers(mechanism="pure", sensitivity=once, scale=1 / left)
     limits.allow([RELEASE, laplace, promised])  # is not refused
     with pytest.raises(RefusalError):
         limits.allow([RELEASE, laplace, replace(promised, scale=1 / (left + 1e-3))])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client.disclosures import learning
-from client.disclosures.learning import ALPHA, fewest, fewest_pairs, no_learning, pooled, promised
+from client.disclosures.learning import ALPHA, fewest, fewest_pairs, no_learning, promise_p_value, unique_sequences
 from common.errors import ConfigError, DataError
 
 
@@ -48,7 +48,10 @@ def test_randomised_response_keeps_its_promise(epsilon, delta):
     alarms = 0
     for _ in range(200):
         right = int((generator.random(pairs) < given).sum() + (generator.random(pairs) < delta).sum())
-        alarms += promised(min(right, pairs), max(pairs - right, 0), pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA
+        alarms += (
+            promise_p_value(min(right, pairs), max(pairs - right, 0), pairs=pairs, epsilon=epsilon, delta=delta)
+            <= ALPHA
+        )
     assert alarms <= 200 * ALPHA + 3 * np.sqrt(200 * ALPHA)
 
 
@@ -64,7 +67,7 @@ def test_the_fewest_are_the_first_that_can_be_rejected():
         first = fewest(n, m, features=4)
         assert no_learning(first, 0, n=n, m=m) <= ALPHA / 4 < no_learning(first - 1, 0, n=n, m=m)
     first = fewest_pairs(100, features=4, epsilon=1, delta=1e-5)
-    values = [promised(right, 0, pairs=100, epsilon=1, delta=1e-5) for right in (first, first - 1)]
+    values = [promise_p_value(right, 0, pairs=100, epsilon=1, delta=1e-5) for right in (first, first - 1)]
     assert values[0] <= ALPHA / 4 < values[1]
     assert fewest_pairs(100, features=4, epsilon=4, delta=0) is None
     assert fewest_pairs(100, features=4, epsilon=1, delta=0.1) is None
@@ -73,12 +76,12 @@ def test_the_fewest_are_the_first_that_can_be_rejected():
 @pytest.mark.parametrize(("epsilon", "delta"), [(-1, 0), (16, 0), (float("nan"), 0), (1, -0.1), (1, 1.5)])
 def test_an_epsilon_or_a_delta_that_is_none_is_refused(epsilon, delta):
     with pytest.raises(ConfigError):
-        promised(1, 0, pairs=1, epsilon=epsilon, delta=delta)
+        promise_p_value(1, 0, pairs=1, epsilon=epsilon, delta=delta)
 
 
 def test_texts_that_occur_twice_are_left_out_on_both_sides():
     training = [f"record {number}" for number in range(25)] + ["Twice, here.", "twice here", "both"]
     control = ["BOTH!"] + [f"control {number}" for number in range(22)]
-    assert pooled(training, control) == (list(range(25)), list(range(1, 23)))
+    assert unique_sequences(training, control) == (list(range(25)), list(range(1, 23)))
     with pytest.raises(DataError, match="control records"):
-        pooled(training, control[:5])
+        unique_sequences(training, control[:5])

@@ -125,22 +125,22 @@ def shell(monkeypatch):
 
 
 def test_the_variables_of_a_shell_do_not_count(shell, tmp_path):
-    with proxy.used(None, tmp_path):
+    with proxy.use_proxy(None, tmp_path):
         assert variables() == {}
     assert variables() == shell
-    with proxy.used("http://proxy:3128", tmp_path):
+    with proxy.use_proxy("http://proxy:3128", tmp_path):
         assert variables() == {"https_proxy": "http://proxy:3128", "no_proxy": "localhost,127.0.0.1,::1"}
     assert variables() == shell
 
 
 def test_after_an_error_the_variables_are_as_before(shell, tmp_path):
     def fail():
-        with proxy.used("http://proxy:3128", tmp_path):
+        with proxy.use_proxy("http://proxy:3128", tmp_path):
             raise LookupError
 
     with pytest.raises(LookupError):
         fail()
-    with pytest.raises(ConfigError), proxy.used("nothing", tmp_path):
+    with pytest.raises(ConfigError), proxy.use_proxy("nothing", tmp_path):
         pass
     assert variables() == shell
 
@@ -148,7 +148,7 @@ def test_after_an_error_the_variables_are_as_before(shell, tmp_path):
 def test_the_http_library_of_flower_finds_proxy_and_login_and_goes_to_this_machine_directly(tmp_path):
     give(tmp_path, f"us er:{PASSWORD}\n".encode())
     hospitals = Proxy(f"us er:{PASSWORD}", only="none")
-    with hospitals.at() as url, proxy.used(url, tmp_path), httpx.Client() as client:
+    with hospitals.at() as url, proxy.use_proxy(url, tmp_path), httpx.Client() as client:
         with pytest.raises(httpx.ProxyError, match="403 Forbidden"):  # and not 407
             client.get("https://coordinator.example:9443")
         for local in ("localhost", "127.0.0.1", "[::1]"):

@@ -98,7 +98,7 @@ def test_a_relay_ends_once_no_message_has_come_for_so_long(come, takes, end, clo
 
     monkeypatch.setattr(relay, "_client", lambda *_, **__: SimpleNamespace(AcquireTask=acquire))
     monkeypatch.setattr(relay, "answer", answer)
-    relay.serve("", "", b"", b"", until_idle=60)
+    relay.serve_messages("", "", b"", b"", until_idle=60)
     assert clock.now == pytest.approx(end, abs=3)
     assert messages == [late for late in come if late > end]
 
@@ -108,7 +108,7 @@ def test_a_relay_without_a_supernode_ends_too(clock, monkeypatch):
         raise httpx.ConnectError("refused")
 
     monkeypatch.setattr(relay, "_client", lambda *_, **__: SimpleNamespace(AcquireTask=acquire))
-    relay.serve("", "", b"", b"", until_idle=60)
+    relay.serve_messages("", "", b"", b"", until_idle=60)
     assert clock.now == pytest.approx(60, abs=1)
 
 

@@ -85,7 +85,7 @@ def hastened(monkeypatch):
         (inflatable_utils, "get_num_workers"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
-    supernode.hasten()
+    supernode.shorten_waits()
     return start_client_internal
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
-from client.page.limits import LAST, in_force, requested_values
+from client.page.limits import LAST, limits_in_force, requested_values
 from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
@@ -22,7 +22,7 @@ def compared(folder):
     """What the last plans ask against each limit."""
     return {
         limit.name: tuple(asked.value for asked in limit.asked)
-        for limit in in_force(HospitalSettings.load(folder)).limits
+        for limit in limits_in_force(HospitalSettings.load(folder)).limits
     }
 
 
@@ -105,7 +105,7 @@ def test_a_sparse_graph_s_chance_is_in_bits(made):
 @pytest.mark.parametrize("value", ["none", "10"])
 def test_values_are_shown_as_the_file_has_them(value, made):
     change(made, limits={"lifetime_epsilon": None if value == "none" else 10.0})
-    shown = {limit.name: limit.value for limit in in_force(HospitalSettings.load(made)).limits}
+    shown = {limit.name: limit.value for limit in limits_in_force(HospitalSettings.load(made)).limits}
     assert shown["lifetime_epsilon"] == value
     assert shown["separate_data_sets"] == "no"
     assert shown["queries"].startswith("votes, ")
@@ -125,7 +125,7 @@ def test_a_value_beyond_a_limit_has_a_word_and_a_share_is_counted_in_hospitals(m
     opened(made, plan(3))
     beyond = {
         limit.name
-        for limit in in_force(HospitalSettings.load(made)).limits
+        for limit in limits_in_force(HospitalSettings.load(made)).limits
         if any(asked.beyond for asked in limit.asked)
     }
     assert beyond == {"malicious_coordinator", "max_epsilon", "max_top"}

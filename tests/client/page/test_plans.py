@@ -20,7 +20,7 @@ from client.page.plans import list_plans
 from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.page.words import catalogue
-from common.phrases import in_fours
+from common.phrases import group_by_four
 from common.plan.guesses import scale
 from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
@@ -201,8 +201,8 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     figures = ("at most 67.82% of cases", "a: 1", "% is left", "is used by other runs; with this")
     for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
-    assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
-    assert in_fours(only(browser.folder).plan_digest) in text
+    assert group_by_four(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
+    assert group_by_four(only(browser.folder).plan_digest) in text
     assert CANARY not in text
 
 

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from client.records import embed
+from client.records import embed_records
 from client.writers.abstracted_seeds import Seeds
 from client.writers.abstractors import Extracts, Summariser
 from client.writers.sentiment import Mood, Vader
@@ -45,7 +45,9 @@ def write(made, texts, *, choices=3, sigma=0.0, candidates=5, key=bytes(32)):
     spec = AbstractedSeedsSpec(choices=choices, candidates=candidates)
     planned = PlannedQuery(name="seeds", spec=spec, mechanism="gaussian max", scale=sigma * spec.noise_grid)
     made.check(planned, LABELS)
-    return made.write(planned, embed(private, ENCODER).for_plan(LABELS), labels=LABELS, encoder=ENCODER, key=key)
+    return made.write(
+        planned, embed_records(private, ENCODER).for_plan(LABELS), labels=LABELS, encoder=ENCODER, key=key
+    )
 
 
 def test_the_nearest_candidate_is_a_records_seed_without_noise_and_any_with_much():

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from client.writers import causal_model, fine_tuning
-from client.writers.fine_tuning import ROOM, FineTuning, Tuner, train
+from client.writers.fine_tuning import ROOM, FineTuningWriter, Tuner, train
 from common.domain import UNLABELLED
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
@@ -35,7 +35,7 @@ def _tiny(monkeypatch):
 
 
 def base(max_tokens=24, **settings):
-    return causal_model.load(settings.pop("name_or_path", None), LABELS, max_tokens=max_tokens, **settings)
+    return causal_model.load_causal_model(settings.pop("name_or_path", None), LABELS, max_tokens=max_tokens, **settings)
 
 
 def tuner(made=None, *, lora=0, resolution=4096, micro_batch=1):
@@ -241,7 +241,7 @@ def test_it_learns_and_says_nothing(caplog):
 @pytest.mark.parametrize("lora", [0, 2])
 def test_it_answers_with_texts_of_all_labels_also_without_records(lora):
     for records in (RECORDS, embedded(())):
-        texts = FineTuning().write(planned(texts=5, lora=lora), records, labels=LABELS, encoder=None, key=b"")
+        texts = FineTuningWriter().write(planned(texts=5, lora=lora), records, labels=LABELS, encoder=None, key=b"")
         assert sorted(label for label, _ in texts) == [0, 0, 0, 1, 1]
         assert all(text.strip() for _, text in texts)
 
@@ -289,7 +289,7 @@ def test_a_checkpoint_is_trained_and_sampled_without_dropout_or_a_token_to_pad_w
     assert {module.p for module in made.model.modules() if isinstance(module, torch.nn.Dropout)} == {0.0}
     records = embedded(["pain pain", "pain"], labels=[0, 1])
     for micro_batch in (1, 2):
-        settings = FineTuning(name_or_path=path, micro_batch=micro_batch)
+        settings = FineTuningWriter(name_or_path=path, micro_batch=micro_batch)
         settings.check(planned(max_tokens=12), LABELS)
         texts = settings.write(planned(max_tokens=12), records, labels=LABELS, encoder=None, key=b"")
         assert {label for label, _ in texts} <= {0, 1}
@@ -307,7 +307,7 @@ def test_a_network_of_llamas_kind_gets_adapters_in_all_linear_layers_and_right_g
             mine.copy_(other.normal_(std=0.3))
     expected = alone.gradients(read(alone.causal))
     assert torch.allclose(together.gradients(read(together.causal)), expected, rtol=1e-3, atol=1e-5)
-    settings = FineTuning(name_or_path=path, micro_batch=2)
+    settings = FineTuningWriter(name_or_path=path, micro_batch=2)
     texts = settings.write(planned(lora=2, resolution=8192), RECORDS, labels=LABELS, encoder=None, key=b"")
     assert {label for label, _ in texts} == {0, 1}
 
@@ -315,7 +315,7 @@ def test_a_network_of_llamas_kind_gets_adapters_in_all_linear_layers_and_right_g
 def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     with pytest.raises(ConfigError, match=r"caucus-party models smollm2"):
-        FineTuning(name_or_path="smollm2").check(planned(), LABELS)
+        FineTuningWriter(name_or_path="smollm2").check(planned(), LABELS)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_model_of_the_catalogue_that_was_not_fetched_is_named_with_the_command
 )
 def test_what_cannot_be_done_is_said_before_any_record_is_seen(settings, query, message):
     with pytest.raises(ConfigError, match=message):
-        FineTuning(**settings).check(planned(**query), LABELS)
+        FineTuningWriter(**settings).check(planned(**query), LABELS)
 
 
 def test_a_folder_that_is_no_model_a_tokenizer_without_an_end_and_a_short_context_are_refused(tmp_path):
@@ -359,13 +359,13 @@ def test_a_model_whose_gradients_opacus_gets_wrong_is_refused_but_trained_one_by
 def test_another_query_is_a_bug_of_ours():
     other = PlannedQuery(name="x", spec=LabelHistogramSpec(labels=2))
     with pytest.raises(InternalError):
-        FineTuning().check(other, LABELS)
+        FineTuningWriter().check(other, LABELS)
 
 
 @pytest.mark.parametrize("settings", [{"micro_batch": 0}, {"max_steps": 0}])
 def test_settings_out_of_range_are_named(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
-        FineTuning(**settings)
+        FineTuningWriter(**settings)
 
 
 @pytest.mark.slow
@@ -389,7 +389,7 @@ with ThreadPoolExecutor(3) as threads:
 
 
 def test_without_labels_a_text_begins_with_the_line_feed_alone():
-    alone = causal_model.load(None, (UNLABELLED,), max_tokens=24)
+    alone = causal_model.load_causal_model(None, (UNLABELLED,), max_tokens=24)
     (prefix,), (named, _) = alone.prefixes, base().prefixes
     assert alone.tokenizer.decode(prefix).strip() == ""
     assert len(prefix) < len(named)

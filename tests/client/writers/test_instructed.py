@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from client.records import embed
+from client.records import embed_records
 from client.writers import instructed
 from client.writers.abstracted_seeds import Seeds
 from client.writers.instructed import ABSTRACT, REWRITE, Instructed
@@ -143,7 +143,9 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path):
 def test_it_abstracts_and_rewrites_records_on_a_network_of_llamas_kind(tmp_path, monkeypatch):
     folder = str(tiny_llama(tmp_path / "model", chat=True))
     monkeypatch.setattr(instructed, "whole", lambda *_, **__: "a fever .")
-    records = embed([Record(f"{NOTE} and {more}", LABELS[0]) for more in ("pain", "ache")], ENCODER).for_plan(LABELS)
+    records = embed_records([Record(f"{NOTE} and {more}", LABELS[0]) for more in ("pain", "ache")], ENCODER).for_plan(
+        LABELS
+    )
     seeds = Seeds(abstraction=Instructed(folder, instruction=ABSTRACT, longest=8), sentiment=Vader(), oversampled=2)
     query = PlannedQuery(
         name="x", spec=AbstractedSeedsSpec(choices=2, candidates=2), mechanism="gaussian max", scale=0.0

@@ -6,10 +6,10 @@ import logging
 import numpy as np
 import pytest
 
-from client.records import embed
+from client.records import embed_records
 from client.writers import rewriting
 from client.writers.abstractors import Extracts
-from client.writers.rewriting import Evaluators, Rewriting, Verdict
+from client.writers.rewriting import Evaluators, RewriteVerdict, Rewriting
 from common import redaction
 from common.domain import Record
 from common.errors import ConfigError, InternalError
@@ -36,7 +36,7 @@ class Scripted:
 
 def held(texts=TEXTS):
     private = [Record(text, LABELS[place >= len(texts) // 2]) for place, text in enumerate(texts)]
-    return embed(private, ENCODER).for_plan(LABELS)
+    return embed_records(private, ENCODER).for_plan(LABELS)
 
 
 def planned(texts=6, rounds=3):
@@ -57,10 +57,10 @@ def evaluators(records=None, copied=0.5, nearest=1):
 
 def test_a_copy_is_found_out_and_a_text_of_the_same_kind_is_not():
     judge = evaluators().judge
-    assert judge(0, FEVER[0]) == Verdict(2, False, 1.0)  # copied, and its record is the nearest
-    assert judge(0, "cough and fever") == Verdict(1, False, 0.0)  # the nearest all the same
-    assert judge(0, FEVER[1]) == Verdict(0, False, 0.0)
-    assert evaluators(nearest=0).judge(0, "cough and fever") == Verdict(0, False, 0.0)
+    assert judge(0, FEVER[0]) == RewriteVerdict(2, False, 1.0)  # copied, and its record is the nearest
+    assert judge(0, "cough and fever") == RewriteVerdict(1, False, 0.0)  # the nearest all the same
+    assert judge(0, FEVER[1]) == RewriteVerdict(0, False, 0.0)
+    assert evaluators(nearest=0).judge(0, "cough and fever") == RewriteVerdict(0, False, 0.0)
     assert evaluators(nearest=4).judge(0, FEVER[1]).findings == 1
 
 
@@ -70,7 +70,7 @@ def test_personal_information_is_found():
 
 def test_a_text_of_another_label_is_mistaken_and_privacy_comes_first():
     judge = evaluators(nearest=0).judge
-    assert judge(0, "broken arm, a fall") == Verdict(0, True, 0.0)
+    assert judge(0, "broken arm, a fall") == RewriteVerdict(0, True, 0.0)
     assert judge(0, "broken arm, a fall") < judge(0, FEVER[0])
     assert judge(0, "cough") < judge(0, "broken arm, a fall")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from common.errors import LedgerError
 from common.ledger.data_sets import DIGEST_BYTES, data_set_name, record_digests
 from common.ledger.ledger import Ledger
-from common.privacy.accountant import Release
+from common.privacy.accountant import ReleasedAnswers
 from common.privacy.sensitivity import Sensitivity
 from tests.support.ledgers import edited
 
@@ -50,7 +50,9 @@ def test_overlapping_data_sets_are_those_that_share_a_record(sets, path):
     ledger = Ledger(path)
     names = [ledger.data_set(records) for records in sets]
     for number, name in enumerate(names):
-        release = Release(mechanism="pure", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1), scale=1.0 + number)
+        release = ReleasedAnswers(
+            mechanism="pure", sensitivity=Sensitivity(l1=1, l2_squared=1, touched=1), scale=1.0 + number
+        )
         ledger.reserve(
             run=f"{number}", index=0, plan_digest=bytes(32), query_digest=bytes(32), release=release, data_set=name
         )

@@ -13,7 +13,7 @@ import pytest
 from common.errors import LedgerError, RefusedError
 from common.ledger import file
 from common.ledger import ledger as ledgers
-from common.ledger.chain import broken, canonical, follow, seal
+from common.ledger.chain import broken_ledger_error, canonical, follow, seal
 from common.ledger.ledger import Ledger
 from tests.support.ledgers import ANSWER, KEY, RELEASE, edited, reservation
 
@@ -398,4 +398,4 @@ def test_an_error_of_unknown_cause_names_the_file(ledger, path, monkeypatch):
 
 
 def test_the_error_of_a_broken_chain_says_what_to_do():
-    assert "Restore a backup" in str(broken("x"))
+    assert "Restore a backup" in str(broken_ledger_error("x"))

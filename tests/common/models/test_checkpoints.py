@@ -93,7 +93,7 @@ def test_a_digest_follows_weights_configuration_tokenizer_and_settings_and_nothi
 
 
 def test_a_model_and_its_tokenizer_come_ready_for_use(tmp_path):
-    model, tokenizer = checkpoints.load(str(tiny_summariser(tmp_path)), "AutoModelForSeq2SeqLM", what="it")
+    model, tokenizer = checkpoints.load_checkpoint(str(tiny_summariser(tmp_path)), "AutoModelForSeq2SeqLM", what="it")
     assert not model.training
     assert tokenizer("fever")["input_ids"] == [0, 4, 2]
 
@@ -103,16 +103,16 @@ def test_what_is_not_here_is_refused_and_not_looked_for_elsewhere(name, tmp_path
     monkeypatch.chdir(tmp_path)
     refuse_network(monkeypatch, AssertionError("a connection"))
     with pytest.raises(ConfigError, match=r"^it;"):
-        checkpoints.load(name, "AutoModelForSeq2SeqLM", what="it")
+        checkpoints.load_checkpoint(name, "AutoModelForSeq2SeqLM", what="it")
 
 
 def test_a_broken_checkpoint_and_one_of_another_kind_are_refused(tmp_path):
     folder = tiny_summariser(tmp_path)
     with pytest.raises(ConfigError, match=r"^the it"):
-        checkpoints.load(str(folder), "AutoModelForTokenClassification", what="it")
+        checkpoints.load_checkpoint(str(folder), "AutoModelForTokenClassification", what="it")
     (folder / "model.safetensors").write_bytes(b"not weights")
     with pytest.raises(ConfigError, match="SafetensorError"):
-        checkpoints.load(str(folder), "AutoModelForSeq2SeqLM", what="it")
+        checkpoints.load_checkpoint(str(folder), "AutoModelForSeq2SeqLM", what="it")
 
 
 @pytest.mark.parametrize(

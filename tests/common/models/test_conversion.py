@@ -28,7 +28,7 @@ def test_the_weights_are_those_of_the_file_as_plain_numbers(converted):
     from transformers import AutoModelForCausalLM
 
     checkpoints.configuration(converted, "causal")
-    model, tokenizer = checkpoints.load(converted, "AutoModelForCausalLM", what="it")
+    model, tokenizer = checkpoints.load_checkpoint(converted, "AutoModelForCausalLM", what="it")
     whole = AutoModelForCausalLM.from_pretrained(converted, gguf_file="tiny.gguf")
     ids = tokenizer(PROMPT, return_tensors="pt").input_ids
     with torch.inference_mode():

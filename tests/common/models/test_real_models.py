@@ -80,7 +80,7 @@ def test_the_real_language_model_knows_something_and_its_conversion_gives_the_sa
     import torch
 
     once = real("smollm2")
-    model, tokenizer = checkpoints.load(once, "AutoModelForCausalLM", what="it")
+    model, tokenizer = checkpoints.load_checkpoint(once, "AutoModelForCausalLM", what="it")
     prompt = tokenizer("The capital of France is", return_tensors="pt")
     with torch.inference_mode():
         written = model.generate(**prompt, max_new_tokens=4, do_sample=False)

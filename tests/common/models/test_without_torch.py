@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from client.contributions.contribute import contribution
-from client.records import embed
+from client.records import embed_records
 from common.domain import Record
 from common.models.bert_folder import BertFolder
 from common.models.encoder import Encoder
@@ -86,7 +86,7 @@ def test_its_votes_are_those_of_whoever_computes_by_torch(hospital):
     results, model = hospital
     form = BertFolder.of_sentence_encoder(model)
     encoder = Encoder(TorchEncoder.load(model, device="cpu", prompt="", form=form))
-    records = embed([Record(text, "ab"[i % 2]) for i, text in enumerate(TEXTS[20:])], encoder)
+    records = embed_records([Record(text, "ab"[i % 2]) for i, text in enumerate(TEXTS[20:])], encoder)
     labels = np.arange(20, dtype=np.int32) % 2
     query = Votes(spec=VotesSpec(top=3), vectors=encoder.encode(TEXTS[:20]), labels=labels)
     assert results["counts"] == contribution(query, records.for_plan(("a", "b"))).tolist()

@@ -17,7 +17,7 @@ def of_coordinator(folder, monkeypatch):
         raise ConfigError("a plan", got="none, for it takes seconds")
 
     monkeypatch.setattr(coordinator, "plan_draft", planned)
-    monkeypatch.setattr(coordinator, "glanced", planned)
+    monkeypatch.setattr(coordinator, "draft_facts", planned)
     return Browser(coordinated(folder, monkeypatch).folder, coordinator.coordinator_page)
 
 

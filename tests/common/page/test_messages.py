@@ -3,7 +3,7 @@
 import jinja2
 import pytest
 
-from common.page.figures import at_most_times, counted, one_in, show_delta, show_epsilon
+from common.page.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
 from common.page.messages import fill_in
 
 
@@ -27,8 +27,8 @@ def test_derived_figures_are_rounded_toward_more_loss():
 
 
 def test_a_number_agrees_with_its_noun():
-    assert [counted(number, "query", "queries") for number in (1, 2000)] == ["1 query", "2,000 queries"]
-    assert [counted(number, "hospital") for number in (0, 1)] == ["0 hospitals", "1 hospital"]
+    assert [number_with_noun(number, "query", "queries") for number in (1, 2000)] == ["1 query", "2,000 queries"]
+    assert [number_with_noun(number, "hospital") for number in (0, 1)] == ["0 hospitals", "1 hospital"]
 
 
 def test_a_message_joins_its_sentences_and_leaves_out_those_that_do_not_apply():

@@ -9,7 +9,7 @@ import pytest
 
 import client.page.render
 import server.page.render
-from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred, sentences
+from common.page.words import CODES, ENGLISH, LANGUAGES, catalogue, preferred_language, sentences
 
 PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
 CATALOGUES = ("client.approval", "common.plan", "server.guarantee", "server.report")
@@ -189,7 +189,7 @@ class TestTranslation:
     ],
 )
 def test_a_page_is_in_the_language_that_the_browser_prefers(accepted, code):
-    assert preferred(accepted, ("en", "de", "fr")) == code
+    assert preferred_language(accepted, ("en", "de", "fr")) == code
 
 
 def test_a_page_s_own_sentence_stands_beside_the_shared_ones_of_its_group():

@@ -55,7 +55,7 @@ def test_epsilon_against_a_colluding_coordinator():
     share = plan.share_sigma(plan.queries[0])
 
     def exact(shares):
-        release = accountant.Release(
+        release = accountant.ReleasedAnswers(
             mechanism="gaussian", sensitivity=SMALL.sensitivity, scale=share * math.sqrt(shares), times=4
         )
         return accountant.epsilon([release], 1e-5)

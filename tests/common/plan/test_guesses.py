@@ -7,7 +7,7 @@ import pytest
 
 from common.plan import guesses
 from common.plan.guesses import Guesses, scale, worst_guesses
-from common.privacy.accountant import Release, epsilon, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, trade_off
 from common.privacy.gaussian import gaussian_mu
 from common.privacy.sensitivity import Sensitivity
 
@@ -15,7 +15,7 @@ DELTA = 1e-5
 
 
 def of_noise(mechanism, scale, delta=DELTA, **changes):
-    releases = [Release(mechanism=mechanism, sensitivity=Sensitivity.of((1000,), 1), scale=scale, **changes)]
+    releases = [ReleasedAnswers(mechanism=mechanism, sensitivity=Sensitivity.of((1000,), 1), scale=scale, **changes)]
     return Guesses.of(trade_off(releases, delta), epsilon(releases, delta), delta)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import common.plan
 from common.plan.guesses import Guesses
-from common.privacy.accountant import Release, calibrate, epsilon, trade_off
+from common.privacy.accountant import ReleasedAnswers, calibrate, epsilon, trade_off
 from common.privacy.sensitivity import Sensitivity
 from common.queries.votes import VotesSpec
 
@@ -31,8 +31,8 @@ def calibrated(mechanism, sensitivity, eps, *, times=1, rate=1.0):
     )
     of_each = {"mechanism": mechanism, "sensitivity": sensitivity, "scale": scale}
     if rate == 1:
-        return [Release(**of_each, times=times)]
-    return [Release(**of_each, rate=rate, draw=f"{number}") for number in range(times)]
+        return [ReleasedAnswers(**of_each, times=times)]
+    return [ReleasedAnswers(**of_each, rate=rate, draw=f"{number}") for number in range(times)]
 
 
 NOISES = {

@@ -7,7 +7,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from common.errors import ConfigError, PlanError
 from common.privacy import accountant
 from common.privacy.accountant import (
-    Release,
+    ReleasedAnswers,
     calibrate,
     continuous_sigma,
     epsilon,
@@ -15,7 +15,7 @@ from common.privacy.accountant import (
     paper_sigma,
 )
 from common.privacy.gaussian import gaussian_epsilon, gaussian_mu, sum_gap
-from common.privacy.norms import amplified
+from common.privacy.norms import amplified_epsilon
 from common.privacy.sensitivity import Sensitivity
 from common.queries.votes import VotesSpec
 
@@ -26,11 +26,11 @@ DELTA = 1e-5
 
 
 def _votes(sigma, **release):
-    return Release(**{"mechanism": "gaussian", "sensitivity": SHIFTS, "scale": sigma, "times": 4, **release})
+    return ReleasedAnswers(**{"mechanism": "gaussian", "sensitivity": SHIFTS, "scale": sigma, "times": 4, **release})
 
 
 def _gaussian(shifts, sigma, **release):
-    return Release(mechanism="gaussian", sensitivity=Sensitivity.of(shifts, 1), scale=sigma, **release)
+    return ReleasedAnswers(mechanism="gaussian", sensitivity=Sensitivity.of(shifts, 1), scale=sigma, **release)
 
 
 def _calibrate(**changes):
@@ -98,7 +98,7 @@ def test_any_directions_of_a_users_records_stay_below_the_bound():
     """Exact epsilon of shifts that are no multiple of one record's: below the bound by norm, small grid or not."""
     for top, sigma in ((1, 3.0), (2, 5.0)):
         spec = VotesSpec(top=top, max_records=2)
-        bound = epsilon([Release(mechanism="gaussian", sensitivity=spec.sensitivity, scale=sigma)], DELTA)
+        bound = epsilon([ReleasedAnswers(mechanism="gaussian", sensitivity=spec.sensitivity, scale=sigma)], DELTA)
         one = [2**q for q in range(top)]
         for second in (one, one[::-1], [*one[1:], one[0]]):
             together = tuple(first + other for first, other in zip(one, second, strict=True)) * 2
@@ -120,14 +120,17 @@ def test_the_order_and_the_names_of_answers_do_not_matter():
     kinds = [
         _gaussian((1, 2), 20.0),
         _gaussian((3,), 30.0, shares=4),
-        Release(mechanism="laplace", sensitivity=ONE, scale=7.0),
-        Release(mechanism="pure", sensitivity=ONE, scale=5.0),
+        ReleasedAnswers(mechanism="laplace", sensitivity=ONE, scale=7.0),
+        ReleasedAnswers(mechanism="pure", sensitivity=ONE, scale=5.0),
         _gaussian((1,), 6.0, rate=0.5, draw="b"),
-        Release(mechanism="laplace", sensitivity=ONE, scale=3.0, rate=0.5, draw="b"),
+        ReleasedAnswers(mechanism="laplace", sensitivity=ONE, scale=3.0, rate=0.5, draw="b"),
     ]
-    plan = [Release(**{**_fields(kind), "times": 3}) for kind in kinds]
+    plan = [ReleasedAnswers(**{**_fields(kind), "times": 3}) for kind in kinds]
     rounds = [_gaussian((2,), 9.0, rate=0.25, draw=f"round {i}") for i in range(3)]
-    ledger = [*kinds * 3, *(Release(**{**_fields(release), "draw": release.draw + " of a run"}) for release in rounds)]
+    ledger = [
+        *kinds * 3,
+        *(ReleasedAnswers(**{**_fields(release), "draw": release.draw + " of a run"}) for release in rounds),
+    ]
     random.Random(1).shuffle(ledger)
     for account in (epsilon, epsilon_by_norm):
         assert account([*plan, *rounds], DELTA) == account(ledger, DELTA) < math.inf
@@ -138,8 +141,10 @@ def _fields(release):
 
 
 def test_releases_survive_json():
-    release = Release(mechanism="laplace", sensitivity=SHIFTS, scale=7.5, times=3, shares=4, rate=0.5, draw="once")
-    assert Release.from_dict(release.to_dict()) == release
+    release = ReleasedAnswers(
+        mechanism="laplace", sensitivity=SHIFTS, scale=7.5, times=3, shares=4, rate=0.5, draw="once"
+    )
+    assert ReleasedAnswers.from_dict(release.to_dict()) == release
 
 
 def test_nothing_released_costs_nothing_and_no_noise_costs_everything():
@@ -250,7 +255,7 @@ def test_pure_noise_is_the_quotient_to_the_last_digit(mechanism, target):
 @pytest.mark.parametrize("redraw", [False, True])
 def test_pure_noise_under_subsampling_inverts_the_amplification(redraw):
     scale = _calibrate(mechanism="laplace", sensitivity=ONE, times=5, rate=0.3, redraw=redraw, epsilon=2.0)
-    spent = 5 * amplified(1 / scale, 0.3) if redraw else amplified(5 / scale, 0.3)
+    spent = 5 * amplified_epsilon(1 / scale, 0.3) if redraw else amplified_epsilon(5 / scale, 0.3)
     assert 2 * (1 - 1e-9) < spent <= 2
 
 
@@ -279,7 +284,7 @@ def test_shares_are_paid_for():
     assert epsilon([_gaussian((1, 1), 6.0, shares=36)], DELTA) >= epsilon([_gaussian((1, 1), 6.0)], DELTA) + 2 * gap
     assert epsilon([_gaussian((1, 1), 3.7, shares=100)], DELTA) == math.inf
     # A sum of Polya shares is exactly a discrete Laplace.
-    laplace = [Release(mechanism="laplace", sensitivity=ONE, scale=1.0, shares=shares) for shares in (1, 1000)]
+    laplace = [ReleasedAnswers(mechanism="laplace", sensitivity=ONE, scale=1.0, shares=shares) for shares in (1, 1000)]
     assert epsilon(laplace[:1], DELTA) == pytest.approx(epsilon(laplace[1:], DELTA), rel=1e-8)
 
 
@@ -288,7 +293,7 @@ def test_shares_are_paid_for():
 )
 def test_failing_samplers_are_paid_for(monkeypatch, mechanism, subsample):
     sensitivity = Sensitivity.of((1, 2), 1)
-    release = Release(mechanism=mechanism, sensitivity=sensitivity, scale=7.25, shares=2, **subsample)
+    release = ReleasedAnswers(mechanism=mechanism, sensitivity=sensitivity, scale=7.25, shares=2, **subsample)
     ideal = epsilon([release], DELTA)
 
     def failing(probability):

@@ -11,7 +11,7 @@ from common.errors import ConfigError
 from common.plan.guarantee import epsilon_released, verify
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.privacy.accountant import Release, epsilon, epsilon_by_norm
+from common.privacy.accountant import ReleasedAnswers, epsilon, epsilon_by_norm
 from common.privacy.sensitivity import Sensitivity
 from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
 from server.planning.calibration import calibrate
@@ -92,12 +92,12 @@ def test_steps_over_all_units_are_gaussians_of_all_units():
 
 def test_a_release_of_many_draws_travels_and_means_as_many_releases():
     release = priced(1.0, 0.1, 7)
-    assert Release.from_dict(release.to_dict()) == release
+    assert ReleasedAnswers.from_dict(release.to_dict()) == release
     apart = [replace(release, draw=f"step {step}", draws=1) for step in range(7)]
     assert epsilon([release], DELTA) == epsilon(apart, DELTA)
     before = release.to_dict()
     del before["draws"]
-    assert Release.from_dict(before) == replace(release, draws=1)
+    assert ReleasedAnswers.from_dict(before) == replace(release, draws=1)
 
 
 def test_no_noise_has_no_guarantee():

@@ -79,10 +79,10 @@ def test_no_noise_costs_infinity_and_nonsense_is_refused():
 
 def test_the_highest_noised_utility_is_chosen():
     utilities = np.array([0, 2**20, 5])
-    assert gaussian_max.choose(utilities, 0.0, bytes(32)) == 1
-    assert gaussian_max.choose(np.array([7, 7]), 0.0, bytes(32)) == 0
-    picks = [gaussian_max.choose(utilities, 2.0**20, bytes([n, 1]) + bytes(30)) for n in range(200)]
-    assert picks == [gaussian_max.choose(utilities, 2.0**20, bytes([n, 1]) + bytes(30)) for n in range(200)]
+    assert gaussian_max.choose_noisy_max(utilities, 0.0, bytes(32)) == 1
+    assert gaussian_max.choose_noisy_max(np.array([7, 7]), 0.0, bytes(32)) == 0
+    picks = [gaussian_max.choose_noisy_max(utilities, 2.0**20, bytes([n, 1]) + bytes(30)) for n in range(200)]
+    assert picks == [gaussian_max.choose_noisy_max(utilities, 2.0**20, bytes([n, 1]) + bytes(30)) for n in range(200)]
     # P(Z + 1 > both others) = 0.634 for sigma = 1; five standard deviations of 200 draws are 0.17.
     assert picks.count(1) / 200 == pytest.approx(0.634, abs=0.17)
     assert len(set(picks)) == 3

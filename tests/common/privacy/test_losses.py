@@ -10,9 +10,9 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from common.privacy import losses
-from common.privacy.accountant import Release, epsilon, epsilon_by_norm, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, epsilon_by_norm, trade_off
 from common.privacy.gaussian import gaussian_delta, gaussian_epsilon, rounded_mu_squared
-from common.privacy.norms import amplified
+from common.privacy.norms import amplified_epsilon
 from common.privacy.sensitivity import Sensitivity
 from common.queries.votes import VotesSpec
 from tests.support.lanes import slow
@@ -70,7 +70,7 @@ MIXTURES = {
 
 def _releases(mixture, **subsample):
     return [
-        Release(mechanism=mechanism, scale=scale, sensitivity=Sensitivity.of((shift,), 1), **subsample)
+        ReleasedAnswers(mechanism=mechanism, scale=scale, sensitivity=Sensitivity.of((shift,), 1), **subsample)
         for mechanism, scale, shift in mixture
     ]
 
@@ -102,7 +102,7 @@ def test_two_subsamples_and_the_rest_against_their_definition(first, second):
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_unit_that_moves_less_is_hidden_too(mechanism):
-    release = Release(mechanism=mechanism, scale=3.0, sensitivity=Sensitivity.of((2, 3), 1))
+    release = ReleasedAnswers(mechanism=mechanism, scale=3.0, sensitivity=Sensitivity.of((2, 3), 1))
     claimed = epsilon([release], DELTA)
     for shifts in itertools.product((0, 1, 2), (0, 1, 2, 3)):
         pair = _together([_outcomes(mechanism, 3.0, shift) for shift in shifts])
@@ -126,7 +126,7 @@ def test_random_mixtures_against_their_definition():
 def test_ten_rounds_on_subsamples_of_their_own_against_the_library():
     sensitivity = Sensitivity(l1=1000, l2_squared=10**6, touched=1)
     rounds = [
-        Release(mechanism="gaussian", sensitivity=sensitivity, scale=2000.0, rate=0.1, draw=f"round {i}")
+        ReleasedAnswers(mechanism="gaussian", sensitivity=sensitivity, scale=2000.0, rate=0.1, draw=f"round {i}")
         for i in range(10)
     ]
     oracle = pld.from_gaussian_mechanism(2.0, sampling_prob=0.1).self_compose(10).get_epsilon_for_delta(DELTA)
@@ -137,32 +137,34 @@ def test_ten_rounds_on_subsamples_of_their_own_against_the_library():
 @pytest.mark.parametrize("rate", [0.05, 0.8])
 def test_one_subsample_for_all_rounds_costs_at_most_the_classical_amplification(rate):
     """METHODS, DPGA: ln(1 + q (e^epsilon - 1)) at q delta, from the epsilon without subsampling."""
-    plain = Release(mechanism="gaussian", sensitivity=ONE, scale=4.0, times=10)
-    sampled = Release(mechanism="gaussian", sensitivity=ONE, scale=4.0, times=10, rate=rate, draw="once")
-    classical = amplified(epsilon([plain], DELTA / rate), rate)
+    plain = ReleasedAnswers(mechanism="gaussian", sensitivity=ONE, scale=4.0, times=10)
+    sampled = ReleasedAnswers(mechanism="gaussian", sensitivity=ONE, scale=4.0, times=10, rate=rate, draw="once")
+    classical = amplified_epsilon(epsilon([plain], DELTA / rate), rate)
     assert epsilon([sampled], DELTA) <= classical * (1 + 1e-4)
-    apart = [Release(mechanism="gaussian", sensitivity=ONE, scale=4.0, rate=rate, draw=f"{i}") for i in range(10)]
+    apart = [
+        ReleasedAnswers(mechanism="gaussian", sensitivity=ONE, scale=4.0, rate=rate, draw=f"{i}") for i in range(10)
+    ]
     assert epsilon(apart, DELTA) < classical
 
 
 def test_laplace_needs_no_delta_alone_and_gains_from_one_together():
     votes = VotesSpec(top=8).sensitivity
-    assert epsilon([Release(mechanism="laplace", sensitivity=votes, scale=510.0)], 1e-20) == 1
+    assert epsilon([ReleasedAnswers(mechanism="laplace", sensitivity=votes, scale=510.0)], 1e-20) == 1
     sketch = Sensitivity.of((90,) * 1000, 1)
-    release = Release(mechanism="laplace", sensitivity=sketch, scale=90 * 1000 / 5)
+    release = ReleasedAnswers(mechanism="laplace", sensitivity=sketch, scale=90 * 1000 / 5)
     assert epsilon_by_norm([release], DELTA) == 5
     # A thousand answers of 1/200: about a Gaussian of mu = sqrt(1000) / 200.
     assert epsilon([release], DELTA) == pytest.approx(gaussian_epsilon(DELTA, math.sqrt(1000) / 200), rel=0.01)
     only_l1 = Sensitivity(l1=sketch.l1, l2_squared=sketch.l2_squared, touched=1000)
-    assert epsilon([Release(mechanism="laplace", sensitivity=only_l1, scale=release.scale)], DELTA) > 4.9
+    assert epsilon([ReleasedAnswers(mechanism="laplace", sensitivity=only_l1, scale=release.scale)], DELTA) > 4.9
     coarse = Sensitivity.of((20_000, 20_000), 1)
-    assert epsilon([Release(mechanism="laplace", sensitivity=coarse, scale=40_000.0)], DELTA) == pytest.approx(
+    assert epsilon([ReleasedAnswers(mechanism="laplace", sensitivity=coarse, scale=40_000.0)], DELTA) == pytest.approx(
         1, abs=1e-4
     )
 
 
 def test_many_small_answers_are_not_blown_up_by_the_grid():
-    many = Release(mechanism="pure", sensitivity=ONE, scale=1e3, times=10_000)
+    many = ReleasedAnswers(mechanism="pure", sensitivity=ONE, scale=1e3, times=10_000)
     assert epsilon([many], DELTA) == pytest.approx(gaussian_epsilon(DELTA, 0.1), rel=1e-3)
 
 
@@ -170,33 +172,39 @@ def test_many_small_answers_are_not_blown_up_by_the_grid():
 def _hostile():
     wide = Sensitivity(l1=2**60, l2_squared=2**80, touched=2**50)
     votes = VotesSpec(top=20).sensitivity
-    gaussians = [Release(mechanism="gaussian", sensitivity=votes, scale=1e6 + i, times=5) for i in range(3000)]
+    gaussians = [ReleasedAnswers(mechanism="gaussian", sensitivity=votes, scale=1e6 + i, times=5) for i in range(3000)]
     return {
-        "huge noise": [Release(mechanism="gaussian", sensitivity=wide, scale=1e300, times=10**9, shares=10**9)],
-        "huge times": [Release(mechanism="gaussian", sensitivity=ONE, scale=1e7, times=10**12)],
+        "huge noise": [ReleasedAnswers(mechanism="gaussian", sensitivity=wide, scale=1e300, times=10**9, shares=10**9)],
+        "huge times": [ReleasedAnswers(mechanism="gaussian", sensitivity=ONE, scale=1e7, times=10**12)],
         "many scales": gaussians,
-        "small scales": [Release(mechanism="gaussian", sensitivity=votes, scale=900 + i / 9) for i in range(3000)],
-        "many Laplace": [Release(mechanism="laplace", sensitivity=votes, scale=1e8 + i) for i in range(3000)],
-        "many pure": [Release(mechanism="pure", sensitivity=wide, scale=2**70 + 1e12 * i) for i in range(3000)],
-        "many shifts": [Release(mechanism="laplace", sensitivity=Sensitivity.of((1,) * 2**20, 1), scale=2.0**21)],
+        "small scales": [
+            ReleasedAnswers(mechanism="gaussian", sensitivity=votes, scale=900 + i / 9) for i in range(3000)
+        ],
+        "many Laplace": [ReleasedAnswers(mechanism="laplace", sensitivity=votes, scale=1e8 + i) for i in range(3000)],
+        "many pure": [ReleasedAnswers(mechanism="pure", sensitivity=wide, scale=2**70 + 1e12 * i) for i in range(3000)],
+        "many shifts": [
+            ReleasedAnswers(mechanism="laplace", sensitivity=Sensitivity.of((1,) * 2**20, 1), scale=2.0**21)
+        ],
         "subsamples": [
-            Release(mechanism="gaussian", sensitivity=votes, scale=1e6 + i, rate=1e-6, draw=f"{i}") for i in range(500)
+            ReleasedAnswers(mechanism="gaussian", sensitivity=votes, scale=1e6 + i, rate=1e-6, draw=f"{i}")
+            for i in range(500)
         ],
         "rates": [
-            Release(mechanism="gaussian", sensitivity=ONE, scale=5.0, rate=rate, draw=f"{rate}")
+            ReleasedAnswers(mechanism="gaussian", sensitivity=ONE, scale=5.0, rate=rate, draw=f"{rate}")
             for rate in (1e-12, 1 - 1e-16)
         ],
         "very many subsamples": [
-            Release(mechanism="pure", sensitivity=ONE, scale=1e6, rate=0.5, draw=f"{i // 3}") for i in range(3000)
+            ReleasedAnswers(mechanism="pure", sensitivity=ONE, scale=1e6, rate=0.5, draw=f"{i // 3}")
+            for i in range(3000)
         ],
-        "many equal": [Release(mechanism="pure", sensitivity=ONE, scale=1e9, times=10**12)],
-        "equal": [Release(mechanism="pure", sensitivity=ONE, scale=1e5, times=200_000)],
+        "many equal": [ReleasedAnswers(mechanism="pure", sensitivity=ONE, scale=1e9, times=10**12)],
+        "equal": [ReleasedAnswers(mechanism="pure", sensitivity=ONE, scale=1e5, times=200_000)],
         "as many as are computed": [
             _releases([("gaussian", 900.0 + i, 250)], rate=0.5, draw=f"{i}")[0] for i in range(6)
         ],
-        "tiny noise": [Release(mechanism="gaussian", sensitivity=wide, scale=1e-300)],
-        "small noise": [Release(mechanism="laplace", sensitivity=wide, scale=1e-200)],
-        "tiny Laplace": [Release(mechanism="laplace", sensitivity=wide, scale=1e-300)],
+        "tiny noise": [ReleasedAnswers(mechanism="gaussian", sensitivity=wide, scale=1e-300)],
+        "small noise": [ReleasedAnswers(mechanism="laplace", sensitivity=wide, scale=1e-200)],
+        "tiny Laplace": [ReleasedAnswers(mechanism="laplace", sensitivity=wide, scale=1e-300)],
     }
 
 
@@ -210,8 +218,8 @@ def test_hostile_plans_are_priced_in_bounded_time(name):
 
 
 def test_the_continuous_gaussian_beyond_the_lattice():
-    near = Release(mechanism="gaussian", sensitivity=Sensitivity.of((500,), 1), scale=1000.0)
-    beyond = Release(mechanism="gaussian", sensitivity=Sensitivity.of((500,), 1), scale=1000.1)
+    near = ReleasedAnswers(mechanism="gaussian", sensitivity=Sensitivity.of((500,), 1), scale=1000.0)
+    beyond = ReleasedAnswers(mechanism="gaussian", sensitivity=Sensitivity.of((500,), 1), scale=1000.1)
     assert epsilon([beyond], DELTA) == pytest.approx(
         gaussian_epsilon(DELTA, math.sqrt(rounded_mu_squared(500**2, 1000.1)))
     )
@@ -223,7 +231,9 @@ def test_the_continuous_gaussian_beyond_the_lattice():
 def test_gaussian_noise_is_never_taken_for_pure(scale, shift, rate):
     # Shifts above the lattice's limit, at a sigma below its own: by norm, never epsilon = l1 / sigma.
     moved = Sensitivity.of((shift,), 1)
-    release = Release(mechanism="gaussian", sensitivity=moved, scale=scale, rate=rate, draw="" if rate == 1 else "draw")
+    release = ReleasedAnswers(
+        mechanism="gaussian", sensitivity=moved, scale=scale, rate=rate, draw="" if rate == 1 else "draw"
+    )
     claimed = epsilon([release], 1e-5)
     mu = shift / scale
     true = 0.0 if math.isinf(claimed) else rate * gaussian_delta(math.log1p(math.expm1(claimed) / rate), mu)

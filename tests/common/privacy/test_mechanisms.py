@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import ConfigError, InternalError
 from common.privacy import mechanisms
-from common.privacy.mechanisms import UNIT, length_range, noisy_max, on_grid
+from common.privacy.mechanisms import UNIT, length_range, noisy_max, round_to_grid
 from tests.support.selection import exponential, permute_and_flip
 
 KEY = bytes(range(32))
@@ -102,10 +102,10 @@ def test_a_scale_counts_as_the_very_number_it_is():
 
 
 def test_utilities_are_kept_in_their_range():
-    assert on_grid([0, 0.5, 1, 7, -7, math.nan, math.inf, -math.inf, 0.25 + 1e-9]).tolist() == [
+    assert round_to_grid([0, 0.5, 1, 7, -7, math.nan, math.inf, -math.inf, 0.25 + 1e-9]).tolist() == [
         *(0, UNIT // 2, UNIT, UNIT, 0, 0, UNIT, 0, UNIT // 4)
     ]
-    assert on_grid([1 - 1e-9]).tolist() == [UNIT - 1]
+    assert round_to_grid([1 - 1e-9]).tolist() == [UNIT - 1]
 
 
 @pytest.mark.parametrize("records", [[7, 30, 12, 12], [40], [0, 55]])

@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from scipy.special import expit, logit
 
 from common.privacy import accountant, losses
-from common.privacy.accountant import Release, epsilon, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, trade_off
 from common.privacy.gaussian import gaussian_delta, gaussian_mu
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.privacy.sensitivity import Sensitivity
@@ -22,15 +22,15 @@ PRIORS = (0.5, 0.01, 0.001)
 
 def gaussian(mu, **changes):
     sensitivity = Sensitivity.of((500,), 1)
-    return Release(**{"mechanism": "gaussian", "sensitivity": sensitivity, "scale": 500 / mu} | changes)
+    return ReleasedAnswers(**{"mechanism": "gaussian", "sensitivity": sensitivity, "scale": 500 / mu} | changes)
 
 
 def laplace(eps, shift=500, **changes):
-    return Release(mechanism="laplace", sensitivity=Sensitivity.of((shift,), 1), scale=shift / eps, **changes)
+    return ReleasedAnswers(mechanism="laplace", sensitivity=Sensitivity.of((shift,), 1), scale=shift / eps, **changes)
 
 
 def pure(eps, **changes):
-    return Release(mechanism="pure", sensitivity=Sensitivity.of((1,), 1), scale=1 / eps, **changes)
+    return ReleasedAnswers(mechanism="pure", sensitivity=Sensitivity.of((1,), 1), scale=1 / eps, **changes)
 
 
 def variation(release):
@@ -176,9 +176,9 @@ def test_delta_grows_as_epsilon_falls_and_meets_the_epsilon_that_the_accountant_
 
 SHARES, TRIES = 5, 40_000
 ATTACKED = {
-    "gaussian": Release(mechanism="gaussian", sensitivity=Sensitivity.of((37,), 1), scale=40.0, shares=SHARES),
-    "laplace": Release(mechanism="laplace", sensitivity=Sensitivity.of((37,), 1), scale=20.0, shares=SHARES),
-    "subsampled": Release(
+    "gaussian": ReleasedAnswers(mechanism="gaussian", sensitivity=Sensitivity.of((37,), 1), scale=40.0, shares=SHARES),
+    "laplace": ReleasedAnswers(mechanism="laplace", sensitivity=Sensitivity.of((37,), 1), scale=20.0, shares=SHARES),
+    "subsampled": ReleasedAnswers(
         mechanism="gaussian", sensitivity=Sensitivity.of((37,), 1), scale=20.0, shares=SHARES, rate=0.4, draw="once"
     ),
 }

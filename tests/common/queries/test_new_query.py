@@ -10,7 +10,7 @@ import pytest
 
 from client import answer
 from client.contributions import contribute
-from client.records import embed
+from client.records import embed_records
 from client.session import RefusalError
 from common.errors import ProtocolError
 from common.ledger.ledger import Ledger
@@ -70,7 +70,7 @@ def toy(monkeypatch):
 def _ask(toy, folder, *, epsilon):
     agreed = plan(3, queries=(PlannedQuery(name="toy", spec=toy.spec),), epsilon=epsilon)
     party = answer.Party(ledger=Ledger(folder / "l.db"), limits=OPEN, data_set="", encoder=ENCODER, writers={})
-    mine = embed(records(0), ENCODER).for_plan(LABELS)
+    mine = embed_records(records(0), ENCODER).for_plan(LABELS)
     return agreed, answer.answer(toy, digest=bytes(32), run="run", index=0, plan=agreed, records=mine, party=party)
 
 

@@ -106,19 +106,19 @@ def test_no_key_is_advertised_twice():
 
 
 def test_masks_for_one_query_are_bound_to_the_round_and_to_it():
-    binding = rules.of_round(bytes(32), 3)
+    binding = rules.round_context(bytes(32), 3)
     bound = {rules.about(transcript, subject) for transcript in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
     assert len(bound) == 6
     assert {len(transcript) for transcript in bound} == {32}
 
 
 def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
-    binding = rules.of_round(bytes(32), 3)
+    binding = rules.round_context(bytes(32), 3)
     numbers = [3, 0, 1, 2, 2, 0, 2]
     expected = b"caucus protocol 5|survivors|" + binding + b"".join(number.to_bytes(8, "big") for number in numbers)
     assert rules.survivors_statement(binding, {2, 1, 0}, {2, 0}) == expected
     others = {
-        rules.survivors_statement(rules.of_round(binding_, index), sharers, survivors)
+        rules.survivors_statement(rules.round_context(binding_, index), sharers, survivors)
         for binding_ in (bytes(32), b"x" * 32)
         for index in (3, 4)
         for sharers in ({0, 1, 2}, {0, 1, 2, 3})
@@ -161,7 +161,7 @@ def test_no_party_sits_where_the_secret_is():
 
 
 def test_two_shares_travel_as_one():
-    seed, key = rules.halves(b"s" * 64 + b"k" * 64)
+    seed, key = rules.split_shares(b"s" * 64 + b"k" * 64)
     assert (seed, key) == (b"s" * 64, b"k" * 64)
 
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from common.errors import ConfigError
-from common.system.certificates import certificate_of, days_left, in_words, only_certificate
+from common.system.certificates import certificate_of, days_left, only_certificate, validity_in_words
 from server.deploy.authority import make_authority, make_certificate
 
 
@@ -14,7 +14,7 @@ def test_the_days_until_a_certificate_ends(days, words, tmp_path):
     began = datetime.now(UTC) - timedelta(days=90)
     make_certificate(tmp_path, "localhost", now=began, valid=timedelta(days=90) + end)
     assert days_left(tmp_path / "server.crt") == days
-    assert in_words(days) == words
+    assert validity_in_words(days) == words
 
 
 def test_a_file_that_is_no_certificate(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.system import processes
-from common.system.locks import hold, holder
+from common.system.locks import hold_locks, holder
 from tests.support.locking import locking
 
 
@@ -28,7 +28,7 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
         f"service of this folder; expected none that runs; got process {process.pid}; at {tmp_path}. "
         "First end it: caucus-party stop h"
     )
-    with pytest.raises(ConfigError) as refused, hold(tmp_path, ["service"], stop="caucus-party stop h"):
+    with pytest.raises(ConfigError) as refused, hold_locks(tmp_path, ["service"], stop="caucus-party stop h"):
         pass
     assert str(refused.value) == message
 
@@ -36,7 +36,7 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
 def test_halves_do_not_conflict_and_the_whole_conflicts_with_each(holding, tmp_path):
     holding("service")
     for names in (["service", "relay"], ["relay", "service"]):
-        with pytest.raises(ConfigError, match="service of"), hold(tmp_path, names, stop="stop"):
+        with pytest.raises(ConfigError, match="service of"), hold_locks(tmp_path, names, stop="stop"):
             pass
     assert holder(tmp_path, "relay") is None
     relay = holding("relay")
@@ -49,7 +49,7 @@ def test_a_lock_ends_with_its_process_however_that_ends(number, holding, tmp_pat
     process.send_signal(number)
     process.wait()
     assert holder(tmp_path, "service") is None
-    with hold(tmp_path, ["service"], stop="stop"):
+    with hold_locks(tmp_path, ["service"], stop="stop"):
         pass
 
 
@@ -61,7 +61,7 @@ def test_stop_ends_a_process_that_has_written_nothing_yet(holding, tmp_path):
 
 
 def test_a_lock_is_not_its_childrens(tmp_path):
-    with hold(tmp_path, ["service"], stop="stop"):
+    with hold_locks(tmp_path, ["service"], stop="stop"):
         child = os.fork()
         if child == 0:
             os._exit(0 if holder(tmp_path, "service") == os.getppid() else 1)
@@ -83,7 +83,7 @@ def test_a_holder_in_another_container_is_seen_from_outside_and_has_no_number_in
 
 @pytest.mark.parametrize(
     "take",
-    [lambda folder: hold(folder, ["service"], stop="stop").__enter__(), lambda folder: holder(folder, "service")],
+    [lambda folder: hold_locks(folder, ["service"], stop="stop").__enter__(), lambda folder: holder(folder, "service")],
 )
 def test_no_link_in_place_of_a_lock_is_followed(take, tmp_path):
     (tmp_path / "run").mkdir()

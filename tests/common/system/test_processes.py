@@ -24,12 +24,12 @@ NAMES = ("one", "other")
 def supervisor(folder):
     """A process that tries to supervise one child, which writes its number and sleeps; it exits with 2 if refused."""
     code = "import os,time; open('born','a').write(f'{os.getpid()}\\n'); print(sorted(os.environ)); time.sleep(60)"
-    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.environment(folder))
+    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.child_environment(folder))
     process = os.fork()
     if process == 0:
         try:
             processes.FIRST_WAIT = processes.LONGEST_WAIT = 0.05
-            with locks.hold(folder, NAMES, stop="the command stop"):
+            with locks.hold_locks(folder, NAMES, stop="the command stop"):
                 processes.supervise([child], folder=folder, names=NAMES)
         except ConfigError:
             os._exit(2)
@@ -229,7 +229,9 @@ def test_a_reason_is_logged_once_until_another_one_comes(tmp_path, monkeypatch, 
     (tmp_path / "logs").mkdir()
     why = "'the disk is full' if os.path.getsize('logs/child.log') < 99 else 'no key'"
     code = f"import os; print('10:00:00,000 ERROR caucus.party:', {why}); exit(1)"
-    child = Child(name="child", command=(sys.executable, "-uc", code), environment=processes.environment(tmp_path))
+    child = Child(
+        name="child", command=(sys.executable, "-uc", code), environment=processes.child_environment(tmp_path)
+    )
     tended = processes._SupervisedProcess(child, tmp_path)
     until(lambda: tended.tend() and "no key" in caplog.text)
     tended.end()
@@ -241,7 +243,10 @@ def test_a_note_counts_only_while_the_process_that_wrote_it_runs(tmp_path):
     (tmp_path / "logs").mkdir()
     code = "import json, os, time; json.dump({'process': os.getpid()}, open('note', 'w')); time.sleep(60)"
     child = Child(
-        name="child", command=(sys.executable, "-c", code), environment=processes.environment(tmp_path), note="note"
+        name="child",
+        command=(sys.executable, "-c", code),
+        environment=processes.child_environment(tmp_path),
+        note="note",
     )
     (tmp_path / "note").write_text('{"process": 1}')
     tended = processes._SupervisedProcess(child, tmp_path)

@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import ConfigError
-from common.system.yaml_file import YamlFile, located
+from common.system.yaml_file import YamlFile, add_location
 
 
 def load(folder, content):
@@ -18,7 +18,7 @@ def test_each_key_is_found_in_its_line_and_a_missing_one_in_that_of_its_section(
     for key, line in {"a": 2, "b": 4, "b.c": 5, "b.c.d": 5, "b.e": 6, "b.missing": 4, "b.c.no.where": 5}.items():
         assert file.where(key) == f"{file.path}:{line}"
     assert file.where("missing") == str(file.path)
-    with pytest.raises(ConfigError) as caught, located(file.where):
+    with pytest.raises(ConfigError) as caught, add_location(file.where):
         raise ConfigError("b.c.d", expected="3", got=2, do="Change it")
     assert str(caught.value) == f"b.c.d; expected 3; got 2; at {file.path}:5. Change it"
 

@@ -12,7 +12,7 @@ from common.models.encoder import Encoder
 from server.command import main
 from server.evaluation.text_classifier import TextClassifier
 from server.prepare.build import build
-from server.prepare.compose import load
+from server.prepare.compose import load_settings
 from tests.support.runs import read, tiny
 
 PUBLIC = ("--public-license", "cc0-1.0")
@@ -27,7 +27,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["classifier.json", "texts.json"])
 def test_both_classify_texts(run, name):
-    encoder, test = build(load(run).embedding), build(load(run).task).held_out()
+    encoder, test = build(load_settings(run).embedding), build(load_settings(run).task).held_out()
     classifier = TextClassifier.load(run / "classifier" / name, encoder)
     texts, labels = [record.text for record in test], [record.label for record in test]
     assert classifier.predict_proba(texts).shape == (len(texts), len(classifier.classes_))
@@ -81,7 +81,7 @@ def test_another_encoder_and_another_file_are_refused(run, tmp_path):
     for content in ("{}", "[1", *(json.dumps(kept | change) for change in damaged)):
         (tmp_path / "classifier.json").write_text(content)
         with pytest.raises(ConfigError, match="classifier"):
-            TextClassifier.load(tmp_path / "classifier.json", build(load(run).embedding))
+            TextClassifier.load(tmp_path / "classifier.json", build(load_settings(run).embedding))
     with pytest.raises(ConfigError, match="classifier"):
         TextClassifier.load(tmp_path / "none.json", other)
 
@@ -104,7 +104,7 @@ def test_damaged_files_are_one_line(run, name, tmp_path, capsys):
 
 
 def test_a_single_text_and_too_few_labels_are_refused(run):
-    classifier = TextClassifier.load(run / "classifier.json", build(load(run).embedding))
+    classifier = TextClassifier.load(run / "classifier.json", build(load_settings(run).embedding))
     with pytest.raises(DataError, match="sequence"):
         classifier.predict("one text")
     with pytest.raises(DataError, match="2 texts"):

@@ -93,7 +93,7 @@ def test_a_hospital_is_enrolled_and_removed_only_by_a_yes(folder, tmp_path, caps
         for reply, code, number in (("", 1, before), ("no", 1, before), ("y", 0, after)):
             monkeypatch.setattr("builtins.input", lambda _, reply=reply: reply)
             assert main([command, str(folder), str(what)]) == code
-            assert len(enrolment.enrolled(CoordinatorSettings.load(folder))) == number
+            assert len(enrolment.enrolled_parties(CoordinatorSettings.load(folder))) == number
 
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])

@@ -13,9 +13,9 @@ from server.deploy import steer
 from server.operators import census_file
 from server.prepare.calls import AGREED
 from server.prepare.components import build_components
-from server.prepare.compose import compose_settings, load, store
+from server.prepare.compose import compose_settings, load_settings, store
 from server.report.ending import ending
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from server.tasks import demo_notes
 from tests.support.runs import labelled, lines, read, settings, tiny
 
@@ -54,7 +54,7 @@ def test_other_models_write_further_texts_and_nobody_is_asked(finished, tmp_path
     # The texts are further ones, of which a few short ones may be written twice by chance.
     assert len({row["text"] for row in rows} & {row["text"] for row in lines(finished, "synthetic.jsonl")}) < 6
     # The settings are those of the finished run.
-    config, before = load(folder), load(finished)
+    config, before = load_settings(folder), load_settings(finished)
     assert (config.method.directions, config.task, config.evaluation.federated) == (4, before.task, 0.0)
 
 
@@ -74,7 +74,7 @@ def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
     config = steer.reusing(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2]"], tmp_path / "new")
     assert (list(config.llm.use), config.method.words, config.method.samples) == (["smollm2"], 30, 40)
     assert "broad" not in config.llm.models
-    assert config.experiment_seed != load(finished).experiment_seed
+    assert config.experiment_seed != load_settings(finished).experiment_seed
     assert steer.reusing(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7
 
 
@@ -83,7 +83,7 @@ def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
 )
 def test_whoever_agreed_to_the_calls_of_the_finished_run_did_not_to_further_ones(more, most, finished, tmp_path):
     run = tmp_path / "run"
-    store(changed(load(finished), AGREED), run)
+    store(with_values(load_settings(finished), AGREED), run)
     (run / "census.json").write_bytes((finished / "census.json").read_bytes())
     assert steer.reusing(run, more, tmp_path / "new").llm.confirm_calls == most
 
@@ -147,7 +147,7 @@ def test_a_folder_without_census_or_one_that_is_in_use_is_refused(finished, tmp_
 
 def test_a_damaged_census_is_named_before_there_is_a_folder(finished, tmp_path, capsys):
     run = tmp_path / "run"
-    config = load(finished)
+    config = load_settings(finished)
     store(config, run)
     (run / "census.json").write_text(json.dumps(read(finished, "census.json") | {"sums": [[1.0] * 4]}))
     assert f"got (1, 4); at {run / 'census.json'}" in said(capsys, run)
@@ -210,7 +210,7 @@ def test_a_census_that_its_own_run_contradicts_is_refused_with_both_figures(what
     assert not (tmp_path / "run-steered").exists()
     if what not in {"left out", "unit"}:  # sent alone it says what it says
         (run / "privacy.json").unlink()
-        assert census_file.read(run / "census.json")[1].run == census["run"]
+        assert census_file.read_census(run / "census.json")[1].run == census["run"]
 
 
 def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused(finished, tmp_path, capsys):
@@ -229,6 +229,6 @@ def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused
     (run / "state" / "ledger.db").write_bytes(b"no ledger")
     assert "ledger" in said(capsys, run, code=1)
     (run / "state" / "ledger.db").unlink()
-    assert census_file.read(run / "census.json")[1].epsilon == 2.0
+    assert census_file.read_census(run / "census.json")[1].epsilon == 2.0
     (run / "privacy.json").write_text("[")
     assert "JSON" in said(capsys, run)

@@ -12,13 +12,13 @@ from common.queries.histograms import LabelHistogramSpec
 from common.queries.texts import RewrittenSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate
-from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
+from server.evaluation.federated_count import NAME, federated_count_group, plans_count, question, with_evaluation
 from server.federation.attempt import Answered
 from server.prepare.components import build_components
 from server.prepare.compose import compose_settings
 from tests.support.federations import plan
 from tests.support.lanes import slow_but
-from tests.support.plans import planned as of_method
+from tests.support.plans import plans_count as of_method
 
 
 def votes(**changes):
@@ -76,10 +76,10 @@ def test_any_method_keeps_its_epsilon_with_it(method):
     made = build_components(
         compose_settings([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])
     ).plan
-    assert planned(made)
+    assert plans_count(made)
     assert made.queries[-1].scale > 0
     assert verify(made) <= 2
-    assert not planned(build_components(compose_settings([f"method={method}", *user])).plan)
+    assert not plans_count(build_components(compose_settings([f"method={method}", *user])).plan)
 
 
 def candidates(*labels):
@@ -104,14 +104,14 @@ def test_the_figures_of_an_answer_by_hand():
     made = plan(3, queries=with_evaluation([], 0.1, 1), epsilon=1.0, unit="sample")
     (query,) = made.queries
     sigma = math.sqrt(2) * query.scale  # three survivors, three shares
-    figures = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
+    figures = federated_count_group(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
     assert figures["right"].noise == pytest.approx(sigma)
     noise = sigma * math.sqrt(1 + 0.75**2) / 600
     assert figures["accuracy"].value == 0.75
     assert figures["accuracy"].noise == pytest.approx(noise)
     half = math.log(20) / math.sqrt(2) * noise  # Laplace noise exceeds this in 5 % of cases
     assert figures["accuracy"].interval == pytest.approx((0.75 - half, 0.75 + half))
-    drowned = measured(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
+    drowned = federated_count_group(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
     assert drowned.value is None
     assert "noise" in drowned.reason
 
@@ -122,6 +122,6 @@ def test_nineteen_of_twenty_intervals_hold_the_truth():
     rng, hits = np.random.default_rng(0), 0
     for _ in range(2000):
         noisy = np.round(np.array([300, 400]) + rng.laplace(0, query.scale, 2)).astype(np.int64)
-        low, high = measured(made, Answered(index=0, values=noisy, survivors=3))["accuracy"].interval
+        low, high = federated_count_group(made, Answered(index=0, values=noisy, survivors=3))["accuracy"].interval
         hits += low <= 0.75 <= high
     assert 0.93 < hits / 2000 < 0.97

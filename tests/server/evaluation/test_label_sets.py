@@ -9,7 +9,7 @@ from server.documents.codec import strict
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured
-from server.evaluation.label_sets import compared
+from server.evaluation.label_sets import compare_label_sets
 from server.report.quality import read_quality
 from tests.support.measured_texts import WORDS, measured_parts
 
@@ -31,7 +31,7 @@ def texts(count, seed, *, wrong=0.0):
 
 def gain(synthetic, zero_shot):
     test = [Record(text.text, text.label, more=text.more) for text in texts(60, 99)]
-    groups = compared(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
+    groups = compare_label_sets(Measured(**measured_parts(candidates=synthetic, test=test)), zero_shot)
     metrics = Metrics(content=json.loads(json.dumps(strict(groups))))
     assert "training texts" in groups["label_sets"]["definition"]
     return read_quality(metrics).gain

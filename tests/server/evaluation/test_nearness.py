@@ -12,9 +12,9 @@ from server.documents.metrics import Figure, Metrics
 from server.domain import Candidate
 from server.evaluation.figures import WITHOUT_LABELS, Measured
 from server.evaluation.nearness import nearness
-from server.evaluation.of_texts import of_texts
+from server.evaluation.of_texts import text_groups
 from server.evaluation.small_model import metrics as small_model
-from server.evaluation.zero_shot import compared
+from server.evaluation.zero_shot import compare_with_zero_shot
 from server.report.quality import read_quality
 from tests.support import measured_texts
 from tests.support.measured_texts import measured_parts
@@ -82,13 +82,13 @@ def test_with_labels_or_without_texts_nothing_is_measured():
 
 def test_what_needs_labels_has_its_reason_and_the_rest_is_measured():
     settings = {"metrics": ("utility", "utility_encoder", "fidelity", "diversity")}
-    groups = of_texts(measured(NEAR, settings=settings))
+    groups = text_groups(measured(NEAR, settings=settings))
     for name in ("utility", "utility_encoder"):
         assert groups[name] == Figure(reason=WITHOUT_LABELS)
     assert all(np.isfinite(groups["fidelity"][name].value) for name in ("fid", "mauve", "precision", "recall"))
     assert groups["fidelity"]["length_distance"].value >= 0
     assert groups["diversity"]["distinct_1"].value > 0
-    assert compared(measured(NEAR), FAR) == {}
+    assert compare_with_zero_shot(measured(NEAR), FAR) == {}
     parts = measured_parts()
     assert small_model(NEAR, HELD_OUT, parts["evaluation"], parts["encoder"]) == {"test_records": len(HELD_OUT)}
 

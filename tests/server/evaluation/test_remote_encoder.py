@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from client.records import embed
+from client.records import embed_records
 from common.domain import Record
 from common.errors import ConfigError, ProviderError
 from server.evaluation.remote_encoder import RemoteEncoder
@@ -45,7 +45,7 @@ def test_what_is_not_one_vector_a_text_is_one_clear_error_without_texts(endpoint
 def test_no_party_runs_it_and_no_plan_names_it(endpoint):
     encoder, sent = endpoint(lambda texts: ([[1.0]] * len(texts), 200))
     with pytest.raises(ConfigError, match="never sent"):
-        embed([Record("zyxcanary", "a")], encoder)
+        embed_records([Record("zyxcanary", "a")], encoder)
     with pytest.raises(ConfigError, match=r"^embedding;"):
         _ = encoder.digest
     assert not sent

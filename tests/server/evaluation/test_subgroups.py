@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from server.evaluation import subgroups
-from server.metrics.intervals import of_share
+from server.metrics.intervals import share_interval
 
 
 def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
@@ -10,7 +10,7 @@ def test_the_worst_group_is_named_with_an_interval_that_holds_for_all():
     labels = ["good"] * 20 + ["bad"] * 10 + ["rare"] * 9
     figure = subgroups.worst(hits, {"label": labels})["worst_label"]
     assert (figure.value, figure.rows) == (0.5, 10)
-    assert figure.interval == of_share(5, 10, level=0.975)
+    assert figure.interval == share_interval(5, 10, level=0.975)
     assert all(fact in figure.definition for fact in ("bad: ", "of 2", "10 rows"))
 
 

@@ -9,7 +9,7 @@ from server.documents.codec import strict
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured
-from server.evaluation.zero_shot import compared
+from server.evaluation.zero_shot import compare_with_zero_shot
 from server.report.quality import read_quality
 from tests.support.federations import ENCODER
 from tests.support.measured_texts import candidates, measured_parts
@@ -26,7 +26,7 @@ def texts(count, *, wrong=0):
 
 
 def metrics(synthetic, zero_shot, **changes):
-    groups = compared(Measured(**measured_parts(candidates=synthetic, **changes)), zero_shot)
+    groups = compare_with_zero_shot(Measured(**measured_parts(candidates=synthetic, **changes)), zero_shot)
     return Metrics(content=json.loads(json.dumps(strict(groups))))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from common.messages import Reason
-from server.federation.absence import ADVICE, NEEDS_NEW_RUN, SILENT, Absence, advice, rejected
+from server.federation.absence import ADVICE, NEEDS_NEW_RUN, SILENT, Absence, absence_advice, would_refuse_again
 
 NAMES = ("St. Mary", "St. Luke", "St. John")
 
@@ -13,7 +13,7 @@ def refusal(reason):
 
 
 def advised(*absences):
-    return advice(dict(enumerate(absences))).text(NAMES)
+    return absence_advice(dict(enumerate(absences))).text(NAMES)
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -23,7 +23,7 @@ def test_each_reason_has_advice_that_names_the_hospital_and_says_whether_to_resu
     text = advised(refusal(reason))
     assert "St. Mary" in text
     assert "{" not in text
-    assert ("resume" in text) == (reason not in NEEDS_NEW_RUN) == (not rejected({0: refusal(reason)}))
+    assert ("resume" in text) == (reason not in NEEDS_NEW_RUN) == (not would_refuse_again({0: refusal(reason)}))
     assert ("new run" in text) == (reason in NEEDS_NEW_RUN or reason is Reason.TOO_FEW)
 
 

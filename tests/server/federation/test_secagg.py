@@ -16,7 +16,7 @@ from common.errors import (
 from common.secagg import masks
 from common.secagg.keys import KeyPair, Secret
 from common.secagg.messages import UnmaskShares
-from common.secagg.rules import check_adverts, of_round
+from common.secagg.rules import check_adverts, round_context
 from server.federation import secagg
 from tests.support.secagg_rounds import Run, entropy, roster, setup
 
@@ -242,7 +242,7 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
         key = secagg.mask_key(pair, state.publics[peer], state.asked, 3, peer)
         masks.add_masks(late, [(key.reveal(), 1)])
     only_self_mask = np.zeros(1000, np.uint64)
-    seed = Secret(entropy(3)).derive("own self-mask seed", of_round(run.setup.binding, 3), 3, 3)
+    seed = Secret(entropy(3)).derive("own self-mask seed", round_context(run.setup.binding, 3), 3, 3)
     masks.add_masks(only_self_mask, [(seed.reveal(), 1)])
     assert np.array_equal(late, only_self_mask)
 

@@ -75,6 +75,6 @@ def test_every_serverapp_is_started_and_a_superlink_that_is_away_is_waited_for(t
     monkeypatch.setattr(executor, "RuntimeHttpClient", client)
     (tmp_path / "ca.crt").touch()
     with pytest.raises(EndError):
-        executor.serve("127.0.0.1:1", tmp_path / "ca.crt", b"secret")
+        executor.serve_apps("127.0.0.1:1", tmp_path / "ca.crt", b"secret")
     assert started == ["one", "two"]
     assert caplog.text.count("127.0.0.1:1: ConnectError") == 1

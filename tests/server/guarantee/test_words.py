@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
+from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee
 from server.guarantee.words import (
     guarantee_card,
     numbers_guarantee,
@@ -217,7 +217,7 @@ def test_the_four_cases_are_told_apart_once(changes, kind, epsilon, title):
     card = guarantee_card(fields)
     assert (card.kind, card.epsilon, card.title) == (kind, epsilon, title)
     assert effective_epsilon(fields) == epsilon
-    assert unprotected(fields) == (kind is Kind.NONE) == card.title.startswith("No guarantee")
+    assert lacks_guarantee(fields) == (kind is Kind.NONE) == card.title.startswith("No guarantee")
     assert ("in at most" in card.reader) == (kind is Kind.BOUNDED)
     assert card.right_guesses == {Kind.BOUNDED: fields.readers_guesses.right, Kind.NOT_ASKED: 50}.get(kind, 100)
 

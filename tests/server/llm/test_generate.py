@@ -7,7 +7,7 @@ from common.errors import ProviderError
 from server.llm.base import Reply, Request
 from server.llm.clean import Cleaner, Rules
 from server.llm.generate import MOST_PASSES, PASSES_OF_A_LABEL, generate
-from server.llm.generate import write as write_each
+from server.llm.generate import write_texts as write_each
 from server.llm.orders import Order
 
 
@@ -35,14 +35,16 @@ def obedient():
     return Scripted(lambda request, _: request.n)
 
 
-def write(order, texts, rng):
+def write_texts(order, texts, rng):
     return Request(
         task_kind="note", labels=(("a", "A"), ("b", "B")), label=order.label, n=texts, seed=int(rng.integers(2**60))
     )
 
 
 def run(providers, orders, seed=0, number=1, **more):
-    return generate(providers, orders, write, round_number=number, texts_per_request=4, experiment_seed=seed, **more)
+    return generate(
+        providers, orders, write_texts, round_number=number, texts_per_request=4, experiment_seed=seed, **more
+    )
 
 
 def test_orders_are_filled_exactly_and_marked_and_all_labels_are_asked_for_at_once():
@@ -236,7 +238,7 @@ def test_losses_and_cleaning_are_counted_by_model():
     harvest = generate(
         {"m": Lossy(None)},
         [Order(model="m", label="a", count=2)],
-        write,
+        write_texts,
         round_number=0,
         texts_per_request=2,
         experiment_seed=0,
@@ -274,7 +276,7 @@ def test_a_model_that_does_not_answer_any_more_stops_the_run_unless_any_loss_is_
         if way == "write":
             return write_each(model, [("m", replace(ONE, seed=10 * at)) for at in range(6)], **more)
         orders = [Order(model="m", label="a", count=6)]
-        return generate(model, orders, write, round_number=1, texts_per_request=1, experiment_seed=0, **more)
+        return generate(model, orders, write_texts, round_number=1, texts_per_request=1, experiment_seed=0, **more)
 
     with pytest.raises(ProviderError, match=f"{6 - answers} of 6 .*{answers} replies"):
         ask()

@@ -12,10 +12,10 @@ from server.llm.builtin.lexicon import Lexicon
 from server.llm.builtin.model import BuiltinModel
 from server.llm.clean import Cleaner
 from server.llm.completion import Completion, opening_words
-from server.llm.marks import Marks, RunMarks, marks_of, unmarked
+from server.llm.marks import Marks, RunMarks, marks_of, without_marks
 from server.llm.requests import abstracts, by_example, subtopics
 from server.settings.schema import Rules
-from server.spans import REASONS, Marked, Span, marked, read, without_tags, words
+from server.spans import REASONS, Marked, Span, mark_spans, read_marks, remove_tags, words
 from server.tasks import demo_notes
 from tests.support.marks import fit
 from tests.support.prompts import render
@@ -37,7 +37,7 @@ def request(**fields):
 @example("<<drug>drug</drug>>")
 @example("<drug> aspirin </drug>")
 def test_any_reply_yields_spans_whose_text_stands_there_or_is_dropped(reply):
-    found = read(reply, TYPES)
+    found = read_marks(reply, TYPES)
     if isinstance(found, str):
         assert found in REASONS
         return
@@ -48,7 +48,7 @@ def test_any_reply_yields_spans_whose_text_stands_there_or_is_dropped(reply):
         inner = found.text[span.start : span.end]
         assert inner == inner.strip() != ""
         assert inner in reply
-    assert read(marked(found.text, found.spans), TYPES) == found
+    assert read_marks(mark_spans(found.text, found.spans), TYPES) == found
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_any_reply_yields_spans_whose_text_stands_there_or_is_dropped(reply):
     ],
 )
 def test_marks_are_taken_out_and_spans_count_code_points(reply, text, spans):
-    assert read(reply, TYPES) == Marked(text, tuple(Span(start=a, end=b, type=kind) for a, b, kind in spans))
+    assert read_marks(reply, TYPES) == Marked(text, tuple(Span(start=a, end=b, type=kind) for a, b, kind in spans))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_an_example_is_not_cut_within_a_span():
     for words_asked in (1, 2, 3):
         prompt = Completion().beginning(request(good=(text,), words=words_asked), []).prompt
         shown = next(line.split('"')[-2] for line in prompt.splitlines() if "one two" in line)
-        assert isinstance(read(shown, TYPES), Marked)
+        assert isinstance(read_marks(shown, TYPES), Marked)
 
 
 def test_the_builtin_model_marks_what_public_texts_mark_and_writes_what_it_wrote_before():
@@ -159,17 +159,17 @@ def test_the_builtin_model_marks_what_public_texts_mark_and_writes_what_it_wrote
     model = BuiltinModel(name="m", public_texts=texts, public_examples=public, encoder=Encoder.hashed_ngrams())
     plain = BuiltinModel(name="m", public_texts=texts, encoder=Encoder.hashed_ngrams())
     assert model.identity == f"{plain.identity}/spans={Lexicon(public).digest}"
-    good = tuple(marked(example.text, example.spans) for example in public[:2])
+    good = tuple(mark_spans(example.text, example.spans) for example in public[:2])
     asked = request(good=good, n=4, marks=Marks(types=tuple(demo_notes.SPANS.items())))
-    (reply,), (before,) = model.generate([asked]), plain.generate([unmarked(asked)])
-    assert tuple(without_tags(text) for text in reply.texts) == before.texts
+    (reply,), (before,) = model.generate([asked]), plain.generate([without_marks(asked)])
+    assert tuple(remove_tags(text) for text in reply.texts) == before.texts
     assert all("<finding>" in text for text in reply.texts)
     assert all(isinstance(asked.marks.read(text), Marked) for text in reply.texts)
 
 
 def test_a_lexicon_takes_the_longest_phrase_the_word_before_and_any_digit():
     def example(text):
-        found = read(text, TYPES)
+        found = read_marks(text, TYPES)
         return Example(text=found.text, spans=found.spans)
 
     lexicon = Lexicon(

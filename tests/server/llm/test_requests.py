@@ -10,9 +10,9 @@ from server.llm.requests import (
     by_example,
     crossover,
     fill_in,
-    from_abstract,
-    from_words,
     paraphrase,
+    request_from_abstract,
+    request_from_words,
     subtopics,
     with_keyphrases,
 )
@@ -36,7 +36,7 @@ SET_BY = {
         lambda rng: abstracts(TASK, "a", texts=3, rng=rng, words=30),
         {"attribute", "abstract", "words"},
     ),
-    "from abstract": (lambda rng: from_abstract(TASK, "a", "one", texts=3, rng=rng), {"source", "abstract"}),
+    "from abstract": (lambda rng: request_from_abstract(TASK, "a", "one", texts=3, rng=rng), {"source", "abstract"}),
     "fill in": (lambda rng: fill_in(TASK, "a", "one", blanks=0.5, texts=3, rng=rng), {"source", "blanks"}),
     "crossover": (lambda rng: crossover(TASK, "a", ("one", "two"), texts=3, rng=rng), {"source"}),
     "keyphrases": (lambda rng: with_keyphrases(TASK, ["p", "q"], texts=3, rng=rng), {"must"}),
@@ -44,7 +44,7 @@ SET_BY = {
         lambda rng: with_keyphrases(TASK, ["p"], texts=3, rng=rng, examples=[("text", ["q", "r"])]),
         {"must", "good", "good_must"},
     ),
-    "words": (lambda rng: from_words(TASK, list("xyz"), count=2, texts=3, rng=rng), {"must"}),
+    "words": (lambda rng: request_from_words(TASK, list("xyz"), count=2, texts=3, rng=rng), {"must"}),
     "subtopics": (lambda rng: subtopics(TASK, "a", phrases=3, rng=rng), {"phrases"}),
 }
 LABEL_FREE = {"keyphrases", "few-shot", "words"}
@@ -81,7 +81,7 @@ def test_values_arrive():
 
 def test_random_words_are_distinct_and_all_come_up():
     vocabulary = [f"w{number}" for number in range(6)]
-    drawn = [from_words(TASK, vocabulary, count=3, texts=1, rng=rng(seed)).must for seed in range(60)]
+    drawn = [request_from_words(TASK, vocabulary, count=3, texts=1, rng=rng(seed)).must for seed in range(60)]
     assert all(len(set(words)) == 3 for words in drawn)
     assert {word for words in drawn for word in words} == set(vocabulary)
 
@@ -93,7 +93,7 @@ def test_random_words_are_distinct_and_all_come_up():
         lambda: fill_in(TASK, "a", "s", blanks=1.1, texts=1, rng=rng()),
         lambda: with_keyphrases(TASK, [], texts=1, rng=rng()),
         lambda: with_keyphrases(TASK, ["p"], texts=1, rng=rng(), examples=[("t", [" "])]),
-        lambda: from_words(TASK, ["x"], count=2, texts=1, rng=rng()),
+        lambda: request_from_words(TASK, ["x"], count=2, texts=1, rng=rng()),
         lambda: paraphrase(TASK, "c", "s", texts=1, rng=rng()),
     ],
 )

@@ -1,7 +1,7 @@
 import pytest
 
 from server.domain import Task, Wording
-from server.llm.wording import kinds_of, label_in_words, plural, undescribed
+from server.llm.wording import advice_on_descriptions, kinds_of, label_in_words, plural
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_the_plural_of_a_task_stands_in_a_sentence(kind, plural, kinds):
 
 def test_labels_that_only_a_name_or_a_number_describes_are_named():
     labels = {"age_limit": "age limit", "1": "2.0", "fee": "Fee", "late_card": "a card that has not come"}
-    advice = undescribed(Task(name="t", kind="note", labels=labels))
+    advice = advice_on_descriptions(Task(name="t", kind="note", labels=labels))
     assert all(name in advice for name in ("age_limit", "1", "fee", "task.labels"))
     assert "late_card" not in advice
     described = Task(name="t", kind="note", labels={"late_card": "a card that has not come"})
-    assert undescribed(described) == undescribed(described.without_labels()) == ""
+    assert advice_on_descriptions(described) == advice_on_descriptions(described.without_labels()) == ""
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from server.methods.census import CensusMethod
 from server.operators import census_file
 from server.operators.census_question import CLASS_SUMS
 from server.prepare.build import build
-from server.prepare.compose import load, store
+from server.prepare.compose import load_settings, store
 from server.run_folder import read_candidates
-from server.settings.sections import changed
+from server.settings.sections import with_values
 from simulations.api.result import Result
 from simulations.run import simulate
 from tests.support.lanes import slow
@@ -333,7 +333,7 @@ def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
     assert content["run"] == read(finished, "run.json")["run"]
     assert content["plan_digest"] == privacy["plan_digest"]
     assert "ε = 4 and δ = 1e-5" in content["statement"]
-    census, earlier = census_file.read(finished / "census.json")
+    census, earlier = census_file.read_census(finished / "census.json")
     assert census.sums.shape == (2, 6)
     scale = privacy["queries"][0]["scale"]
     assert census.noise == pytest.approx(scale)
@@ -370,7 +370,7 @@ def test_labels_alone_are_the_ablation(labels, tmp_path):
 
 def test_the_released_numbers_are_a_classifier_without_any_text(finished):
     classifier, metrics = Result.load(finished).classifier, read(finished, "metrics.json")
-    records = build(load(finished).task).held_out()
+    records = build(load_settings(finished).task).held_out()
     texts, labels = [record.text for record in records], [record.label for record in records]
     assert classifier.score(texts, labels) == metrics["released_classifier"]["accuracy"]["value"]
     assert classifier.predict_proba(texts[:3]).sum(axis=1) == pytest.approx(1)
@@ -516,7 +516,7 @@ def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished,
     other = json.loads((finished / "census.json").read_text("utf-8"))
     other |= {"run": "another"} if change == "run" else {"privacy": other["privacy"] | {"epsilon": 0.5}}
     (tmp_path / "other.json").write_text(json.dumps(other))
-    store(changed(load(folder), {"method.census": str(tmp_path / "other.json")}), folder)
+    store(with_values(load_settings(folder), {"method.census": str(tmp_path / "other.json")}), folder)
     with pytest.raises(CheckpointError, match="earlier run"):
         resume(folder)
 

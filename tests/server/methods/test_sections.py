@@ -11,7 +11,7 @@ from common.errors import ConfigError, ProviderError
 from common.models.encoder import Encoder
 from common.sections import sections
 from server.domain import Candidate, Membership, PrivacyTarget, Task
-from server.evaluation.sections import of_run
+from server.evaluation.sections import section_groups
 from server.llm.completion import Completion
 from server.methods.aug_pe import AugPe
 from server.methods.census import CensusMethod
@@ -73,7 +73,7 @@ def test_texts_are_written_section_by_section_and_a_run_goes_on_from_any_step():
         if request.before:
             assert request.before in prompt
             assert request.before.split("\n")[0] in Completion().beginning(request, []).prompt
-    bodies = {section_texts.under(text, heading) for text in last.candidates for heading in text.labels}
+    bodies = {section_texts.section_exemplar(text, heading) for text in last.candidates for heading in text.labels}
     shown = [text for request in world.requests for text in request.good]
     assert shown
     assert set(shown) <= bodies
@@ -99,12 +99,12 @@ def test_without_any_section_the_records_are_not_asked_about():
 
 @pytest.mark.parametrize("texts", [[], [Candidate(text="Nothing.", label="", model="m", round=0)]])
 def test_figures_of_texts_without_any_section_are_missing_with_a_reason(texts):
-    group = of_run(texts, lambda: [Record("History\nAn old cough.", "")], TASK)
+    group = section_groups(texts, lambda: [Record("History\nAn old cough.", "")], TASK)
     assert (group.keys(), group["sections"].value) == ({"sections"}, None)
     assert group["sections"].reason
     whole = Candidate.in_sections("Plan\nRest.", sections("Plan\nRest.", HEADINGS), model="m", round_number=0)
     assert (
-        of_run([*texts, whole], lambda: [Record("Plan\nRest.", "")], TASK)["sections"]["per_text"].rows
+        section_groups([*texts, whole], lambda: [Record("Plan\nRest.", "")], TASK)["sections"]["per_text"].rows
         == len(texts) + 1
     )
 

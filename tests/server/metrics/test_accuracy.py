@@ -11,7 +11,7 @@ import simulations
 from common.errors import DataError
 from common.labelled_files import read_records
 from common.models.encoder import Encoder
-from server.metrics.accuracy import accuracy, fitted, macro_f1, predict
+from server.metrics.accuracy import accuracy, fit_in_one_thread, macro_f1, predict
 
 TRAIN = (["wet cough fever", "fever and cough", "card lost", "my card is lost"], ["lung", "lung", "bank", "bank"])
 
@@ -97,7 +97,7 @@ def test_a_model_is_fitted_in_one_thread_whatever_the_process_has():
             return self
 
     before = threadpool_info()
-    model = fitted(Model(), 1, 2)
+    model = fit_in_one_thread(Model(), 1, 2)
     assert (model.data, model.threads) == ((1, 2), {1})
     assert threadpool_info() == before
 

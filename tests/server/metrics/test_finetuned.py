@@ -6,7 +6,7 @@ import torch
 
 from common.errors import ConfigError, DataError
 from server.metrics import finetuned
-from server.metrics.finetuned import Training, train_and_predict
+from server.metrics.finetuned import ClassifierTraining, train_and_predict
 from tests.support.tiny_models import tiny_bert, tiny_gpt2
 
 FRUIT = ("apple", "berry", "word", "one", "two", "three")
@@ -27,7 +27,7 @@ def texts(count, wrong=0.0, seed=0):
 
 def training(folder, **changes):
     settings = {"epochs": 10, "rate": 1e-2, "batch": 8, "patience": 10} | changes
-    return Training(checkpoint=str(folder), **settings)
+    return ClassifierTraining(checkpoint=str(folder), **settings)
 
 
 def test_it_learns_which_word_tells_the_labels_apart_and_repeats_itself(saved):

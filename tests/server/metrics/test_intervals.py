@@ -10,12 +10,12 @@ from server.metrics.accuracy import macro_f1
 from server.metrics.intervals import (
     area_under_curve,
     half_width,
+    interval_over_rows,
+    interval_over_seeds,
     jackknife,
-    of_laplace,
-    of_paired_shares,
-    of_share,
-    over_rows,
-    over_seeds,
+    laplace_interval,
+    paired_shares_interval,
+    share_interval,
 )
 
 
@@ -52,7 +52,7 @@ def test_no_area_without_scores():
 @pytest.mark.parametrize(("rows", "rel"), [(400, 1e-9), (4000, 0.15)])
 def test_a_mean_over_rows_has_students_interval(rows, rel):
     values = np.random.default_rng(3).normal(10, 2, rows)
-    low, high = over_rows(lambda at: float(values[at].mean()), rows, within=(-math.inf, math.inf))
+    low, high = interval_over_rows(lambda at: float(values[at].mean()), rows, within=(-math.inf, math.inf))
     # Above 500 rows a group of several rows is left out.
     half = stats.t.ppf(0.975, min(rows, 500) - 1) * values.std(ddof=1) / math.sqrt(rows)
     assert high - low == pytest.approx(2 * half, rel=rel)
@@ -71,16 +71,16 @@ def test_nineteen_of_twenty_intervals_of_macro_f1_hold_the_truth(labels, rows):
     truth, held = macro_f1(*answered(200_000)), 0
     for _ in range(20):
         given, right = answered(rows)
-        low, high = over_rows(lambda at, given=given, right=right: macro_f1(given[at], right[at]), rows)
+        low, high = interval_over_rows(lambda at, given=given, right=right: macro_f1(given[at], right[at]), rows)
         held += low <= truth <= high
     assert held >= 17
 
 
 def test_rows_that_are_all_alike_still_have_a_width_and_an_interval_stays_in_its_range():
-    assert over_rows(lambda at: 1.0, 20)[1] == 1
-    assert 0.8 < over_rows(lambda at: 1.0, 20)[0] < 0.9
-    assert over_rows(lambda at: float(at.size > 0), 1) == (0, 1)
-    assert over_rows(lambda at: -1.0, 20, within=(-1.0, 1.0))[0] == -1
+    assert interval_over_rows(lambda at: 1.0, 20)[1] == 1
+    assert 0.8 < interval_over_rows(lambda at: 1.0, 20)[0] < 0.9
+    assert interval_over_rows(lambda at: float(at.size > 0), 1) == (0, 1)
+    assert interval_over_rows(lambda at: -1.0, 20, within=(-1.0, 1.0))[0] == -1
 
 
 def test_variances_of_several_sources_add_up_and_few_degrees_of_freedom_widen():
@@ -90,25 +90,25 @@ def test_variances_of_several_sources_add_up_and_few_degrees_of_freedom_widen():
     assert half_width([(0.0, 4)]) == 0
     assert jackknife([1.0, 1.0]) == (0, 1)
     same = np.arange(40) % 2 == 0
-    narrow, wide = of_paired_shares(same, same), of_paired_shares(same, same, [(0.01, 4)])
+    narrow, wide = paired_shares_interval(same, same), paired_shares_interval(same, same, [(0.01, 4)])
     assert wide[0] < narrow[0] < 0 < narrow[1] < wide[1]
 
 
 def test_laplace_noise_has_its_own_quantile():
-    low, high = of_laplace(3.0, math.sqrt(2))
+    low, high = laplace_interval(3.0, math.sqrt(2))
     assert stats.laplace.cdf(high - 3) == pytest.approx(0.975)
     assert low + high == pytest.approx(6)
 
 
 def test_seeds_have_students_interval():
-    assert over_seeds([0.5]) is None
-    low, high = over_seeds([1.0, 2.0, 3.0])
+    assert interval_over_seeds([0.5]) is None
+    low, high = interval_over_seeds([1.0, 2.0, 3.0])
     assert (low, high) == pytest.approx(stats.t.interval(0.95, 2, 2.0, 1 / np.sqrt(3)))
 
 
 def test_a_share_has_its_exact_interval():
-    assert of_share(0, 10) == (0, pytest.approx(1 - 0.025 ** (1 / 10)))
-    low, high = of_share(3, 10)
+    assert share_interval(0, 10) == (0, pytest.approx(1 - 0.025 ** (1 / 10)))
+    low, high = share_interval(3, 10)
     assert stats.binom.sf(2, 10, low) == pytest.approx(0.025)
     assert stats.binom.cdf(3, 10, high) == pytest.approx(0.025)
 
@@ -119,13 +119,13 @@ def test_nineteen_of_twenty_intervals_of_paired_shares_hold_the_difference():
     for _ in range(400):
         before = rng.random(60) < 0.5
         after = before ^ (rng.random(60) < np.where(before, 0.1, 0.3))
-        low, high = of_paired_shares(before, after)
+        low, high = paired_shares_interval(before, after)
         covered.append(low <= 0.5 * 0.3 - 0.5 * 0.1 <= high)
     assert 0.92 < np.mean(covered) < 0.99
 
 
 def test_an_interval_of_paired_shares_has_a_width_where_no_row_changes():
     same = np.arange(40) % 2 == 0
-    low, high = of_paired_shares(same, same)
+    low, high = paired_shares_interval(same, same)
     assert -0.15 < low < 0 < high < 0.15
-    assert of_paired_shares(~np.ones(9, dtype=bool), np.ones(9, dtype=bool))[1] == 1
+    assert paired_shares_interval(~np.ones(9, dtype=bool), np.ones(9, dtype=bool))[1] == 1

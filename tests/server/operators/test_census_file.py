@@ -44,7 +44,7 @@ def saved(folder, content):
 
 
 def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
-    again, earlier = census_file.read(saved(tmp_path, written(census)))
+    again, earlier = census_file.read_census(saved(tmp_path, written(census)))
     for name in ("sums", "counts"):
         assert np.array_equal(getattr(again, name), getattr(census, name))
     assert again.subspace.basis.tobytes() == census.subspace.basis.tobytes()
@@ -61,12 +61,12 @@ ASKED = QuestionnaireNumbers(answers=ANSWERS, noise=2.0, listed={"the": 3.5, "a"
 
 def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(census, tmp_path):
     assert "questionnaire" not in written(census)
-    assert census_file.read(saved(tmp_path, written(census)))[0].questionnaire is None
+    assert census_file.read_census(saved(tmp_path, written(census)))[0].questionnaire is None
     asked = replace(census, questionnaire=ASKED)
-    again, _ = census_file.read(saved(tmp_path, written(asked)))
+    again, _ = census_file.read_census(saved(tmp_path, written(asked)))
     assert again.questionnaire == ASKED
     # In any order.
-    again, _ = census_file.read(saved(tmp_path, json.dumps(written(asked), sort_keys=True)))
+    again, _ = census_file.read_census(saved(tmp_path, json.dumps(written(asked), sort_keys=True)))
     assert again.questionnaire == ASKED
 
 
@@ -89,7 +89,7 @@ def test_answers_to_other_questions_are_refused(census, tmp_path, change, named)
     content = written(replace(census, questionnaire=ASKED))
     content["questionnaire"] |= change
     with pytest.raises(ConfigError, match=named):
-        census_file.read(saved(tmp_path, content))
+        census_file.read_census(saved(tmp_path, content))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_an_entry_that_is_missing_or_of_another_kind_is_refused(census, tmp_path
     if wrong == "missing":
         del content[key]
     with pytest.raises(ConfigError, match=r"method\.census") as caught:
-        census_file.read(saved(tmp_path, content))
+        census_file.read_census(saved(tmp_path, content))
     assert "census.json" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -141,7 +141,7 @@ def bits(array):
 )
 def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes, word):
     with pytest.raises(ConfigError) as caught:
-        census_file.read(saved(tmp_path, written(census, **changes)))
+        census_file.read_census(saved(tmp_path, written(census, **changes)))
     assert word in str(caught.value)
 
 
@@ -152,12 +152,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path, content, word):
     path = tmp_path / "census.json"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ConfigError, match=word):
-        census_file.read(path)
+        census_file.read_census(path)
 
 
 def test_no_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="no file"):
-        census_file.read(tmp_path / "census.json")
+        census_file.read_census(tmp_path / "census.json")
 
 
 def test_other_labels_or_the_same_in_another_order_are_refused(census, tmp_path):

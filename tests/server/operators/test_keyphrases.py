@@ -96,7 +96,7 @@ def test_sketches_of_an_ensemble():
 
 def test_independent_phrases_come_in_proportion_to_positive_densities():
     densities = np.array([3, -1, 0, 1, -5, 6], dtype=np.float32)
-    sequences = keyphrases.independent(densities, 4000, 10, np.random.default_rng(4))
+    sequences = keyphrases.draw_independently(densities, 4000, 10, np.random.default_rng(4))
     assert (sequences.phrases.shape, sequences.uniform) == ((4000, 10), 0)
     shares = np.bincount(sequences.phrases.ravel(), minlength=6) / 40_000
     # 5 standard errors of a share: a false alarm of 3e-6 over draws, none for these.
@@ -127,7 +127,7 @@ def test_iterative_phrases_come_in_proportion_to_the_density_of_the_whole_prefix
 
 def test_where_no_density_is_above_zero_draws_are_uniform_and_counted():
     rng = np.random.default_rng(6)
-    sequences = keyphrases.independent(-np.ones(4, dtype=np.float32), 1000, 4, rng)
+    sequences = keyphrases.draw_independently(-np.ones(4, dtype=np.float32), 1000, 4, rng)
     assert sequences.uniform == 4000
     # 5 standard errors: a false alarm of 2e-6 over draws, none for these.
     np.testing.assert_allclose(np.bincount(sequences.phrases.ravel()) / 4000, 0.25, atol=5 * 0.433 / 63)

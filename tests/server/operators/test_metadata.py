@@ -11,7 +11,7 @@ from common.queries.histograms import LengthHistogram, LengthHistogramSpec
 from common.rng import experiment
 from server.domain import Task
 from server.llm.base import Reply
-from server.llm.generate import write
+from server.llm.generate import write_texts
 from server.operators.metadata import (
     Metadata,
     bins,
@@ -122,7 +122,7 @@ def listed(*models, count=4):
         task=TASK,
         models=tuple(providers),
         experiment_seed=0,
-        write=lambda requests: write(providers, requests),
+        write=lambda requests: write_texts(providers, requests),
     )
     return list_keywords(tools, ["a", "b"], count, temperature=1.4), providers
 

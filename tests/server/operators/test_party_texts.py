@@ -25,7 +25,7 @@ def answer(*parties):
 def state(answers, samples, *, balanced=False, seed=0):
     tools = Tools()
     tools.experiment_seed = seed
-    return party_texts.released(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
+    return party_texts.released_state(answers, SPEC, tools, name="here", samples=samples, balanced=balanced)
 
 
 TWO = answer([(0, "a1"), (0, "a2"), (1, "b1")], [(0, "a3"), (1, "b2"), (1, "b3")])
@@ -71,6 +71,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    party_texts.check("dp_sgd", 2, TASK)
+    party_texts.check_party_texts("dp_sgd", 2, TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        party_texts.check("dp_sgd", 1, TASK)
+        party_texts.check_party_texts("dp_sgd", 1, TASK)

@@ -6,7 +6,7 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Candidate
 from server.operators import refinement
-from server.operators.refinement import Refinement, redacted
+from server.operators.refinement import Refinement, redact_texts
 from server.settings.evaluation import Training
 
 
@@ -93,7 +93,7 @@ def test_what_the_surrogate_has_learnt_goes_first():
 
 
 def test_personal_information_is_masked_in_the_language_of_the_texts():
-    (text,) = redacted(candidates("Mme Le Goff, née le 3 avril 2021"), "french")
+    (text,) = redact_texts(candidates("Mme Le Goff, née le 3 avril 2021"), "french")
     assert text.text == "[PERSON], née le [DATE]"
     assert (text.label, text.model, text.round) == ("a", "m", 1)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from server.operators.selection import exemplars, good_and_bad, model_weights, top_per_label
+from server.operators.selection import draw_exemplars, good_and_bad, model_weights, top_per_label
 
 
 def test_the_best_of_each_label_with_ties_to_the_first():
@@ -67,28 +67,28 @@ def test_a_model_without_candidates_counts_as_average():
 
 
 def test_exemplars_are_half_of_each_pool():
-    good, bad = exemplars(range(8), range(10, 18), 7, np.random.default_rng(0))
+    good, bad = draw_exemplars(range(8), range(10, 18), 7, np.random.default_rng(0))
     assert (len(set(good)), len(set(bad))) == (4, 3)
     assert set(good) <= set(range(8))
     assert set(bad) <= set(range(10, 18))
 
 
 def test_small_pools_are_used_up_and_an_empty_one_gives_nothing():
-    good, bad = exemplars(["a", "b"], [], 8, np.random.default_rng(0))
+    good, bad = draw_exemplars(["a", "b"], [], 8, np.random.default_rng(0))
     assert sorted(good) == ["a", "b"]
     assert bad == []
 
 
 def test_no_exemplar_is_good_and_bad():
     for size in range(2, 9):
-        good, bad = exemplars(["a", "b", "c"], ["c", "d", "a"], size, np.random.default_rng(size))
+        good, bad = draw_exemplars(["a", "b", "c"], ["c", "d", "a"], size, np.random.default_rng(size))
         assert set(bad) <= {"d"}
         assert len(good) == min(3, size - size // 2)
 
 
 def test_every_exemplar_of_a_pool_is_drawn_equally_often_and_in_any_place():
     generator = np.random.default_rng(1)
-    drawn = np.array([exemplars(range(8), range(8), 8, generator)[0] for _ in range(2000)])
+    drawn = np.array([draw_exemplars(range(8), range(8), 8, generator)[0] for _ in range(2000)])
     # 250 of each number expected in each place; 5 standard deviations, and the seed is fixed.
     for place in range(4):
         counts = np.bincount(drawn[:, place], minlength=8)

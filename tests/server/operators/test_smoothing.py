@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from server.operators.smoothing import smoothed
+from server.operators.smoothing import smooth_votes
 
 DIMENSIONS = 24
 
@@ -29,7 +29,7 @@ def test_is_nearer_to_the_votes_than_the_noised_votes_are(noise):
     for seed in range(20):
         votes, vectors, labels, rng = signal(seed)
         noised = votes + rng.normal(0, noise, len(votes))
-        assert error(smoothed(noised, vectors, labels, noise=noise), votes) < error(noised, votes)
+        assert error(smooth_votes(noised, vectors, labels, noise=noise), votes) < error(noised, votes)
 
 
 @pytest.mark.parametrize("unexplained", [0.0, 2.0])
@@ -41,7 +41,7 @@ def test_penalty_is_about_as_good_as_the_best_in_hindsight(noise, unexplained):
         votes, vectors, labels, rng = signal(seed, labels=1)
         noised = votes + rng.normal(0, unexplained, len(votes)) + rng.normal(0, noise, len(votes))
         centred, level = vectors - vectors.mean(axis=0), noised.mean()
-        ours += error(smoothed(noised, vectors, labels, noise=noise), votes)
+        ours += error(smooth_votes(noised, vectors, labels, noise=noise), votes)
         for at, penalty in enumerate(2.0 ** np.arange(-12, 13)):
             inverse = np.linalg.inv(centred.T @ centred + penalty * np.eye(DIMENSIONS))
             best[at] += error(level + centred @ inverse @ centred.T @ (noised - level), votes)
@@ -55,7 +55,7 @@ def test_where_there_is_noise_alone_the_order_is_about_that_of_the_noise(labels,
     for seed in range(20):
         _, vectors, numbers, rng = signal(seed, labels=labels)
         noise = rng.normal(0, 3, len(numbers))
-        correlations.append(np.corrcoef(smoothed(noise, vectors, numbers, noise=3.0), noise)[0, 1])
+        correlations.append(np.corrcoef(smooth_votes(noise, vectors, numbers, noise=3.0), noise)[0, 1])
     assert np.mean(correlations) > like
 
 
@@ -65,50 +65,51 @@ def test_a_signal_in_the_labels_together_suffices():
     for seed in range(20):
         votes, vectors, labels, rng = signal(seed, labels=10)
         noised = votes + rng.normal(0, 1, len(votes))
-        together += error(smoothed(noised, vectors, labels, noise=1.0), votes)
+        together += error(smooth_votes(noised, vectors, labels, noise=1.0), votes)
         for label in range(10):
             of_label = labels == label
             alone += (
-                error(smoothed(noised[of_label], vectors[of_label], labels[of_label], noise=1.0), votes[of_label]) / 10
+                error(smooth_votes(noised[of_label], vectors[of_label], labels[of_label], noise=1.0), votes[of_label])
+                / 10
             )
     assert together < 0.9 * alone
 
 
 def test_without_noise_the_scores_stay():
     votes, vectors, labels, _ = signal(1)
-    assert np.array_equal(smoothed(votes, vectors, labels, noise=0.0), votes)
+    assert np.array_equal(smooth_votes(votes, vectors, labels, noise=0.0), votes)
 
 
 def test_little_noise_changes_little_where_embeddings_explain_the_votes():
     votes, vectors, labels, rng = signal(2)
-    predicted = smoothed(votes + rng.normal(0, 0.01, len(votes)), vectors, labels, noise=0.01)
+    predicted = smooth_votes(votes + rng.normal(0, 0.01, len(votes)), vectors, labels, noise=0.01)
     assert np.abs(predicted - votes).max() < 0.05
 
 
 def test_kinds_of_votes_are_smoothed_by_themselves_and_labels_share_a_penalty_alone():
     votes, vectors, labels, rng = signal(4)
     both = np.stack([votes, rng.normal(4, 1, len(votes))])
-    whole = smoothed(both, vectors, labels, noise=0.2)
+    whole = smooth_votes(both, vectors, labels, noise=0.2)
     for kind in (0, 1):
-        assert np.array_equal(whole[kind], smoothed(both[kind], vectors, labels, noise=0.2))
+        assert np.array_equal(whole[kind], smooth_votes(both[kind], vectors, labels, noise=0.2))
     for label in (0, 1):
         members = labels == label
-        alone = smoothed(votes[members], vectors[members], labels[members], noise=0.2)
+        alone = smooth_votes(votes[members], vectors[members], labels[members], noise=0.2)
         assert np.abs(whole[0][members] - alone).max() < 0.02
 
 
 def test_unit_and_order_do_not_matter():
     votes, vectors, labels, rng = signal(5)
-    predicted = smoothed(votes, vectors, labels, noise=0.5)
-    assert np.allclose(smoothed(100 * votes, vectors, labels, noise=50), 100 * predicted)
+    predicted = smooth_votes(votes, vectors, labels, noise=0.5)
+    assert np.allclose(smooth_votes(100 * votes, vectors, labels, noise=50), 100 * predicted)
     order = rng.permutation(len(votes))
-    assert np.allclose(smoothed(votes[order], vectors[order], labels[order], noise=0.5), predicted[order])
+    assert np.allclose(smooth_votes(votes[order], vectors[order], labels[order], noise=0.5), predicted[order])
 
 
 def test_more_candidates_than_dimensions_and_fewer():
     for size in (3, DIMENSIONS, 5 * DIMENSIONS):
         votes, vectors, labels, _ = signal(6, size=size, labels=1)
-        predicted = smoothed(votes, vectors, labels, noise=0.5)
+        predicted = smooth_votes(votes, vectors, labels, noise=0.5)
         assert np.isfinite(predicted).all()
         assert predicted.mean() == pytest.approx(votes.mean())
         assert predicted.std() < votes.std()
@@ -128,12 +129,12 @@ def test_more_candidates_than_dimensions_and_fewer():
 def test_scores_stay_where_there_is_nothing_to_smooth_by(scores, same, expected):
     vectors = unit(np.random.default_rng(0).normal(size=(len(scores), 4)))
     vectors = vectors[:1].repeat(len(scores), axis=0) if same else vectors
-    predicted = smoothed(np.array(scores), vectors, np.zeros(len(scores), dtype=np.int32), noise=2.0)
+    predicted = smooth_votes(np.array(scores), vectors, np.zeros(len(scores), dtype=np.int32), noise=2.0)
     assert predicted == pytest.approx(expected)
 
 
 def test_a_mean_below_zero_is_noise_and_the_order_stays():
     votes, vectors, labels, _ = signal(7, labels=1)
-    above, below = (smoothed(votes - level, vectors, labels, noise=0.5) for level in (0.0, 9.0))
+    above, below = (smooth_votes(votes - level, vectors, labels, noise=0.5) for level in (0.0, 9.0))
     assert below.mean() == pytest.approx(0, abs=1e-9)
     assert np.array_equal(np.argsort(above), np.argsort(below))

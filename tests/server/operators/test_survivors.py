@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from server.domain import Task
-from server.operators.survivors import choose, offspring
+from server.operators.survivors import choose_parents, offspring
 
 TASK = Task(name="t", kind="note", labels={"a": "A", "b": "B"})
 LABELS = np.array([0, 1, 0, 1, 0, 1])
@@ -10,7 +10,9 @@ LABELS = np.array([0, 1, 0, 1, 0, 1])
 
 def chosen(votes, counts=(2, 2), *, select="rank", threshold=0.0, seed=0, labels=LABELS):
     rng = np.random.default_rng(seed)
-    return choose(np.array(votes, dtype=float), labels, counts, select=select, threshold=threshold, rng=rng, task=TASK)
+    return choose_parents(
+        np.array(votes, dtype=float), labels, counts, select=select, threshold=threshold, rng=rng, task=TASK
+    )
 
 
 def test_the_most_voted_of_each_label_best_first_of_equals_the_first():

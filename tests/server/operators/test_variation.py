@@ -4,7 +4,7 @@ import pytest
 from common.errors import ConfigError
 from server.domain import Candidate
 from server.methods.aug_pe import AugPe
-from server.operators.variation import SHORTEST, children, look_ahead, vary, vectors
+from server.operators.variation import SHORTEST, look_ahead, make_children, vary, voting_vectors
 from server.settings.voting import Variation
 from tests.support.method_contract import World, embed
 
@@ -28,7 +28,10 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
     assert all(text.startswith("m wrote") for text in written.texts[1])
     assert [request.source for request in world.providers["k"].requests] == [("from k",)]
     assert written.use.calls == 3
-    assert [(c.label, c.model, c.round) for c in children(parents, written, 4)] == [("a", "k", 4), *[("a", "m", 4)] * 2]
+    assert [(c.label, c.model, c.round) for c in make_children(parents, written, 4)] == [
+        ("a", "k", 4),
+        *[("a", "m", 4)] * 2,
+    ]
 
 
 def test_others_vary_the_texts_of_a_model_that_writes_nothing_and_are_stated_as_their_writers():
@@ -36,7 +39,7 @@ def test_others_vary_the_texts_of_a_model_that_writes_nothing_and_are_stated_as_
     parents = [(candidate("from k", model="k"), 3), (candidate("from m"), 1)]
     written = vary(Variation(), parents, world, "x", texts_per_request=2)
     assert [len(texts) for texts in written.texts] == [3, 1]
-    assert [(c.label, c.model, c.round) for c in children(parents, written, 4)] == [("a", "m", 4)] * 4
+    assert [(c.label, c.model, c.round) for c in make_children(parents, written, 4)] == [("a", "m", 4)] * 4
     assert (written.requested, written.lost) == ({"k": 3, "m": 4}, {"k": 3, "m": 0})
 
 
@@ -97,12 +100,12 @@ def test_without_looking_ahead_nothing_is_written_and_candidates_speak_for_thems
     parents = [candidate("x"), candidate("y")]
     ahead, written = look_ahead(parents, world, degree=0, known={}, variation=Variation(), round_number=0)
     assert (ahead, written.use.calls, world.requests) == ({}, 0, [])
-    assert np.array_equal(vectors(parents, world, ahead), embed(["x", "y"]))
+    assert np.array_equal(voting_vectors(parents, world, ahead), embed(["x", "y"]))
 
 
 def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_are(world):
     parents = [candidate("x"), candidate("y")]
-    seen = vectors(parents, world, {"x": ["p", "q"], "y": []})
+    seen = voting_vectors(parents, world, {"x": ["p", "q"], "y": []})
     mean = embed(["p", "q"]).sum(axis=0)
     assert seen.dtype == np.float32
     assert seen[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)

@@ -10,7 +10,7 @@ import yaml
 
 from common.page.access import HEADERS, SANDBOXED
 from common.page.words import sentences
-from common.phrases import in_fours
+from common.phrases import group_by_four
 from server.deploy.run_state import DIED
 from server.failure import lock_folder
 from server.page.render import PAGES
@@ -79,7 +79,7 @@ def test_a_run_under_way_shows_its_costs_its_rounds_and_the_end_of_its_log(brows
         assert actions(browser) == ["cancel"]
     assert SAY.rounds_of.format(2, 5) in text
     assert SAY.epsilon_of.format("1.5", "4", "1e-5") in text
-    assert f'<dd class="digest">{in_fours("ab" * 32)}</dd>' in browser.get("run?name=first").text
+    assert f'<dd class="digest">{group_by_four("ab" * 32)}</dd>' in browser.get("run?name=first").text
     assert SAY.cost_of.format(1, 5) in text
     assert SAY.tokens_of.format("2\u202f000", "100\u202f000") in text
     assert SAY.rest_time.format("6.0 s") in text  # three rounds of two seconds

@@ -9,7 +9,7 @@ from common.plan.guarantee import epsilon_against
 from common.queries.votes import VotesSpec
 from server.command import main
 from server.planning import forecast
-from server.planning.collusion import advice, collusion
+from server.planning.collusion import collusion, collusion_advice
 from tests.support.federations import plan, roster
 from tests.support.lanes import slow
 
@@ -25,7 +25,7 @@ def test_a_plan_that_expects_none_to_help_says_what_it_costs_if_some_do():
     assert (price.helping, price.planned, price.hospitals) == (3, 0, 3)
     assert price.epsilon == epsilon_against(agreed, 3) == pytest.approx(9.9, abs=0.1)
     assert price.noise == pytest.approx(math.sqrt(10 / 7))
-    (sentence,) = advice(price, agreed.epsilon)
+    (sentence,) = collusion_advice(price, agreed.epsilon)
     assert [
         fact
         for fact in ("3 hospitals", "9.9", "federation.colluders=3", "1.20 times", "3 more")
@@ -41,7 +41,7 @@ def test_its_noise_and_further_hospitals_are_those_of_the_plan_that_expects_them
     )
     price = collusion(wary, 0.3)
     assert price.epsilon == pytest.approx(4.0)
-    assert advice(price, 4.0) == []
+    assert collusion_advice(price, 4.0) == []
     (before,), (after,) = trusting.queries, wary.queries
     assert price.noise == pytest.approx(wary.share_sigma(after) / trusting.share_sigma(before))
 
@@ -60,7 +60,7 @@ def test_where_nobody_else_s_noise_would_be_left_only_more_hospitals_help():
     lonely = plan(4, max_dropouts=2, threshold=2, corrupt=2, secure=True, degree=2)
     price = collusion(lonely, 0.5)
     assert (price.noise, price.hospitals) == (None, None)
-    assert "any noise" in advice(price, 4.0)[0]
+    assert "any noise" in collusion_advice(price, 4.0)[0]
 
 
 @pytest.mark.parametrize(

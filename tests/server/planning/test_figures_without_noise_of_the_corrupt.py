@@ -5,7 +5,7 @@ import math
 import pytest
 
 from common.plan.planned import PlannedQuery
-from common.privacy.accountant import Release, epsilon, trade_off
+from common.privacy.accountant import ReleasedAnswers, epsilon, trade_off
 from common.queries.votes import VotesSpec
 from server.planning.calibration import calibrate
 from server.planning.guarantee_facts import describe
@@ -42,7 +42,7 @@ def faced(plan, corrupt):
     (query,) = plan.queries
     noisy = max(1, plan.survivors - corrupt) if corrupt <= plan.largest_coalition else 1
     scale = math.sqrt(noisy * plan.share_sigma(query) ** 2)
-    return [Release(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
+    return [ReleasedAnswers(mechanism="gaussian", sensitivity=query.spec.sensitivity, scale=scale, times=query.times)]
 
 
 def truth(path, releases, delta):

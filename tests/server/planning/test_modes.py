@@ -14,7 +14,7 @@ from server.methods.pre_text import PreText
 from server.methods.rpsg import Rpsg
 from server.methods.rupta import Rupta
 from server.methods.wasp import Wasp
-from server.planning.modes import refuse_declined, simplified
+from server.planning.modes import advice_on_contrast, refuse_declined
 from server.prepare.build import build
 from server.prepare.components import build_components
 from server.prepare.compose import compose_settings
@@ -103,9 +103,9 @@ def test_only_what_a_run_would_ask_for_is_refused():
 
 
 def test_a_declined_contrast_is_told_where_the_method_asks_for_it():
-    (sentence,) = simplified(Wasp(), ALL)
+    (sentence,) = advice_on_contrast(Wasp(), ALL)
     assert sentence.startswith("small declines")
-    assert simplified(Wasp(contrast=False), ALL) == simplified(AugPe(), ALL) == []
+    assert advice_on_contrast(Wasp(contrast=False), ALL) == advice_on_contrast(AugPe(), ALL) == []
 
 
 def test_parts_are_refused_with_a_chosen_model_that_declines(monkeypatch):

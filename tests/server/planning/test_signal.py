@@ -22,14 +22,14 @@ from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
 from server.methods.wasp import VOTES, Wasp
-from server.planning.expected import expected
+from server.planning.expected import expected_signal
 from server.planning.signal import (
-    advice,
     few_candidates,
     hopeless,
-    of_parts,
     records_for,
+    signal_advice,
     signals,
+    signals_of_parts,
     weakest,
     with_weakest_parts,
 )
@@ -79,7 +79,7 @@ QUESTIONNAIRE = QuestionnaireSpec(labels=10, directions=8, count=256, words=256,
 def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     method = Asking(QUESTIONNAIRE)
     plan = planned(method, 4.0)
-    (sums,), parts = signals(plan, {}, 100), of_parts(plan, plan.queries[0], 100)
+    (sums,), parts = signals(plan, {}, 100), signals_of_parts(plan, plan.queries[0], 100)
     assert [part.query for part in parts] == ["q, words", "q, person", "q, terms"]
     assert [part.expected.signal for part in parts] == pytest.approx([100 / 9, 100 / 4, 25])
     assert sums.expected.signal == pytest.approx(4)
@@ -89,13 +89,15 @@ def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     joint = math.sqrt((1 + 1 / 16 + 1 / 16 + 1 / 4 + 16 / 64) / (1 + 1 / 16))
     assert sums.expected.noise / alone.expected.noise == pytest.approx(joint, rel=1e-6)
     assert parts[2].clear_from == records_for(3.0, plan, plan.queries[0], 0, "terms")
-    for sentence, facts in zip(advice(parts), (("q, words", "11 records"), ("q, terms", "25 records")), strict=True):
+    for sentence, facts in zip(
+        signal_advice(parts), (("q, words", "11 records"), ("q, terms", "25 records")), strict=True
+    ):
         assert all(fact in sentence for fact in (*facts, "be weak"))
 
 
 def test_a_questionnaire_without_terms_has_no_signal_of_terms():
     plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
-    parts = of_parts(plan, plan.queries[0], None)
+    parts = signals_of_parts(plan, plan.queries[0], None)
     assert [part.query for part in parts] == ["q, words", "q, person"]
     assert all(part.reason and part.expected is None for part in parts)
 
@@ -104,7 +106,7 @@ def test_a_questionnaire_without_terms_has_no_signal_of_terms():
 def test_of_a_questionnaire_only_the_weakest_part_is_in_the_advice(records, epsilon):
     plan = planned(Asking(QUESTIONNAIRE), epsilon)
     assert [signal.query for signal in with_weakest_parts(plan, {}, records)] == ["q", "q, words"]
-    assert len(advice(with_weakest_parts(plan, {}, records))) <= 2
+    assert len(signal_advice(with_weakest_parts(plan, {}, records))) <= 2
     counts = planned(Asking(LabelHistogramSpec(labels=10), mechanism="laplace"), epsilon)
     assert with_weakest_parts(counts, {}, records) == signals(counts, {}, records)
 
@@ -167,9 +169,9 @@ def test_choices_of_seeds_gain_what_records_choose_more_often_than_at_random():
 
 
 def test_every_kind_of_query_has_its_own_formula_or_reason():
-    others = expected.dispatch(object)
+    others = expected_signal.dispatch(object)
     for spec, _ in QUERIES:
-        assert expected.dispatch(spec) is not others, spec.kind
+        assert expected_signal.dispatch(spec) is not others, spec.kind
     assert isinstance(others(None, None), str)  # a reason in place of a formula
 
 
@@ -192,7 +194,7 @@ def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
     assert reason in query.to_dict()["not_estimated"]
     with pytest.raises(PlanError, match=r"^signal;"):
         weakest([query])
-    assert (hopeless([query]), len(advice([query]))) == ({}, 1)
+    assert (hopeless([query]), len(signal_advice([query]))) == ({}, 1)
 
 
 def test_a_subsample_has_its_share_of_the_records():
@@ -238,7 +240,7 @@ def test_without_noise_all_is_clear_and_still_json():
         1.0,
         1,
     )
-    assert advice([query]) == []
+    assert signal_advice([query]) == []
     noisy = estimate(LabelHistogramSpec(labels=10), 10, mechanism="laplace").to_dict()
     assert json.loads(json.dumps(noisy)) == noisy
 
@@ -246,7 +248,7 @@ def test_without_noise_all_is_clear_and_still_json():
 def test_what_is_hopeless_is_said_in_words():
     method = Wasp(samples=6000)
     estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
-    (sentence,) = advice(estimates)
+    (sentence,) = signal_advice(estimates)
     facts = (
         VOTES,
         "be noise",
@@ -273,11 +275,11 @@ def test_what_is_hopeless_is_said_in_words():
 )
 def test_what_is_weak_is_advised_on_and_no_reason_to_warn(spec, records, facts):
     weak = estimate(spec, records, mechanism="laplace")
-    (sentence,) = advice([weak])
+    (sentence,) = signal_advice([weak])
     assert [fact for fact in ("q will be weak", *facts) if fact not in sentence] == []
     assert ("more records" in sentence) is (weak.clear_from is not None)
     assert hopeless([weak]) == {}
-    assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
+    assert signal_advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes():
@@ -285,7 +287,7 @@ def test_without_a_guess_of_records_it_says_how_many_it_takes():
     assert query.to_dict().keys() == {"not_estimated", "clear_from_records"}
     assert query.to_dict()["clear_from_records"] == 43
     assert hopeless([query]) == {}
-    (sentence,) = advice([query])
+    (sentence,) = signal_advice([query])
     assert (sentence.startswith("q:"), "43" in sentence) == (True, True)
 
 

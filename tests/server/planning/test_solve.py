@@ -11,7 +11,7 @@ from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from server.methods.fusegen import FuseGen
 from server.methods.wasp import VOTES, Wasp
-from server.planning.signal import CLEAR, advice, signals, weakest, with_parts, with_weakest_parts
+from server.planning.signal import CLEAR, signal_advice, signals, weakest, with_parts, with_weakest_parts
 from server.planning.solve import least_epsilon, least_records
 from tests.support.plans import TEN, planned
 
@@ -102,7 +102,7 @@ def test_every_part_of_a_questionnaire_is_enough_and_no_advice_is_left():
     least = least_records(plan, {}, CLEAR)
     assert least == max(signal.clear_from for signal in with_parts(plan, {}, None))
     assert least > signals(plan, {}, None)[0].clear_from
-    assert advice(with_weakest_parts(plan, {}, least)) == []
+    assert signal_advice(with_weakest_parts(plan, {}, least)) == []
     assert weakest(with_parts(plan, {}, least - 1)).ratio < CLEAR
 
 

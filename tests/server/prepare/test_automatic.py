@@ -11,7 +11,7 @@ from server.planning.signal import signals, weakest
 from server.prepare import automatic
 from server.prepare.automatic import expected_records, resolve_auto
 from server.prepare.build import build, draft_plan
-from server.prepare.compose import compose_settings, load
+from server.prepare.compose import compose_settings, load_settings
 from server.settings.methods import METHODS, PromptingSettings
 from server.settings.reading import defaults
 from server.tasks.sources import LabelledFiles
@@ -32,7 +32,7 @@ def simulated(tmp_path, monkeypatch):
 
     def kept(config, name="run"):
         simulation.simulate(config, tmp_path / name)
-        return load(tmp_path / name)
+        return load_settings(tmp_path / name)
 
     return kept
 

@@ -8,8 +8,8 @@ import pytest
 from common.errors import CaucusError, ConfigError
 from server.prepare.calls import AGREED, call_lines, check_calls, expected_calls
 from server.prepare.components import build_components
-from server.prepare.compose import load, reloaded
-from server.settings.sections import changed
+from server.prepare.compose import load_settings, reload_settings
+from server.settings.sections import with_values
 from simulations import launch
 from simulations.run import simulate
 from tests.support.counting_models import Chat
@@ -68,7 +68,7 @@ def test_only_many_calls_of_remote_and_chat_models_are_asked_about(most, kind, a
         return
     with pytest.raises(ConfigError, match=r"llm\.confirm_calls=0; .*--yes"):
         check_calls(expected, chosen, parts)
-    check_calls(expected, changed(chosen, AGREED), parts)
+    check_calls(expected, with_values(chosen, AGREED), parts)
 
 
 def test_a_terminal_is_asked_before_the_first_call_and_a_run_that_goes_on_is_not(tmp_path, monkeypatch, caplog):
@@ -80,23 +80,23 @@ def test_a_terminal_is_asked_before_the_first_call_and_a_run_that_goes_on_is_not
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda _: "n")
     with pytest.raises(CaucusError, match="no model"):
-        simulate(load(folder), folder)
+        simulate(load_settings(folder), folder)
     assert not (folder / "run.json").exists()
     monkeypatch.setattr("builtins.input", lambda _: "y")
-    simulate(load(folder), folder)
+    simulate(load_settings(folder), folder)
     monkeypatch.setattr("builtins.input", lambda _: 1 / 0)
     (folder / "synthetic.jsonl").unlink()
-    simulate(load(folder), folder)
+    simulate(load_settings(folder), folder)
 
 
 def test_yes_is_the_setting_that_never_asks_for_a_new_run_and_for_one_that_goes_on(tmp_path, monkeypatch):
     passed = []
     monkeypatch.setattr(launch, "_by_hydra", passed.append)
     monkeypatch.setattr(launch, "_resume", passed.append)
-    launch.launched(["--yes", "method=census"])
-    launch.launched(["--resume", str(tmp_path), "--yes"])
+    launch.launch_command(["--yes", "method=census"])
+    launch.launch_command(["--resume", str(tmp_path), "--yes"])
     never = "llm.confirm_calls=null"
     assert passed == [["method=census", never], ["--resume", str(tmp_path), never]]
     simulate(settings(*SMALL, *labelled(tmp_path / "data")), tmp_path / "run")
-    assert reloaded(tmp_path / "run", [never]).llm.confirm_calls is None
-    assert reloaded(tmp_path / "run", []).llm.confirm_calls == 2000
+    assert reload_settings(tmp_path / "run", [never]).llm.confirm_calls is None
+    assert reload_settings(tmp_path / "run", []).llm.confirm_calls == 2000

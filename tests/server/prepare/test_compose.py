@@ -3,10 +3,10 @@
 import pytest
 
 from common.errors import ConfigError
-from server.prepare.compose import compose_settings, reloaded, write
+from server.prepare.compose import compose_settings, reload_settings, write_yaml
 from server.prepare.files import check_files
 from server.settings.reading import mapping_of
-from server.settings.sections import changed
+from server.settings.sections import with_values
 
 
 def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_where_it_may_be():
@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         ["task=csv", f"task.public_text={tmp_path}/public.txt", f"task.train={tmp_path}/private.csv"]
     )
     check_files(config)  # of private records a coordinator needs none
-    config = changed(config, {"task.test": str(tmp_path)})
+    config = with_values(config, {"task.test": str(tmp_path)})
     with pytest.raises(ConfigError, match=rf"^task\.test; .* at {tmp_path}"):
         check_files(config)
 
@@ -68,8 +68,8 @@ def test_a_setting_newer_than_a_stored_run_has_its_default_and_its_choices_stay(
     config = compose_settings(["method=fusegen", "federation.parties=5", "evaluation.metrics=[privacy]"])
     older = mapping_of(config)
     del older["federation"]["style_site"], older["reply_cache"]
-    write(older, tmp_path / "config.yaml")
-    again = reloaded(tmp_path, [])
+    write_yaml(older, tmp_path / "config.yaml")
+    again = reload_settings(tmp_path, [])
     assert (again.federation.style_site, again.reply_cache) == (None, None)
     assert (again.method, again.federation.parties) == (config.method, 5)
     assert list(again.evaluation.metrics) == ["privacy"]

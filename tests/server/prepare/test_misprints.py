@@ -12,7 +12,7 @@ from common.errors import ConfigError
 from server.command import main as coordinator
 from server.prepare import misprints
 from server.prepare.build import build
-from server.prepare.compose import compose_settings, misprint, overridden
+from server.prepare.compose import apply_overrides, compose_settings, misprint_error
 from server.prepare.misprints import CONFIGS
 from server.settings.sections import Part
 
@@ -85,9 +85,9 @@ def test_a_group_that_is_left_out_is_named_before_its_settings():
 
 def test_a_stored_run_s_settings_are_looked_up_too():
     with pytest.raises(ConfigError, match=r"^method\.sampels; .*method\.samples\?"):
-        overridden(compose_settings([], "server"), ["method.sampels=3"])
+        apply_overrides(compose_settings([], "server"), ["method.sampels=3"])
     with pytest.raises(ConfigError, match="NAME=VALUE"):
-        overridden(compose_settings([], "server"), ["method.samples=["])
+        apply_overrides(compose_settings([], "server"), ["method.samples=["])
 
 
 def test_a_setting_of_hydra_s_own_is_looked_up_by_its_error():
@@ -98,7 +98,7 @@ def test_a_setting_of_hydra_s_own_is_looked_up_by_its_error():
 def test_in_a_sweep_several_values_are_not_what_is_wrong():
     with pytest.raises(HydraException) as caught, initialize_config_module(CONFIGS, version_base="1.3"):
         compose("simulation", ["method.sampels=3"])
-    error = misprint(caught.value, ["privacy.epsilon=1,2", "mine", "method.sampels=3"], sweep=True)
+    error = misprint_error(caught.value, ["privacy.epsilon=1,2", "mine", "method.sampels=3"], sweep=True)
     assert (error.what, error.got) == ("method.sampels", NONE)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from common.page.words import catalogue
-from server.report.release import FILE, escaped
+from server.report.release import FILE, escape_markdown
 from server.report.write import write_report
 from server.settings.evaluation import METRICS
 from tests.support.documents import write_run
@@ -54,4 +54,4 @@ def test_what_others_wrote_stays_text(tmp_path):
     (run / "run.json").write_text(json.dumps(changed))
     text = page(run)
     assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in text
-    assert escaped("[x](y)") == r"\[x\](y)"
+    assert escape_markdown("[x](y)") == r"\[x\](y)"

@@ -12,7 +12,7 @@ import pytest
 
 from common.errors import DataError
 from server.report.plots import lines, steps
-from server.report.write import drawn, write_report
+from server.report.write import rendered_plot, write_report
 from tests.support.documents import HOSTILE, write_run
 from tests.support.pages import report
 from tests.support.screens import assert_accepted
@@ -261,16 +261,16 @@ def test_single_results_are_dots_at_the_place_of_their_mean_and_reach_into_the_a
     assert series.singles.count("M") == 3
     assert series.singles.startswith(f"M{series.points[0][0]} ")
     assert plot.y_ticks[-1][1] == "1"
-    assert 'class="dots s0"' in (page := drawn(plot))
+    assert 'class="dots s0"' in (page := rendered_plot(plot))
     assert "Small dots: the single runs." in page
     plot = lines("k", "T", note="", x_name="x", places=[1], values={"a": [0.5]}, singles={"a": [[0.1, 0.9]]})
-    assert "Small dots" not in drawn(plot)  # a table alone
+    assert "Small dots" not in rendered_plot(plot)  # a table alone
 
 
 def test_lines_over_two_places_are_a_table_without_a_drawing():
     for places in (2, 3):
         values = {"a": [0.5, 0.75, 1.0][:places]}
-        page = drawn(lines("k", "T", note="", x_name="x", places=range(places), values=values))
+        page = rendered_plot(lines("k", "T", note="", x_name="x", places=range(places), values=values))
         assert ("<svg" in page, "<details>" in page, ">0.75<" in page) == (places == 3, places == 3, True)
 
 

@@ -18,7 +18,7 @@ from server.report.dataset_card import Terms, card, page
 from server.report.ending import ending
 from server.report.facts import gather
 from server.report.figure_tables import tables
-from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_utility, unmeasured
+from server.report.quality import BETTER, UNCLEAR, WORSE, Quality, read_utility, reason_not_measured
 from server.report.release import FILE
 from server.report.verdict import Judgement
 from server.report.write import write_report
@@ -81,7 +81,7 @@ def test_what_was_not_measured_has_one_reason_everywhere(tmp_path, name, status,
     metrics = UNMEASURED[name]
     run = written(tmp_path, metrics, status=status, texts=texts)
     facts, said = gather(run).to_json(), [*ending(run)][1]
-    reason = unmeasured(Metrics(content=metrics), complete=status == COMPLETE, texts=texts)
+    reason = reason_not_measured(Metrics(content=metrics), complete=status == COMPLETE, texts=texts)
     assert (reason == REASON) == (status == COMPLETE and texts > 0 and name != "nothing")
     assert said.endswith(f": not measured: {reason}")
     assert facts["bars"]["missing"] == reason

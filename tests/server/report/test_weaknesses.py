@@ -19,7 +19,7 @@ from server.domain import Candidate
 from server.llm.clean import DROPPING
 from server.planning.signal import FEWER_CANDIDATES
 from server.report import weaknesses as weaknesses_module
-from server.report.votes import Votes
+from server.report.votes import VoteHistogram
 from server.report.weaknesses import find_weaknesses, read_weaknesses, votes_above_forecast, votes_were_noise
 from server.report.write import write_report
 from tests.support.documents import privacy, report_of, summary, write_run
@@ -73,7 +73,7 @@ WARNING = "votes will be noise: 0.5 votes a candidate against 3 of noise; it tak
 
 
 def vote(spread, *, noise=3.0, candidates=100, query="votes"):
-    return Votes(
+    return VoteHistogram(
         query=query,
         direction="nearest",
         round=1,

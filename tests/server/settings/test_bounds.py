@@ -9,9 +9,9 @@ import pytest
 from common.errors import ConfigError, InputError
 from server.domain import Task
 from server.prepare.build import draft_plan
-from server.prepare.compose import compose_settings, reloaded, store
+from server.prepare.compose import compose_settings, reload_settings, store
 from server.settings.methods import METHODS
-from server.settings.reading import read
+from server.settings.reading import read_section
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import MethodSettings, TaskSettings
 from server.settings.tasks import TASKS
@@ -67,7 +67,7 @@ def refused(section, name, value):
     """The error of a section in which all but this setting is right."""
     required = (field.name for field in fields(section) if field.default is field.default_factory is MISSING)
     with pytest.raises(ConfigError) as caught:
-        read(section, {inner: REQUIRED[inner] for inner in required} | {name: value}, "above")
+        read_section(section, {inner: REQUIRED[inner] for inner in required} | {name: value}, "above")
     return caught.value
 
 
@@ -150,8 +150,8 @@ def test_a_cap_that_is_raised_has_the_same_bounds(tmp_path):
     store(compose_settings([]), tmp_path)
     for name, value in (("max_tokens", "-3"), ("most_lost", "1.5"), ("most_lost", "-1"), ("most_lost", "null")):
         with pytest.raises(ConfigError, match=rf"^llm\.{name};"):
-            reloaded(tmp_path, [f"llm.{name}={value}"])
-    assert reloaded(tmp_path, ["llm.most_lost=0.5"]).llm.most_lost == 0.5
+            reload_settings(tmp_path, [f"llm.{name}={value}"])
+    assert reload_settings(tmp_path, ["llm.most_lost=0.5"]).llm.most_lost == 0.5
 
 
 @pytest.mark.parametrize(("schema", "name"), ASKED, ids=shown)
@@ -159,7 +159,7 @@ def test_a_plan_names_a_setting_of_its_method_in_full(schema, name, settings):
     refusals = []
     for value in (-1, 0, 10**9, "none of them"):
         try:
-            draft_plan(replace(settings, method=read(schema, {name: value}, "method")), TASK)
+            draft_plan(replace(settings, method=read_section(schema, {name: value}, "method")), TASK)
         except InputError as error:
             refusals.append(str(error))
     assert refusals, "it takes anything"

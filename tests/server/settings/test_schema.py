@@ -16,11 +16,11 @@ import simulations
 from common.errors import ConfigError, PlanError
 from server.llm.remote.chat import RemoteSettings
 from server.prepare.build import plan_of
-from server.prepare.compose import compose_settings, load, store, values, write
+from server.prepare.compose import compose_settings, load_settings, store, values, write_yaml
 from server.settings import schema
 from server.settings.evaluation import EvaluationSettings, Training
 from server.settings.methods import METHODS, AugPePlusSettings
-from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
+from server.settings.reading import AUTO, defaults, mapping_of, read_section, settings_of
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import REMOVED, TASKS
 from tests.support.plans import plan_with
@@ -174,7 +174,7 @@ def test_functions_for_python_show_the_defaults_of_the_settings(function):
 
 
 def test_all_settings_are_documented():
-    for section in (*SECTIONS.values(), EvaluationSettings, RefinementSettings, schema.Federation):
+    for section in (*SECTIONS.values(), EvaluationSettings, RefinementSettings, schema.FederationSettings):
         above = {
             field.name
             for base in section.__mro__[1:]
@@ -189,7 +189,7 @@ def test_what_is_stored_is_what_is_loaded(tmp_path):
     for choice in ("census", "rpsg", "dpga", "only_private"):
         settings = compose_settings([f"method={choice}", "privacy.epsilon=inf", "+more=${experiment_seed}"])
         store(settings, tmp_path)
-        assert load(tmp_path) == settings
+        assert load_settings(tmp_path) == settings
         assert settings_of(values(tmp_path / "config.yaml")) == settings
     assert mapping_of(compose_settings(["method=census"]))["method"]["directions"] == AUTO
 
@@ -201,8 +201,8 @@ def test_an_older_run_s_settings_are_still_read(tmp_path):
         del older["method"][name]
     older["secagg"] = {"mode": "none", "roster": None}
     del older["evaluation"]["embedding"], older["labels_from_records"]
-    write(older, tmp_path / "config.yaml")
-    assert load(tmp_path) == compose_settings(["method=aug_pe", "secagg=none", "run=x"])
+    write_yaml(older, tmp_path / "config.yaml")
+    assert load_settings(tmp_path) == compose_settings(["method=aug_pe", "secagg=none", "run=x"])
 
 
 def test_a_removed_setting_reads_as_null_alone_in_an_older_run(tmp_path):
@@ -233,12 +233,12 @@ def test_settings_of_our_own_parts_are_of_the_kinds_that_their_signatures_say():
 
 
 def test_without_rules_nothing_is_cleaned_and_a_part_of_them_leaves_the_others():
-    assert read(schema.Llm, {"clean": {}}, "llm").clean is None
-    assert read(schema.Llm, {"clean": {"foreign": True}}, "llm").clean == schema.Rules(foreign=True)
+    assert read_section(schema.Llm, {"clean": {}}, "llm").clean is None
+    assert read_section(schema.Llm, {"clean": {"foreign": True}}, "llm").clean == schema.Rules(foreign=True)
     with pytest.raises(ConfigError, match=r"^llm\.clean\.fences;"):
-        read(schema.Llm, {"clean": {"fences": 1}}, "llm")
+        read_section(schema.Llm, {"clean": {"fences": 1}}, "llm")
     with pytest.raises(ConfigError, match=r"^llm\.clean\.fances; .*fences\?"):
-        read(schema.Llm, {"clean": {"fances": True}}, "llm")
+        read_section(schema.Llm, {"clean": {"fances": True}}, "llm")
     assert schema.Llm().clean is None
     assert compose_settings(["llm=server"]).llm.clean == schema.Rules()
     assert compose_settings(["llm=mixed"]).llm.clean == schema.Rules()

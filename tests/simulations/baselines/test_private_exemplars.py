@@ -21,11 +21,11 @@ def small(folder, *overrides):
 
 def test_exemplars_are_records_of_the_label_drawn_by_the_experiment_seed():
     private = [Record(f"{label} {at}", label) for label, count in (("a", 9), ("b", 2)) for at in range(count)]
-    exemplars = private_exemplars.exemplars(private, TASK, 4, 0)
+    exemplars = private_exemplars.random_records(private, TASK, 4, 0)
     assert {label: len(texts) for label, texts in exemplars.items()} == {"a": 4, "b": 2, "c": 0}
     assert all(text.startswith(label) for label, texts in exemplars.items() for text in texts)
-    assert exemplars == private_exemplars.exemplars(private, TASK, 4, 0)
-    assert exemplars != private_exemplars.exemplars(private, TASK, 4, 1)
+    assert exemplars == private_exemplars.random_records(private, TASK, 4, 0)
+    assert exemplars != private_exemplars.random_records(private, TASK, 4, 1)
 
 
 def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(tmp_path, monkeypatch):

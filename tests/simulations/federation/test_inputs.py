@@ -28,7 +28,7 @@ def warned(caplog, task, *overrides):
     """The warnings about these settings."""
     caplog.clear()
     shutil.rmtree("parties", ignore_errors=True)
-    inputs.check(compose_settings([*task, "federation.parties=2", *overrides]), Path())
+    inputs.check_inputs(compose_settings([*task, "federation.parties=2", *overrides]), Path())
     return [record.message for record in caplog.records if record.levelno == logging.WARNING]
 
 
@@ -98,7 +98,7 @@ def test_records_without_a_user_at_user_level(tmp_path, caplog):
 )
 def test_a_delta_of_one_over_the_records_of_a_party_is_refused_before_the_parties_are_built(overrides, bound, tmp_path):
     with pytest.raises(ConfigError, match=f"^privacy.delta; .* 1/{bound},"):
-        inputs.check(compose_settings([*labelled(tmp_path), IID, "federation.parties=2", *overrides]), Path())
+        inputs.check_inputs(compose_settings([*labelled(tmp_path), IID, "federation.parties=2", *overrides]), Path())
 
 
 def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
@@ -124,11 +124,11 @@ def test_a_run_goes_on_with_the_records_and_texts_that_it_began_with(tmp_path, c
         task = labelled(tmp_path)
         warned(caplog, task, IID)
         assert stat.S_IMODE((Path("parties") / inputs.INPUTS).stat().st_mode) == 0o600
-        inputs.check(compose_settings([*task, IID, "federation.parties=2"]), Path())
+        inputs.check_inputs(compose_settings([*task, IID, "federation.parties=2"]), Path())
         path = tmp_path / ("public.txt" if name == "public_text" else f"{name}.csv")
         path.write_text("\n".join(path.read_text().splitlines()[:-1]))
         with pytest.raises(CheckpointError, match=rf"^task\.{name};"):
-            inputs.check(compose_settings([*task, IID, "federation.parties=2"]), Path())
+            inputs.check_inputs(compose_settings([*task, IID, "federation.parties=2"]), Path())
 
 
 def test_public_text_with_private_texts(tmp_path, caplog):

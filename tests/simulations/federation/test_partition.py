@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from common.errors import ConfigError
-from simulations.federation.parties import dirichlet, iid
+from simulations.federation.parties import deal_iid, dirichlet
 
 LABELS = ["a"] * 300 + ["b"] * 100 + ["c"] * 7
 
@@ -17,15 +17,15 @@ def test_every_record_has_exactly_one_party(parties, alpha):
     parts = dirichlet(LABELS, parties, alpha, rng())
     assert len(parts) == parties
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(len(LABELS)))
-    parts = iid(len(LABELS), parties, rng())
+    parts = deal_iid(len(LABELS), parties, rng())
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(len(LABELS)))
 
 
 def test_iid_sizes_differ_by_at_most_one_and_records_are_shuffled():
-    parts = iid(11, 3, rng())
+    parts = deal_iid(11, 3, rng())
     assert sorted(map(len, parts)) == [3, 4, 4]
     # Labels come sorted: dealt unshuffled, one party of ten would hold exactly 30 of "a", with no spread.
-    shares = [np.mean(part < 300) for seed in range(20) for part in iid(407, 10, rng(seed))]
+    shares = [np.mean(part < 300) for seed in range(20) for part in deal_iid(407, 10, rng(seed))]
     assert np.std(shares) > 0.02
 
 
@@ -70,4 +70,4 @@ def test_values_out_of_range_are_refused():
     with pytest.raises(ConfigError, match="parties"):
         dirichlet(LABELS, 0, 1.0, rng())
     with pytest.raises(ConfigError, match="parties"):
-        iid(3, 0, rng())
+        deal_iid(3, 0, rng())

@@ -6,13 +6,13 @@ from common.errors import SignatureError
 from common.queries import closed_set
 from common.secagg import rules
 from common.secagg.identity import Roster
-from simulations.federation.shared import Shared
+from simulations.federation.shared import LastValues
 from tests.support.federations import federation, plan, query, roster, service
 from tests.support.secagg_rounds import Run, identity, setup
 
 
 def test_a_value_is_computed_again_only_for_other_arguments_and_after_an_error():
-    shared, calls = Shared(), []
+    shared, calls = LastValues(), []
 
     def quotient(one, other=1):
         calls.append((one, other))
@@ -39,7 +39,7 @@ def test_a_value_is_computed_again_only_for_other_arguments_and_after_an_error()
 
 def test_equal_keys_of_everybody_are_checked_once_and_any_others_again(monkeypatch):
     run = Run(setup(malicious=True)).advertise()
-    verified, verify, shared = [], rules.verify, Shared()
+    verified, verify, shared = [], rules.verify, LastValues()
     monkeypatch.setattr(rules, "verify", lambda *args, **names: (verified.append(args[1]), verify(*args, **names)))
 
     def checked(asked=run.setup, adverts=run.adverts, known=run.roster):
@@ -63,7 +63,7 @@ def test_equal_keys_of_everybody_are_checked_once_and_any_others_again(monkeypat
                 checked(**change)
 
 
-@pytest.mark.parametrize("compute", [{}, {"compute": Shared()}], ids=["alone", "shared"])
+@pytest.mark.parametrize("compute", [{}, {"compute": LastValues()}], ids=["alone", "shared"])
 def test_parties_digest_a_question_once_if_they_share_the_work(compute, tmp_path, monkeypatch):
     digested, digest = [], closed_set.digest
     monkeypatch.setattr(closed_set, "digest", lambda asked: (digested.append(asked), digest(asked))[1])

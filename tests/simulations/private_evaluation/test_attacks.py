@@ -4,7 +4,7 @@ import pytest
 from common.errors import DataError
 from server.settings.evaluation import Training
 from server.tasks.demo_notes import private_notes
-from simulations.private_evaluation.attacks import attacks, exposure, scored
+from simulations.private_evaluation.attacks import attacks, exposure, run_attacks
 
 FAST = Training(width=32, layers=1, length=32, vocabulary=400, epochs=16, learning_rate=1e-2)
 
@@ -27,7 +27,7 @@ def test_scores_by_hand():
     target = Known(a=1.0, b=2.0, x=2.0, y=3.0)
     reference = Known(a=1.0, b=2.0, x=4.0, y=9.0)
     shadows = [Known(a=2.0, b=2.0, x=2.0, y=4.0), Known(a=4.0, b=2.0, x=2.0, y=2.0)]
-    scores = scored(target, reference, shadows, ["a", "b"], ["x", "y"])
+    scores = run_attacks(target, reference, shadows, ["a", "b"], ["x", "y"])
     assert scores["PPL"].value == (1 + 1 + 0.5 + 1) / 4  # a before both, b ties with x
     assert scores["REFER"].value == 0  # 1, 1 against 2, 3
     assert scores["LIRA"].value == 0.75  # 2, 0 against 0, 0: a before both, b ties twice

@@ -9,13 +9,13 @@ from common.domain import Record
 from common.errors import ConfigError
 from server.documents.codec import strict
 from server.domain import Candidate
-from server.evaluation.of_texts import of_texts
+from server.evaluation.of_texts import text_groups
 from server.evaluation.small_model import Evaluation
 from server.prepare.compose import compose_settings
 from simulations.baselines import unprotected
-from simulations.federation.measured import promised
+from simulations.federation.measured import with_promise
 from simulations.private_evaluation.canaries import canaries
-from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
+from simulations.private_evaluation.of_records import MeasuredWithRecords, record_groups
 from tests.support.documents import privacy_json
 from tests.support.embedding_endpoint import remote_encoder
 from tests.support.federations import ENCODER
@@ -38,7 +38,7 @@ def measured(**changes):
 def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     planted = canaries(60, ["a", "b"], 0)
     fields = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
-    groups = of_records(measured(canaries=planted, **fields))
+    groups = record_groups(measured(canaries=planted, **fields))
     names = ["utility_real", "language_real", "fidelity_real", "fidelity_private"]
     names += ["membership", "canaries", "sites", "disclosures", "subgroups"]
     assert list(groups) == names
@@ -48,7 +48,7 @@ def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
 
 
 def test_nothing_that_was_not_chosen_is_measured():
-    assert of_records(measured(settings={"metrics": ["diversity"]})) == {}
+    assert record_groups(measured(settings={"metrics": ["diversity"]})) == {}
 
 
 def test_canaries_that_came_out_are_found_and_others_are_not():
@@ -56,11 +56,11 @@ def test_canaries_that_came_out_are_found_and_others_are_not():
     settings = {"metrics": ["canaries"], "language_model": replace(FAST, epochs=12, length=32)}
     parrots = [Candidate(text=known[i % 2].record.text, label="a", model="m", round=0) for i in range(40)]
     for texts, extracted in ((parrots, 1.0), (candidates(), 0.0)):
-        group = of_records(measured(candidates=texts, canaries=known[:2], settings=settings))["canaries"]
+        group = record_groups(measured(candidates=texts, canaries=known[:2], settings=settings))["canaries"]
         assert group["extracted"].value == extracted
         assert (group["exposure"].value > 7) is bool(extracted)
         assert "8 canaries" in group["auc"].reason
-    reason = of_records(measured(settings=settings))["canaries"]["extracted"].reason
+    reason = record_groups(measured(settings=settings))["canaries"]["extracted"].reason
     assert "federation.canaries" in reason
 
 
@@ -68,16 +68,16 @@ def test_canaries_are_not_among_the_records_whose_hospital_is_sought():
     planted = canaries(10, ["a", "b"], 0)
     private = [*records(208), *(canary.record for canary in planted if canary.inside)]
     parts = {"private": private, "canaries": planted, "settings": {"metrics": ["sites"]}}
-    group = of_records(measured(sites=[at % 2 for at in range(len(private))], **parts))["sites"]
+    group = record_groups(measured(sites=[at % 2 for at in range(len(private))], **parts))["sites"]
     assert group["gain"].rows == 40
     assert "planted" not in group
-    reason = of_records(measured(sites=[0] * len(private), **parts))["sites"]["gain"].reason
+    reason = record_groups(measured(sites=[0] * len(private), **parts))["sites"]["gain"].reason
     assert "two hospitals" in reason
 
 
 def test_too_few_records_for_an_attack(caplog):
     caplog.set_level("INFO", "caucus.measures")
-    group = of_records(measured(private=records(208, 5), settings={"metrics": ["membership"]}))["membership"]
+    group = record_groups(measured(private=records(208, 5), settings={"metrics": ["membership"]}))["membership"]
     assert group["simulation_only"]
     assert [group[name].value for name in ("PPL", "REFER", "LIRA")] == [None] * 3
     assert all(number in group["PPL"].reason for number in ("20", "40"))
@@ -89,11 +89,11 @@ def test_copies_of_records_are_disclosures_and_texts_of_nobody_are_not():
     copies = [Candidate(text=record.text, label="a", model="m", round=0) for record in private[:15]]
     for texts, least in ((copies, 15), (candidates(), 0)):
         parts = {"candidates": texts, "private": private, "test": test, "settings": {"metrics": ["disclosures"]}}
-        group = of_records(measured(**parts))["disclosures"]
+        group = record_groups(measured(**parts))["disclosures"]
         assert group["rare_word_sequences"].value == least / 40
         assert group["rare_word_sequences_control"].value == 0
         assert (group["rare_word_sequences_p"].value < 0.001) is bool(least)
-    few = of_records(measured(private=records(208, 5), settings={"metrics": ["disclosures"]}))["disclosures"]
+    few = record_groups(measured(private=records(208, 5), settings={"metrics": ["disclosures"]}))["disclosures"]
     assert "20 or more" in few["rare_word_sequences"].reason
 
 
@@ -108,9 +108,9 @@ def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpo
         encoder=ENCODER,
         private=private,
     )
-    assert of_texts(measured)["utility"]["accuracy"].value is not None
+    assert text_groups(measured)["utility"]["accuracy"].value is not None
     assert sent
-    group = of_records(measured)["utility_real"]
+    group = record_groups(measured)["utility_real"]
     assert group.value is None
     assert "never sent" in group.reason
     assert "zyxcanary" not in str(sent)
@@ -129,6 +129,6 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
 @pytest.mark.parametrize("epsilon", [0.0, 3.99, "inf"])
 def test_what_a_run_promises_is_in_its_folder_and_not_in_its_settings(epsilon, tmp_path):
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(planned_epsilon=epsilon)))
-    promise = promised(measured(), tmp_path)
+    promise = with_promise(measured(), tmp_path)
     assert (promise.epsilon, promise.delta) == (float(epsilon), 1e-5)
     assert (measured().epsilon, measured().delta) == (math.inf, 0.0)

@@ -3,7 +3,7 @@ import pytest
 
 from common.errors import DataError
 from simulations.private_evaluation import sites
-from simulations.private_evaluation.change import Labelled, before_and_after
+from simulations.private_evaluation.change import LabelledVectors, before_and_after
 from tests.support.measured_texts import candidates, records
 
 LABELS = ("a", "b", "c", "d", "e", "f", "g", "h")
@@ -19,19 +19,19 @@ def private(seed, *, parties=3, records_per_party=8, spread=1.0, apart=1.0):
     owners = np.repeat(np.arange(parties), records_per_party)
     styles = unit(generator.normal(size=(parties, 32)))
     vectors = unit(apart * styles[owners] + spread * generator.normal(size=(len(owners), 32)) / np.sqrt(32))
-    return Labelled(vectors=vectors, labels=np.resize(LABELS, len(owners))), owners, styles
+    return LabelledVectors(vectors=vectors, labels=np.resize(LABELS, len(owners))), owners, styles
 
 
 def texts(seed, styles, count=300):
     """Texts in these styles, in turn."""
     generator = np.random.default_rng(1000 + seed)
     vectors = np.resize(styles, (count, 32)) + 0.5 * generator.normal(size=(count, 32)) / np.sqrt(32)
-    return Labelled(vectors=unit(vectors), labels=np.resize(LABELS, count))
+    return LabelledVectors(vectors=unit(vectors), labels=np.resize(LABELS, count))
 
 
 def gain_of(known, owners, released, seed):
-    sites_of_texts = sites.of_records(known, owners, released, experiment_seed=seed)
-    return sites.figures(sites_of_texts, {"a": 0}, known, owners, style_site=None)["gain"]
+    sites_of_texts = sites.attribute_records(known, owners, released, experiment_seed=seed)
+    return sites.site_figures(sites_of_texts, {"a": 0}, known, owners, style_site=None)["gain"]
 
 
 def test_texts_that_show_the_hospitals_styles_tell_more_than_the_known_records_and_others_do_not():
@@ -53,11 +53,11 @@ def test_a_change_towards_a_hospital_is_traced_and_any_other_in_one_of_as_many_l
     for seed in range(40):
         known, owners, styles = private(seed, parties=4, records_per_party=20)
         generator = np.random.default_rng(seed)
-        before = Labelled(vectors=unit(generator.normal(size=(80, 32))), labels=np.resize(LABELS, 80))
+        before = LabelledVectors(vectors=unit(generator.normal(size=(80, 32))), labels=np.resize(LABELS, 80))
         moved = {"style": unit(before.vectors + styles[2]), "nothing": unit(generator.normal(size=(80, 32)))}
         for name, vectors in moved.items():
-            after = Labelled(vectors=vectors, labels=before.labels)
-            pointed = sites.of_change(known, owners, before, after, experiment_seed=seed)
+            after = LabelledVectors(vectors=vectors, labels=before.labels)
+            pointed = sites.attribute_changes(known, owners, before, after, experiment_seed=seed)
             assert set(pointed) == set(LABELS)
             hits[name] += sum(site == 2 for site in pointed.values())
     of = 40 * len(LABELS)
@@ -66,10 +66,10 @@ def test_a_change_towards_a_hospital_is_traced_and_any_other_in_one_of_as_many_l
 
 
 def test_the_figures_by_hand():
-    known = Labelled(vectors=np.eye(4, dtype=np.float32), labels=np.array(["a", "a", "b", "b"]))
+    known = LabelledVectors(vectors=np.eye(4, dtype=np.float32), labels=np.array(["a", "a", "b", "b"]))
     owners = np.array([0, 0, 0, 1])
     result = sites.SiteOfRecord(known_records=np.array([True, False, False, False]), with_texts=np.array([True] * 4))
-    figures = sites.figures(result, {"a": 0, "b": 1}, known, owners, style_site=1)
+    figures = sites.site_figures(result, {"a": 0, "b": 1}, known, owners, style_site=1)
     values = {name: figure.value for name, figure in figures.items()}
     by_hand = {"gain": 0.75, "known_records": 0.25, "with_texts": 1, "constant": 0.75}
     assert values == by_hand | {"largest": 0.5, "planted": 0.5}  # of "b" each has one: the first counts as the largest
@@ -97,4 +97,6 @@ def test_a_change_is_from_the_first_round_or_from_held_out_texts():
     assert (len(before.labels), after.of("b").tolist()) == (3, vectors[3:].tolist())
     known, owners, _ = private(0)
     with pytest.raises(DataError, match="label"):
-        sites.of_change(known, owners, before, Labelled(vectors=vectors[:1], labels=np.array(["z"])), experiment_seed=0)
+        sites.attribute_changes(
+            known, owners, before, LabelledVectors(vectors=vectors[:1], labels=np.array(["z"])), experiment_seed=0
+        )

@@ -57,7 +57,7 @@ def begun(monkeypatch, error):
 
     monkeypatch.setattr(launch, "_composed", composed)
     monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
-    launch.launched(["--multirun", "privacy.epsilon=1,4"])
+    launch.launch_command(["--multirun", "privacy.epsilon=1,4"])
 
 
 def test_a_job_without_a_result_is_one_line_with_what_goes_on(sweep, monkeypatch, capsys):

@@ -3,14 +3,14 @@ import json
 import pytest
 
 from common.errors import CheckpointError
-from server.prepare.compose import write
+from server.prepare.compose import write_yaml
 from simulations.sweeps.curves import curves, main
 from tests.support.documents import round_json
 
 
 def run(sweep, number, row, **figures):
     folder = sweep / str(number)
-    write({"row": row}, folder / "config.yaml")
+    write_yaml({"row": row}, folder / "config.yaml")
     rounds = [
         round_json(at, **dict(zip(figures, values, strict=True)))
         for at, values in enumerate(zip(*figures.values(), strict=True), 1)

@@ -12,7 +12,7 @@ import configs
 from common.errors import ConfigError
 from server.prepare.compose import plain
 from simulations.sweeps.combinations import SweepCallback, planned_overrides, sweep_over
-from simulations.sweeps.experiments import rows, run_names
+from simulations.sweeps.experiments import experiment_rows, run_names
 
 EXPERIMENT = {
     "rows": {
@@ -29,7 +29,7 @@ EXPERIMENT = {
 
 
 def test_a_row_is_repeated_for_each_of_its_values():
-    assert rows(EXPERIMENT) == {
+    assert experiment_rows(EXPERIMENT) == {
         "no votes": {"set": ["method=fusegen"]},
         "epsilon 4": {
             "set": ["method=wasp", "privacy.epsilon=4", "x=0.5"],
@@ -44,13 +44,13 @@ def test_a_row_is_repeated_for_each_of_its_values():
         "theirs inf": {"paper": [5, 6]},
     }
     assert run_names(EXPERIMENT) == ["no votes", "epsilon 4", "epsilon inf"]
-    assert rows(None) == rows({"columns": ["seconds"]}) == {}
+    assert experiment_rows(None) == experiment_rows({"columns": ["seconds"]}) == {}
 
 
 def test_beside_the_rows_the_whole_table_is_repeated():
     experiment = {"each": {"L": [3, 10]}, "rows": {"a $L": {"set": ["parties=$L"]}, "b $L": {"paper": [1]}}}
-    assert list(rows(experiment)) == ["a 3", "b 3", "a 10", "b 10"]
-    assert rows(experiment)["a 10"] == {"set": ["parties=10"]}
+    assert list(experiment_rows(experiment)) == ["a 3", "b 3", "a 10", "b 10"]
+    assert experiment_rows(experiment)["a 10"] == {"set": ["parties=10"]}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_beside_the_rows_the_whole_table_is_repeated():
 )
 def test_repetitions_that_do_not_match_are_refused(row, what, monkeypatch, capsys):
     with pytest.raises(ConfigError, match=what):
-        rows({"rows": {"row": row}})
+        experiment_rows({"rows": {"row": row}})
     with pytest.raises(SystemExit) as stop:
         SweepCallback().on_multirun_start(OmegaConf.create({"experiment": {"rows": {"row": row}}}))
     assert stop.value.code == 2

@@ -8,7 +8,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.prepare.compose import compose_settings, load
+from server.prepare.compose import compose_settings, load_settings
 from server.settings.sections import setting
 from simulations import launch
 from simulations.sweeps.combinations import SweepCallback, record_failure, resuming_arguments, with_overrides
@@ -161,7 +161,7 @@ def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
     task = ["task=csv", f"task.train={tmp_path}/train.csv", "experiment_seed=0"]
     code, output = command(tmp_path, "--multirun", "+experiment=wasp_table4", row, *task, sweep)
     assert code == 1, output
-    kept = load(tmp_path / "sweep" / "0")
+    kept = load_settings(tmp_path / "sweep" / "0")
     assert (tmp_path / "sweep" / "0" / FAILURE).exists()
     assert f"row={setting(kept, 'row')}" == row
     assert setting(kept, "method.weighting") is False

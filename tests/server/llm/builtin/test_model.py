@@ -15,7 +15,7 @@ from common.errors import ConfigError, ProviderError
 from server.domain import Example
 from server.llm.base import Provider, Request
 from server.llm.builtin.model import BuiltinModel
-from server.llm.builtin.ngram import normal, sentences, tokenise, untokenise
+from server.llm.builtin.ngram import normal_words, sentences, tokenise, untokenise
 from server.tasks.demo_notes import TASK, private_notes, public_text
 from tests.support.provider_contract import LABELS, ProviderContract
 
@@ -51,7 +51,7 @@ class Hashed:
         self.calls += 1
         rows = np.zeros((len(texts), 128), np.float32)
         for row, text in zip(rows, texts, strict=True):
-            words = normal(text).split() or ["none"]
+            words = normal_words(text).split() or ["none"]
             for part in [*words, *map(" ".join, itertools.pairwise(words))]:
                 code = zlib.crc32(part.encode())
                 row[code % 128] += 1 if code >> 16 & 1 else -1
@@ -79,12 +79,12 @@ def written(model, requests):
 
 
 def words(text):
-    return set(normal(text).split())
+    return set(normal_words(text).split())
 
 
 def changed(source, text):
     """Share of a source's words that its text does not keep, in order."""
-    before, after = normal(source).split(), normal(text).split()
+    before, after = normal_words(source).split(), normal_words(text).split()
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return 1 - sum(block.size for block in matcher.get_matching_blocks()) / len(before)
 
@@ -98,7 +98,7 @@ def cosines(texts, *others):
 
 
 def share(texts, word):
-    return sum(word in normal(text).split() for text in texts) / len(texts)
+    return sum(word in normal_words(text).split() for text in texts) / len(texts)
 
 
 class TestEmbedded(ProviderContract):
@@ -157,15 +157,15 @@ def test_seeds_and_experiments_differ(model):
 
 def test_nothing_public_and_nothing_shown_comes_back(model):
     good, bad = tuple(PUBLIC[3:7]), tuple(PUBLIC[-9:-5])
-    public = {normal(text) for text in PUBLIC}
+    public = {normal_words(text) for text in PUBLIC}
     texts = written(model, [*ask(40), *ask(40, good=good, bad=bad)])
     assert len(texts) > 200  # the grammar of this corpus is so small that many drafts are copies, and are dropped
-    assert not public & {normal(text) for text in texts}
+    assert not public & {normal_words(text) for text in texts}
 
 
 def test_texts_vary(model):
     texts = written(model, ask(40))
-    assert len({normal(text) for text in texts}) > 0.7 * len(texts)
+    assert len({normal_words(text) for text in texts}) > 0.7 * len(texts)
 
 
 def test_the_description_steers(model):
@@ -289,11 +289,11 @@ def test_subtopics_are_phrases_of_the_label_that_were_read(ward):
     listed = {
         label: ward.generate(ask(1, n=30, labels=NOTES, label=label, phrases=True))[0].texts for label, _ in NOTES
     }
-    public = " ".join(normal(text) for text in public_text(600, 3))
+    public = " ".join(normal_words(text) for text in public_text(600, 3))
     for phrases in listed.values():
         assert len(phrases) == 30
         assert all(1 <= len(phrase.split()) <= 3 for phrase in phrases)
-        assert np.mean([normal(phrase) in public for phrase in phrases]) > 0.9
+        assert np.mean([normal_words(phrase) in public for phrase in phrases]) > 0.9
     for one, other in itertools.combinations(listed.values(), 2):
         assert len(set(one) & set(other)) <= 6
     assert any("calf" in phrase for phrase in listed["pulmonary embolism"])

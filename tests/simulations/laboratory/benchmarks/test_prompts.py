@@ -12,7 +12,7 @@ from common.domain import Record
 from server.domain import Candidate, Task
 from server.llm.base import PROMPTS, Reply, Request
 from server.llm.render import SAMPLES, Prompts
-from simulations.laboratory.benchmarks.prompts import COLUMNS, KINDS, Bench, exemplars, main
+from simulations.laboratory.benchmarks.prompts import COLUMNS, KINDS, Bench, main, voted_pools
 from tests.support.asking import unit
 
 SMALL = ["task=demo_messages", "task.test_records=90", "federation.parties=2", "llm=builtin", "llm.use=[broad]"]
@@ -157,7 +157,7 @@ def test_good_exemplars_are_near_real_texts_and_bad_ones_far():
     task = Task(name="any", kind="text", labels={"a": "first", "b": "second"})
     texts = [Candidate(text=text, label="a", model="m", round=0) for text in ("farther", "near", "far", "nearer")]
     texts.append(Candidate(text="alone", label="b", model="m", round=0))
-    pools = exemplars(texts, [Record("real", "a")], task, Placed())
+    pools = voted_pools(texts, [Record("real", "a")], task, Placed())
     assert pools == {"good": {"a": ["nearer", "near"]}, "bad": {"a": ["farther", "far"]}}
 
 

@@ -5,8 +5,8 @@ from common.errors import InternalError
 from server.federation import secagg as coordinator_side
 from simulations.laboratory.benchmarks import secagg
 from simulations.laboratory.benchmarks.caucus_secagg import BenchmarkFederation, Group, RoundCost
-from simulations.laboratory.benchmarks.ratios import fastest, timed
-from simulations.laboratory.benchmarks.secagg import Limits, TimedRound, groups, main
+from simulations.laboratory.benchmarks.ratios import fastest, time_action
+from simulations.laboratory.benchmarks.secagg import LowerBounds, TimedRound, groups, main
 
 GROUP = Group(parties=10, degree=4, threshold=4)
 
@@ -71,12 +71,12 @@ def test_the_goal_of_a_mask_is_hit_or_missed():
 
 
 def test_limits_grow_with_the_work():
-    limits = Limits()
+    limits = LowerBounds()
     assert limits.masks(10, 100_000) == 10 * limits.masks(1, 100_000) > limits.masks(10, 1000) > 0
 
 
 def test_timing_returns_what_was_done_and_the_fastest():
-    result, cost = timed(sorted, [3, 1, 2], reverse=True)
+    result, cost = time_action(sorted, [3, 1, 2], reverse=True)
     assert result == [3, 2, 1]
     assert cost >= 0
     assert fastest(3, lambda: sum(range(20_000))) > 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simulations.laboratory.benchmarks.votes import main, vectors
+from simulations.laboratory.benchmarks.votes import main, random_vectors
 
 
 def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
@@ -19,6 +19,6 @@ def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
 
 @pytest.mark.parametrize("spread", [None, 0.1])
 def test_vectors_have_unit_norm_and_clusters_are_common_to_both_sides(spread):
-    first, second = (vectors(200, 64, seed, spread) for seed in (1, 2))
+    first, second = (random_vectors(200, 64, seed, spread) for seed in (1, 2))
     assert np.linalg.norm(first, axis=1) == pytest.approx(1, abs=1e-6)
     assert ((first @ second.T).max() > 0.9) == (spread is not None)

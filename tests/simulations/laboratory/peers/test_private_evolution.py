@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from simulations.laboratory.peers import private_evolution
-from simulations.laboratory.peers.our_run import finished, our_choice, our_noise, our_votes
-from simulations.laboratory.peers.private_evolution import difference, of_draws
+from simulations.laboratory.peers.our_run import load_finished_run, our_choice, our_noise, our_votes
+from simulations.laboratory.peers.private_evolution import difference, draw_arrays
 from tests.support.runs import lines, tiny
 
 AUG_PE = ("method=aug_pe", "method.samples=24", "method.rounds=2", "llm.use=[broad]", "privacy.epsilon=4")
@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(folder):
-    return finished(folder)
+    return load_finished_run(folder)
 
 
 def test_votes_are_those_of_all_records_and_noise_is_that_of_the_run(folder, run):
@@ -36,7 +36,7 @@ def test_a_draw_chooses_half_of_each_label_by_noised_votes(run):
     chosen = our_choice(run, votes, 0)
     assert {0, 1, 2} <= {*chosen}
     assert (np.bincount(labels[chosen]) <= 12 // len(run.tools.task.labels) + 1).all()
-    draws = of_draws(run, votes, 3, lambda _: [0, 1, len(votes) - 1])
+    draws = draw_arrays(run, votes, 3, lambda _: [0, 1, len(votes) - 1])
     assert draws["survivors"].tolist() == [3, 3, 3]
     assert draws["votes"] == pytest.approx([2 / 3] * 3)
 

@@ -25,10 +25,10 @@ claims:
 
 
 def test_a_later_override_replaces_an_earlier_one_and_another_method_drops_the_settings_of_the_one_before():
-    settled = claims.settled(["++method.samples=300", "llm=smollm2"], ["method.samples=150"])
+    settled = claims.merge_overrides(["++method.samples=300", "llm=smollm2"], ["method.samples=150"])
     assert settled == ("llm=smollm2", "method.samples=150")
     wasp, fusegen = ["method=wasp", "method.contrast=false"], ["method=fusegen", "method.rounds=1"]
-    settled = claims.settled(["++method.samples=300"], wasp, fusegen)
+    settled = claims.merge_overrides(["++method.samples=300"], wasp, fusegen)
     assert settled == ("++method.samples=300", *fusegen)
 
 
@@ -87,7 +87,7 @@ def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
     """Each value of a setting is composed once for each method: a composition of every row would take a minute."""
     chosen = cells.preset("full")
     by_method = {}
-    for cell in cells.in_order(chosen, (*claims.read_claims(), *claims.read_lines())):
+    for cell in cells.cells_in_order(chosen, (*claims.read_claims(), *claims.read_lines())):
         overrides = chosen.overrides(replace(cell, seed=0))
         (method,) = [override for override in overrides if override.startswith("method=")]
         settings = by_method.setdefault(method, {})
@@ -102,8 +102,8 @@ def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
 def test_the_small_preset_needs_nothing_that_the_full_one_does_not_and_few_runs():
     full, small = cells.preset("full"), cells.preset("small")
     everything = claims.read_claims()
-    few = {small.key(cell) for cell in cells.in_order(small, small.claims(everything))}
-    assert few <= {full.key(cell) for cell in cells.in_order(full, everything)}
+    few = {small.key(cell) for cell in cells.cells_in_order(small, small.claims(everything))}
+    assert few <= {full.key(cell) for cell in cells.cells_in_order(full, everything)}
     assert 20 <= len(few) <= 60
     with pytest.raises(ConfigError, match="small, full"):
         cells.preset("tiny")
@@ -130,7 +130,7 @@ def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_t
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path))
     monkeypatch.setattr(data_sets, "COMMONEST", 1)
     small = replace(cells.preset("small"), data=(data_sets.DEMO,))
-    planned = cells.in_order(small, small.claims(claims.read_claims()))
+    planned = cells.cells_in_order(small, small.claims(claims.read_claims()))
     overrides = {each for cell in planned for each in small.overrides(cell)}
     (tmp_path / "smollm2").mkdir()
     tokens = {"Ġinvoice": 3, "Ġthe": 0, "Ġappointment": 2, "ment": 1, "ĠParis": 4, "Ġof": 5, "Ġbill": 6}
@@ -144,7 +144,7 @@ def test_without_our_data_sets_the_small_preset_has_all_its_files_and_words_of_t
 def test_a_data_set_that_no_preset_has_is_named(tmp_path):
     (tmp_path / "paper.yaml").write_text(FILE + "    data: [banking]\n")
     with pytest.raises(ConfigError, match=r"claims\.votes\.data;"):
-        cells.in_order(cells.preset("full"), claims.read_claims(tmp_path))
+        cells.cells_in_order(cells.preset("full"), claims.read_claims(tmp_path))
 
 
 def test_models_that_were_not_fetched_are_named_before_the_first_run(tmp_path, monkeypatch):
@@ -189,7 +189,7 @@ def test_overrides_in_another_order_are_the_same_run():
     settings = dict.fromkeys(("paper", "claim", "where", "published"), "")
     settings |= {"compare": ("a", "b"), "seeds": 1, "epsilons": ()}
     rows = {"a": ("method=wasp", "federation.records=300"), "b": ("federation.records=300", "method=wasp")}
-    assert len(cells.in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
+    assert len(cells.cells_in_order(preset, [claims.Claim(name="c", rows=rows, **settings)])) == 1
 
 
 def test_the_small_preset_has_few_enough_runs_for_twenty_minutes():
@@ -198,20 +198,20 @@ def test_the_small_preset_has_few_enough_runs_for_twenty_minutes():
     methods = {override for claim in measured for row in claim.rows.values() for override in row}
     assert {f"method={name}" for name in ("wasp", "census", "dp_kps", "rpsg", "aug_pe")} <= methods
     # Two runs of DPGA would take as long as six others.
-    assert len(cells.in_order(small, measured)) <= 28
+    assert len(cells.cells_in_order(small, measured)) <= 28
 
 
 def test_the_runs_of_a_paper_are_made_claim_by_claim():
     full = cells.preset("full")
     of_paper = [claim for claim in claims.read_claims() if claim.paper.startswith("WASP")]
-    needed = [cell for claim in of_paper for cell in cells.in_order(full, [claim])]
-    assert cells.in_order(full, of_paper) == list(dict.fromkeys(needed))
+    needed = [cell for claim in of_paper for cell in cells.cells_in_order(full, [claim])]
+    assert cells.cells_in_order(full, of_paper) == list(dict.fromkeys(needed))
 
 
 def test_runs_that_begin_alike_do_not_start_together():
     small = cells.preset("small")
     measured = small.claims(claims.read_claims())
-    order = cells.in_order(small, measured)
-    of_claims = [(claim.paper, cells.in_order(small, [claim])) for claim in measured]
+    order = cells.cells_in_order(small, measured)
+    of_claims = [(claim.paper, cells.cells_in_order(small, [claim])) for claim in measured]
     papers = [{paper for paper, needed in of_claims if cell in needed} for cell in order]
     assert all(not one & following for one, following in pairwise(papers[:9]))

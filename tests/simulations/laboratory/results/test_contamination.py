@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from client.disclosures.features import words_of
-from client.writers.causal_model import load
+from client.writers.causal_model import load_causal_model
 from common.domain import Record
 from simulations.laboratory.results import contamination
-from simulations.laboratory.results.contamination import _common, _in_a_row, halves, measured, records_of
+from simulations.laboratory.results.contamination import (
+    _common,
+    _in_a_row,
+    measure_completions,
+    record_halves,
+    records_of,
+)
 
 SEEN = [Record(f"{word} at {number}{number} end", "a") for number, word in enumerate(("fog", "ice", "sun", "wet"))]
 UNSEEN = [Record(f"{word} at {number}{number} end", "a") for number, word in enumerate(("oak", "elm", "ash", "fir"), 5)]
@@ -17,7 +23,7 @@ UNSEEN = [Record(f"{word} at {number}{number} end", "a") for number, word in enu
 def learned():
     import torch
 
-    causal = load(None, ["a"], max_tokens=40)
+    causal = load_causal_model(None, ["a"], max_tokens=40)
     ids = torch.tensor([causal.tokenizer(record.text)["input_ids"] for record in SEEN])
     steering = torch.optim.Adam(causal.model.parameters(), lr=3e-3)
     for _ in range(60):
@@ -29,7 +35,9 @@ def learned():
 
 def test_a_record_that_was_learned_is_completed_and_another_is_not(learned):
     def of(records):
-        return measured(learned, halves(records, lambda text: learned.tokenizer(text)["input_ids"], 4))
+        return measure_completions(
+            learned, record_halves(records, lambda text: learned.tokenizer(text)["input_ids"], 4)
+        )
 
     seen, unseen = of(SEEN), of(UNSEEN)
     assert seen.completed.max() == 2
@@ -42,10 +50,10 @@ def test_a_record_that_was_learned_is_completed_and_another_is_not(learned):
 
 def test_the_first_record_of_a_label_and_those_that_are_too_short_are_left_out():
     records = [Record("0123456789", "a"), Record("abcdefghij", "a"), Record("abc", "a"), Record("ABCDEFGHIJ", "b")]
-    (half,) = halves(records, lambda text: [ord(sign) for sign in text], 5)
+    (half,) = record_halves(records, lambda text: [ord(sign) for sign in text], 5)
     assert len(half.first) == len(half.second) == len(half.other) == 5
     assert half.second != half.other
-    assert halves(records * 2, lambda text: [ord(sign) for sign in text], 1)[0].first
+    assert record_halves(records * 2, lambda text: [ord(sign) for sign in text], 1)[0].first
 
 
 def test_overlaps_are_counted_in_words():
@@ -55,7 +63,7 @@ def test_overlaps_are_counted_in_words():
 
 
 def test_it_prints_a_row_for_each_set(learned, monkeypatch, capsys):
-    monkeypatch.setattr(contamination, "checkpoint", lambda *_: (learned.model, learned.tokenizer))
+    monkeypatch.setattr(contamination, "load_saved_model", lambda *_: (learned.model, learned.tokenizer))
     monkeypatch.setattr(contamination, "records_of", lambda _: SEEN)
     assert contamination.main(["demo_notes", "--records", "2"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("| demo_notes | ")

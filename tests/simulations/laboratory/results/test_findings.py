@@ -29,7 +29,7 @@ def claim(**changes):
 def results(made, values):
     """A result for each row, epsilon and seed."""
     return {
-        (key := PRESET.key(cell)): runs.Result(
+        (key := PRESET.key(cell)): runs.RunMeasurements(
             key=key, data=cell.data, seed=cell.seed, figures={"utility_encoder.accuracy": value}
         )
         for place, cell_list in PRESET.cells(made).items()
@@ -110,7 +110,7 @@ def test_a_computed_claim_is_exact(monkeypatch):
 def test_a_page_has_each_figure_and_difference_beside_the_verdict(tmp_path):
     made = claim()
     finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    page.write(tmp_path, content(replace(finding, failures=("broken",))))
+    page.write_page(tmp_path, content(replace(finding, failures=("broken",))))
     text = (tmp_path / page.PAGE).read_text("utf-8")
     facts = ("+1 \\| point", "votes: 85.0 ± 5.0, none: 45.0 ± 5.0", "votes: 15.7", "+40.0 [15.2, 64.8]", "- broken")
     assert [fact for fact in facts if fact not in text] == []
@@ -162,7 +162,7 @@ def test_a_claim_with_a_failed_run_is_whole_and_shows_nothing():
     made = claim()
     known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
     failed = next(key for key, one in known.items() if one.figures["utility_encoder.accuracy"] == HIGH[0])
-    known[failed] = runs.Result(key=failed, data="banking10", seed=0, error="broken")
+    known[failed] = runs.RunMeasurements(key=failed, data="banking10", seed=0, error="broken")
     finding = findings.finding(PRESET, made, known)
     assert (finding.verdict, finding.failures) == ("does not show", ("broken",))
     assert finding.differences[0].pairs == 2
@@ -181,35 +181,35 @@ def test_the_worst_label_is_beside_the_mean_if_all_runs_have_it():
 
 
 def test_results_survive_and_the_last_of_a_cell_counts(tmp_path):
-    one = runs.Result(key="k", data="d", seed=0, error="broken")
+    one = runs.RunMeasurements(key="k", data="d", seed=0, error="broken")
     runs.append(tmp_path / "deep" / "runs.jsonl", one)
     runs.append(tmp_path / "deep" / "runs.jsonl", replace(one, error=None))
-    (read,) = runs.read(tmp_path / "deep" / "runs.jsonl").values()
+    (read,) = runs.read_results(tmp_path / "deep" / "runs.jsonl").values()
     assert read == replace(one, error=None)
     (tmp_path / "runs.jsonl").write_text('{"key": "k", "data": "d", "seed": 0, "overrides": [], "epsilon": 4}\n')
-    assert runs.read(tmp_path / "runs.jsonl") == {"k": replace(one, error=None)}  # an earlier version's
+    assert runs.read_results(tmp_path / "runs.jsonl") == {"k": replace(one, error=None)}  # an earlier version's
     for wrong in ('{"key": 1}', "[]", "{"):
         (tmp_path / "runs.jsonl").write_text(f"{wrong}\n")
         with pytest.raises(DataError) as caught:
-            runs.read(tmp_path / "runs.jsonl")
+            runs.read_results(tmp_path / "runs.jsonl")
         assert caught.value.where == f"{tmp_path}/runs.jsonl:1"
 
 
 def test_a_failed_run_is_tried_again_and_a_finished_one_is_not():
     made = claim()
-    planned = cells.in_order(PRESET, [made])
+    planned = cells.cells_in_order(PRESET, [made])
     known = results(made, {4.0: HIGH, math.inf: HIGH, "none": NONE})
     assert execution.missing(PRESET, planned, known) == []
     assert len(execution.missing(PRESET, planned, {})) == len(planned)
     key = next(iter(known))
-    known[key] = runs.Result(key=key, data="banking10", seed=0, error="broken")
+    known[key] = runs.RunMeasurements(key=key, data="banking10", seed=0, error="broken")
     assert [PRESET.key(cell) for cell in execution.missing(PRESET, planned, known)] == [key]
 
 
 @pytest.mark.slow
 def test_a_run_gives_its_figures_and_a_wrong_setting_its_reason(tmp_path):
     small = ["method.samples=40", "method.rounds=2", "task.records_per_party=16", "task.test_records=24"]
-    blank = runs.Result(key="k", data="demo_notes", seed=0, overrides=())
+    blank = runs.RunMeasurements(key="k", data="demo_notes", seed=0, overrides=())
     ran = execution.run_one(blank, [*small, "evaluation.metrics=[]"], tmp_path / "k")
     assert ran.error is None
     assert 0 <= ran.figures["accuracy"] <= 1
@@ -245,7 +245,9 @@ def test_without_its_data_set_the_small_preset_has_the_demos_messages(tmp_path, 
     assert "demo_messages" in written
     # What is said of the project's own figures is not said of others.
     assert command.MEASURED.read_text("utf-8") not in written
-    shown = command.page_content(cells.preset("full"), runs.read(cells.HERE / runs.FILE), published=False).findings
+    shown = command.page_content(
+        cells.preset("full"), runs.read_results(cells.HERE / runs.FILE), published=False
+    ).findings
     assert any(one.verdict in one.claim.why for one in shown)
     assert all(one.claim.computed or not one.why for one in shown)
 
@@ -254,12 +256,12 @@ def test_a_result_that_no_claim_needs_is_kept_beside_the_runs(tmp_path, monkeypa
     monkeypatch.setattr(command, "_run", lambda *_, **__: None)
     out, work = tmp_path / "out", tmp_path / "work"
     arguments = ["--preset", "full", "--out", str(out), "--work", str(work)]
-    runs.append(out / runs.FILE, runs.Result(key="old", data="d", seed=0, seconds=9))
+    runs.append(out / runs.FILE, runs.RunMeasurements(key="old", data="d", seed=0, seconds=9))
     for _ in range(2):
         with pytest.raises(SystemExit):
             command.main(arguments)
-    assert not runs.read(out / runs.FILE)
-    assert list(runs.read(work / command.UNNEEDED)) == ["old"]
+    assert not runs.read_results(out / runs.FILE)
+    assert list(runs.read_results(work / command.UNNEEDED)) == ["old"]
     assert len((work / command.UNNEEDED).read_text().splitlines()) == 1
 
 
@@ -288,7 +290,7 @@ def test_a_figure_that_its_runs_lack_is_said():
 
 @pytest.fixture(scope="module")
 def published():
-    return command.page_content(cells.preset("full"), runs.read(cells.HERE / runs.FILE), published=True)
+    return command.page_content(cells.preset("full"), runs.read_results(cells.HERE / runs.FILE), published=True)
 
 
 def test_the_projects_own_page_and_picture_are_what_its_runs_say(published):
@@ -298,8 +300,8 @@ def test_the_projects_own_page_and_picture_are_what_its_runs_say(published):
 
 def test_no_run_of_the_projects_own_page_is_made_again_and_each_has_figures_of_claims_alone(published):
     full = cells.preset("full")
-    needed = cells.in_order(full, (*claims.read_claims(), *claims.read_lines()))
-    known = runs.read(cells.HERE / runs.FILE)
+    needed = cells.cells_in_order(full, (*claims.read_claims(), *claims.read_lines()))
+    known = runs.read_results(cells.HERE / runs.FILE)
     assert execution.missing(full, needed, known) == []
     assert len(needed) == len(known) == published.measured
     shown = {claim.figure for claim in (*claims.read_claims(), *claims.read_lines())}

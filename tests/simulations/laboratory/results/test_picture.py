@@ -22,11 +22,11 @@ def drawn(*, without=()):
     """The findings of all lines, and the picture, with made-up accuracies."""
     chosen, lines = cells.preset("full"), claims.read_lines()
     known = {}
-    for cell in cells.in_order(chosen, lines):
+    for cell in cells.cells_in_order(chosen, lines):
         method = next(one for one in cell.overrides if one.startswith("method="))
         key, figures = chosen.key(cell), {lines[0].figure: ACCURACY[method][cell.seed]}
         if method not in without:
-            known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, figures=figures)
+            known[key] = runs.RunMeasurements(key=key, data=cell.data, seed=cell.seed, figures=figures)
     findings = [finding(chosen, line, known) for line in lines]
     return findings, draw(findings)
 
@@ -82,10 +82,10 @@ def test_page_and_picture_are_written_together(tmp_path):
     content = page.Content(
         preset="full", about="", findings=[], lines=findings, earlier=None, planned=0, measured=0, core_hours=0
     )
-    page.write(tmp_path, content)
+    page.write_page(tmp_path, content)
     assert (tmp_path / FILE).read_text("utf-8") == picture
     assert f"]({FILE})" in (tmp_path / page.PAGE).read_text("utf-8")
-    page.write(tmp_path / "none", replace(content, lines=[]))
+    page.write_page(tmp_path / "none", replace(content, lines=[]))
     assert FILE not in (tmp_path / "none" / page.PAGE).read_text("utf-8")
     assert not (tmp_path / "none" / FILE).exists()
 
@@ -107,6 +107,8 @@ def test_plots_share_the_width_and_everything_lies_inside():
 
 def test_a_line_that_epsilon_does_not_change_runs_once_for_each_seed():
     lines = {line.name: line for line in claims.read_lines()}
-    needed = cells.in_order(cells.preset("full"), [lines["no votes"]])
+    needed = cells.cells_in_order(cells.preset("full"), [lines["no votes"]])
     assert len(needed) == lines["no votes"].seeds
-    assert len(cells.in_order(cells.preset("full"), [lines["WASP, M = 1000"]])) == 5 * lines["WASP, M = 1000"].seeds
+    assert (
+        len(cells.cells_in_order(cells.preset("full"), [lines["WASP, M = 1000"]])) == 5 * lines["WASP, M = 1000"].seeds
+    )
