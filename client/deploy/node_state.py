@@ -56,7 +56,7 @@ def node_state(settings: HospitalSettings, children: Mapping[str, Mapping[str, A
 
     Args:
         settings: The hospital's settings.
-        children: The hospital's processes, keyed by name, as `processes.children` returns them.
+        children: The hospital's processes, keyed by name, as `processes.child_states` returns them.
 
     Raises:
         OSError: A log cannot be read.

@@ -24,7 +24,7 @@ def choose_noisy_max(utilities: npt.NDArray[np.int64], sigma: float, key: bytes)
     """Return the index of the highest noised utility; ties go to the lower index.
 
     Args:
-        utilities: (candidates,) int64, in steps (`mechanisms.on_grid`). Private.
+        utilities: (candidates,) int64, in steps (`mechanisms.round_to_grid`). Private.
         sigma: Scale of the noise in the same steps; 0 adds no noise.
         key: 32 secret bytes, for this call alone.
     """

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from common.page.figures import show_epsilon
-from common.page.messages import fill_in
 from common.page.words import catalogue
 from common.plan.guesses import scale
 from common.plan.words import not_covered, protected_unit, readers_guess, subsampling_clause
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee
+from server.guarantee.messages import fill_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

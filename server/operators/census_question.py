@@ -67,8 +67,8 @@ def census_queries(settings: CensusSettings, task: Task, max_records: int) -> tu
         "max_records": max_records,
     }
     if settings.questionnaire == "none":
-        asking = section_texts if task.sectioned else label_sets
-        sets = asking.queries(task, settings.label_sets_share, max_records)
+        plan_sets = section_texts.section_queries if task.sectioned else label_sets.label_set_queries
+        sets = plan_sets(task, settings.label_sets_share, max_records)
         share = 1 - settings.label_sets_share if sets else 1.0
         spec = ClassSumsSpec(**sums, labels_per_record=task.labels_per_text)
         return (*sets, PlannedQuery(name=CLASS_SUMS, spec=spec, share=share))

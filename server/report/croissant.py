@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.page.messages import fill_in
 from common.page.words import catalogue
+from server.guarantee.messages import fill_in
 from server.report.dataset_card import JSON_LINES, MARKED, PARQUET, SYNTHETIC, TRANSFER, Card
 
 FILE = "croissant.json"

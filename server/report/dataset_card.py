@@ -12,13 +12,13 @@ from typing import Any
 import yaml
 
 from common.domain import is_one_population
-from common.page.messages import fill_in
 from common.page.words import catalogue
 from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate, has_label_sets
 from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card
 from server.report.write import render
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from common.domain import is_one_population
 from common.errors import ConfigError
-from common.page.messages import fill_in
 from common.page.words import catalogue
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
@@ -22,6 +21,7 @@ from server.documents.rounds import WORK, RoundReport
 from server.documents.run import TEXTS, RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate, number_from_one
+from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee, guarantee_card, warning, with_statement
 from server.operators.census_file import check_questionnaire
 from server.report.bars import draw_bars

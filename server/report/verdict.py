@@ -13,12 +13,12 @@ If a run has no guarantee, the sentences are preceded by the advice to treat its
 from dataclasses import dataclass
 from enum import StrEnum
 
-from common.page.messages import fill_in
 from common.page.words import catalogue
 from common.phrases import capital, series
 from server.documents.files import Document
 from server.documents.metrics import Gain
 from server.guarantee.case import Kind
+from server.guarantee.messages import fill_in
 from server.guarantee.words import Guarantee
 from server.report.quality import DISTANCE, NO_TEST_TEXTS, UNCLEAR, WITHOUT, WORSE, Quality
 

@@ -194,9 +194,7 @@ def test_contrast_off_shows_no_bad_exemplar(tmp_path, monkeypatch):
 
     seen = []
     by_example = wasp.by_example
-    monkeypatch.setattr(
-        wasp, "request_by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k)
-    )
+    monkeypatch.setattr(wasp, "by_example", lambda *a, **k: seen.append((k["good"], k["bad"])) or by_example(*a, **k))
     small = (*labelled(tmp_path / "data"), "method.rounds=2", "method.samples=16")
     tiny(tmp_path / "without", *small, "method.contrast=false")
     assert any(good for good, _ in seen)

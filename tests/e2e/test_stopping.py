@@ -68,7 +68,7 @@ def test_a_run_that_is_stopped_says_where_and_how_it_goes_on(place, number, mess
 
 
 def test_before_anything_was_written_there_is_nothing_to_go_on_with(tmp_path, monkeypatch):
-    signals(monkeypatch, launch, "typed", signal.SIGINT)
+    signals(monkeypatch, launch, "typed_settings", signal.SIGINT)
     ended, output = command(tmp_path, *SHORT, f"hydra.run.dir={tmp_path}/run")
     assert (ended, output.splitlines()[-1]) == (130, "caucus-simulate: stopped before the run began")
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from server.command import main
+from server.documents.codec import to_json
 from server.llm.builtin.model import BuiltinModel
 from server.spans import Span
 from server.tasks import demo_notes
@@ -58,7 +59,7 @@ def test_later_held_out_texts_test_what_the_spans_teach(spanned, tmp_path):
     notes = demo_notes.test_notes(20, 9)
     spans = [note.spans for note in demo_notes.test_spans(20, 9)]
     rows = [
-        {"text": note.text, "label": note.label, "spans": [span.to_json() for span in of_text]}
+        {"text": note.text, "label": note.label, "spans": [to_json(span) for span in of_text]}
         for note, of_text in zip(notes, spans, strict=True)
     ]
     file = tmp_path / "later.jsonl"

@@ -14,6 +14,7 @@ from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from server.federation import ask
 from simulations.laboratory.audit import canaries, measure
 from simulations.laboratory.audit.federation import half_of_the_noise
+from simulations.laboratory.audit.finding import AuditFinding
 
 
 def failed(findings):
@@ -81,8 +82,8 @@ def test_canaries_show_twice_of_sigma():
 
 
 def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatch):
-    sound = measure.Finding(check="one thing", figure="3", limit="3", passed=True)
-    wrong = measure.Finding(check="another", figure="4", limit="3", passed=False)
+    sound = AuditFinding(check="one thing", figure="3", limit="3", passed=True)
+    wrong = AuditFinding(check="another", figure="4", limit="3", passed=False)
     monkeypatch.setattr(measure, "_all", lambda *, quick: [sound, wrong] if quick else [sound])
     measure.main([])
     assert "FAILED" not in capsys.readouterr().out
@@ -98,7 +99,7 @@ def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatc
 def test_runs_that_are_repeated_count_alarms_and_faults_found(finds, monkeypatch):
     def of_votes(*_, **__):
         sound = answer.discrete_gaussian is discrete_gaussian
-        return measure.Finding(check="", figure="", limit="", passed=sound or not finds)
+        return AuditFinding(check="", figure="", limit="", passed=sound or not finds)
 
     monkeypatch.setattr(canaries, "canaries_in_votes", of_votes)
     repeated = list(measure._repeated(3))

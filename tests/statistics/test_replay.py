@@ -110,7 +110,7 @@ BROKEN = {
     ),
     "coordinates not shortened": (
         class_sums,
-        "shortened",
+        "shorten_rows",
         lambda rows, grid: (grid * rows).astype(np.int64),
         "census, users",
         "class sums",

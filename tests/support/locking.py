@@ -5,8 +5,8 @@ import sys
 from contextlib import contextmanager
 
 _HOLD = (
-    "import os, signal, sys; from pathlib import Path; from common.system.locks import hold\n"
-    "with hold(Path(sys.argv[1]), sys.argv[2:], stop='stop'): print(os.getpid(), flush=True); signal.pause()"
+    "import os, signal, sys; from pathlib import Path; from common.system.locks import hold_locks\n"
+    "with hold_locks(Path(sys.argv[1]), sys.argv[2:], stop='stop'): print(os.getpid(), flush=True); signal.pause()"
 )
 
 

@@ -42,7 +42,7 @@ _ANSWER = {
     ],
     "usage": {"prompt_tokens": 100, "completion_tokens": 3, "total_tokens": 103},
 }
-_SERVE = "import sys; from simulations.laboratory.benchmarks.requests import serve; serve(float(sys.argv[1]))"
+_SERVE = f"import sys; from {__spec__.name} import serve_delayed; serve_delayed(float(sys.argv[1]))"
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:

@@ -237,7 +237,7 @@ def test_the_key_of_the_records_digest_has_no_other_purpose(made):
 
 
 def test_the_process_starts_in_a_new_folder_and_again_and_says_what_it_has_read(made, monkeypatch):
-    for name, replacement in (("serve", Mock()), ("signal", Mock())):
+    for name, replacement in (("serve_socket", Mock()), ("signal", Mock())):
         monkeypatch.setattr(host, name, replacement)
     monkeypatch.setattr(sys, "argv", ["host", str(made)])
     monkeypatch.chdir(made)

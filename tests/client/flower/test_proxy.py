@@ -163,7 +163,7 @@ def test_neither_arguments_nor_the_environment_that_other_programs_see_have_the_
 import os, sys
 from pathlib import Path
 from client.flower import proxy
-with proxy.used("http://proxy:3128", Path(sys.argv[1])):
+with proxy.use_proxy("http://proxy:3128", Path(sys.argv[1])):
     assert "user:secret@" in os.environ["https_proxy"]
     print(Path("/proc/self/environ").read_text(), Path("/proc/self/cmdline").read_text())
 """

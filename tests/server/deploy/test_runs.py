@@ -289,7 +289,7 @@ def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys)
     lock.close()
 
 
-@pytest.mark.parametrize("name", ["text_of", "at_work"])
+@pytest.mark.parametrize("name", ["text_of", "is_at_work"])
 def test_a_process_that_begins_between_two_looks_at_its_folder_has_not_died(name, flower, monkeypatch):
     folder = under_way(flower)
     (folder / "lock").write_bytes(b"")

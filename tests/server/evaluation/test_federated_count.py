@@ -18,7 +18,7 @@ from server.prepare.components import build_components
 from server.prepare.compose import compose_settings
 from tests.support.federations import plan
 from tests.support.lanes import slow_but
-from tests.support.plans import plans_count as of_method
+from tests.support.plans import planned as of_method
 
 
 def votes(**changes):

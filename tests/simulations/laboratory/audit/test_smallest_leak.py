@@ -34,7 +34,7 @@ def test_copies_are_of_records_of_training(corpus):
     flags = run.leaking(run._records[:10])["rare word sequences"]
     assert np.flatnonzero(flags).tolist() == list(range(10))
     # The same texts looked at together disclose the same.
-    both = smallest_leak.features.disclosed(
+    both = smallest_leak.features.disclosed_records(
         run._records, run._records[:10], nearness=np.zeros((60, 2), dtype=np.float32), personal=None
     )
     assert np.array_equal(both["rare word sequences"], flags)
