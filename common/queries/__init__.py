@@ -9,6 +9,8 @@ To add a query that is a sum over the parties:
    `contribute.CONTRIBUTIONS`.
 3. Enter the pair of specification and query in `closed_set.QUERIES`.
 4. State the question in words, in each language of the hospital's sheet (`asks` in `client/approval/english.yaml`).
+5. Say how long an answer takes (`common/schedule.py`), which sums honest hospitals can have
+   (`server/federation/plausible.py`), and what signal to expect (`server/planning/expected.py`).
 
 The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
 is handled in `client/answer.py` instead of by a contribution. Parties answer a new kind only if their limits name it:
