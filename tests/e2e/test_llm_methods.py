@@ -107,11 +107,17 @@ def test_a_run_of_the_model_behind_our_server(method, server, tmp_path):
     assert not any(sum(line.values()) for line in beyond[1:])
 
 
-def test_the_same_seeds_give_the_same_texts(server, tmp_path):
-    """A prompt that was read before has other last digits, and so has another batch: a text in ten may change."""
-    runs = [tiny(tmp_path / name, *of("fusegen", tmp_path), *remote(server)) for name in "ab"]
-    first, second = ({row["text"] for row in lines(run, "synthetic.jsonl") if row["round"] == 1} for run in runs)
-    assert len(first & second) >= 0.8 * len(first) > 0
+def test_the_same_seeds_give_the_same_texts(tmp_path):
+    """Of a new server and one request at a time: a prompt read before, or another batch, has other last digits."""
+    runs = []
+    for name in "ab":
+        server = serving.Served("caucus", fetched(MODEL), tmp_path / f"{name}.txt")
+        try:
+            runs.append(tiny(tmp_path / name, *of("fusegen", tmp_path), *remote(server.up(), concurrency=1)))
+        finally:
+            server.killed()
+    first, second = ([row["text"] for row in lines(run, "synthetic.jsonl")] for run in runs)
+    assert first == second != []
 
 
 def test_a_server_that_is_killed_in_mid_run_is_asked_for_the_rest_alone(tmp_path, monkeypatch):
@@ -131,5 +137,7 @@ def test_a_server_that_is_killed_in_mid_run_is_asked_for_the_rest_alone(tmp_path
         server.killed()
     rounds = rounds_that_add_up(folder)
     keys = [row[1] for row in kept]
-    assert len(keys) == len(set(keys)) == sum(line["calls"] for line in rounds) > answered
+    unusable = sum(not row[2].texts for row in kept[:answered])  # and so asked for again
+    assert sum(line["calls"] for line in rounds) == len(set(keys)) > answered - unusable
+    assert len(keys) - len(set(keys)) <= unusable
     assert server.answered() <= len(keys) + 4  # at most, those that were under way had been answered too

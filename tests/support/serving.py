@@ -97,15 +97,17 @@ class Served:
 def kill_after(replies, server, monkeypatch):
     """Kill the server once a run has kept this many replies; return the list of all replies that it keeps.
 
-    Each is a row of the cache, whose second value is its key.
+    Each is a row of the cache: the database, the key and the reply. A reply that is stored for good later counts once.
     """
     kept, write = [], cache._write
 
-    def counted(*row):
-        write(*row)
-        kept.append(row)
-        if len(kept) == replies:
-            server.killed()
+    def counted(database, key, reply):
+        before = database.total_changes
+        write(database, key, reply)
+        if database.total_changes > before:
+            kept.append((database, key, reply))
+            if len(kept) == replies:
+                server.killed()
 
     monkeypatch.setattr(cache, "_write", counted)
     return kept
