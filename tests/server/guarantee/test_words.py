@@ -78,7 +78,7 @@ def test_chance_of_a_right_guess_is_never_understated(epsilon):
         (OWN, "whole noise to its own answers"),
         (MIXED, "Not summed: lengths."),
         (OF_BOTH_SIDES, "in at most 65% of cases"),
-        (OF_BOTH_SIDES, "only 90% of right guesses follows"),
+        (OF_BOTH_SIDES, "up to 90% of right guesses"),
         (OF_BOTH_SIDES, "keeps it secret, the texts have ε = 0.8. No figure here relies"),
         (OF_BOTH_SIDES, "in at most 80% of cases (ε = 4.5, weak protection)"),
         ({"pure_epsilon": 3.5}, "holds with ε = 3.5 and no δ"),
@@ -242,7 +242,7 @@ def test_without_a_document_nothing_is_promised():
         ({"delta": 2e-6}, "reader", "1 in 500,000"),
         (UNASKED, "reader", "learns nothing about any record from them: no hospital"),
         (UNASKED | {"labels_from_records": True}, "reader", "but which labels occur: no hospital"),
-        ({"assumed_colluders": 1}, "insiders", "The coordinator, helped by 1 hospital, guesses rightly"),
+        ({"assumed_colluders": 1}, "insiders", "The coordinator, told all that 1 hospital knows, guesses rightly"),
         ({"largest_coalition": 0}, "insiders", "with that of 1 or more, it may see the single answers"),
         ({"assumed_survivors": 2}, "insiders", "over at least 2 of 3 hospitals"),
         (MIXED, "insiders", "and of lengths each hospital's own answer with the whole noise in it"),
@@ -286,7 +286,7 @@ def test_more_hospitals_than_there_are_help_nobody(parties, planned):
 def test_other_beliefs_and_the_worst_noise_are_one_click_further():
     belief, alone, everybody, scale = guarantee_card(privacy(**OF_BOTH_SIDES)).further
     assert "a belief of 1 in 100 that a record took part becomes, if it is true, 1.5% on average" in belief
-    assert "From ε = 1 and δ = 1e-5 alone, only 90%" in alone
+    assert "ε = 1 and δ = 1e-5 alone would allow up to 90%" in alone
     assert "ε = 0.8" in everybody
     assert "60%" in scale
     assert guarantee_card(privacy()).further[-2] == "These figures follow from ε = 4 and δ = 1e-5 alone."
