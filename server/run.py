@@ -97,7 +97,7 @@ def run(
             state = method.step(state, tools)
         state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
-            folder.keep_zero_shot(tools.zero_shot or [text for text in state.candidates if text.sections])
+            folder.keep_zero_shot(state.candidates if task.headings else tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(

@@ -55,7 +55,9 @@ def guarantee_card(privacy: Privacy | None) -> Guarantee:
         privacy: The run's `privacy.json`; None if it is missing or cannot be read.
     """
     kind, facts = guarantee_kind(privacy), _facts(privacy)
-    right = {Kind.NOT_ASKED: 50.0, Kind.BOUNDED: privacy.readers_guesses.right if privacy else 100.0}
+    right = {Kind.NOT_ASKED: 50.0}
+    if privacy and kind is Kind.BOUNDED:
+        right[kind] = privacy.readers_guesses.right
     said = vars(getattr(catalogue(__package__).card, kind.name.lower()))
     further = (fill_in(sentence, **facts) for sentence in said["further"])
     return Guarantee(

@@ -134,13 +134,13 @@ def test_a_prompt_that_does_not_fit_is_one_lost_item(served):
     assert [reply.loss for reply in replies] == ["truncated", "too long"]
 
 
-def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
+def test_a_body_that_is_refused_ends_the_run_if_the_server_names_the_parameter(served):
     wrong = {"temperature": "warm"} if served.kind == "llama.cpp" else {"unheard_of": 1}
     messages = [{"role": "user", "content": USER}]
     client = sdk.OpenAI(base_url=served.url, api_key="none", max_retries=0)
     with client, pytest.raises(sdk.APIStatusError) as caught:
         client.chat.completions.create(model=served.model, messages=messages, extra_body=wrong)
-    assert failure_of(caught.value, date=0).kind == "failed"
+    assert failure_of(caught.value, date=0).kind == ("hopeless" if served.kind == "caucus" else "failed")
 
 
 @pytest.mark.parametrize("kind", ["caucus", "transformers"])
@@ -179,7 +179,9 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(kind,
     assert read(folder, "run.json")["status"] == "complete"
     assert lines(folder, "synthetic.jsonl")
     keys = [row[1] for row in kept]
-    assert len(keys) == len(set(keys)) > answered
+    unusable = sum(not row[2].texts for row in kept[:answered])  # and so asked for again
+    assert len(set(keys)) > answered - unusable
+    assert len(keys) - len(set(keys)) <= unusable
     paid = read(folder, "metrics.json")["paid"]["own"]["replies"]
     assert paid == len(keys) + (2 if kind == "transformers" else 0)  # and one word for each check
     assert server.answered() <= paid + 2  # at most, both requests that were under way had been answered too
