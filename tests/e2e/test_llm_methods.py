@@ -138,6 +138,6 @@ def test_a_server_that_is_killed_in_mid_run_is_asked_for_the_rest_alone(tmp_path
     rounds = rounds_that_add_up(folder)
     keys = [row[1] for row in kept]
     unusable = sum(not row[2].texts for row in kept[:answered])  # and so asked for again
-    assert sum(line["calls"] for line in rounds) == len(set(keys)) > answered - unusable
+    assert 1 + sum(line["calls"] for line in rounds) == len(set(keys)) > answered - unusable  # one tried first
     assert len(keys) - len(set(keys)) <= unusable
     assert server.answered() <= len(keys) + 4  # at most, those that were under way had been answered too
