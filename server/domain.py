@@ -1,4 +1,4 @@
-"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, membership and earlier runs."""
+"""Basic terms of the coordinator: task, public and synthetic texts, privacy target and membership."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -50,6 +50,7 @@ GUARDED = {
     "server/llm/engines/transformers.py": "common/models/checkpoints.py",
     "server/metrics/adaptation.py": "server/evaluation/small_model.py",
     "server/metrics/finetuned.py": "server/evaluation/small_model.py",
+    "server/report/tensorboard.py": "server/prepare/components.py",
 }
 """Module to the one that looks for its packages: nothing of the first is reached but through the second."""
 

@@ -258,8 +258,8 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> "tupl
     }
 
 
-def _chosen(settings: Settings, resolve_auto: Settings) -> dict[str, Any]:
+def _chosen(settings: Settings, resolved: Settings) -> dict[str, Any]:
     """Return the numbers that replaced `auto`, keyed by setting."""
-    values = {name: setting(resolve_auto, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
+    values = {name: setting(resolved, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     chosen = {name: value for name, value in values.items() if value is not None}
     return {"chosen": chosen} if chosen else {}

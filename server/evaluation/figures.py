@@ -43,8 +43,8 @@ class Measured:
         experiment_seed: Seed for all sampling.
         embed: Function used in place of `encoder.encode`, for example a version with a cache, since embedding is the
             most costly step.
-        released: The synthetic texts as released, if figures use only one field of each text. If None, the candidates'
-            texts are the released texts.
+        released: The synthetic texts as released, if a candidate is one of several sections of a text. If None, the
+            candidates' texts are the released texts.
         public: Function that reads the task's public texts, if it has any; needed only for comparisons with public
             texts.
         language: Language of the texts.

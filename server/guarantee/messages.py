@@ -6,7 +6,7 @@ from functools import cache
 
 import jinja2
 
-from common.page.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
+from server.guarantee.figures import at_most_times, number_with_noun, one_in, show_delta, show_epsilon
 
 Message = str | Sequence["Message"]
 """A sentence with Jinja's marks, or several that follow each other."""

@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from common.page.figures import show_epsilon
 from common.page.words import catalogue
 from common.plan.guesses import scale
 from common.plan.words import not_covered, protected_unit, readers_guess, subsampling_clause
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, lacks_guarantee
+from server.guarantee.figures import show_epsilon
 from server.guarantee.messages import fill_in
 
 
@@ -55,15 +55,16 @@ def guarantee_card(privacy: Privacy | None) -> Guarantee:
         privacy: The run's `privacy.json`; None if it is missing or cannot be read.
     """
     kind, facts = guarantee_kind(privacy), _facts(privacy)
-    right = {Kind.NOT_ASKED: 50.0}
     if privacy and kind is Kind.BOUNDED:
-        right[kind] = privacy.readers_guesses.right
+        right = privacy.readers_guesses.right
+    else:
+        right = 50.0 if kind is Kind.NOT_ASKED else 100.0
     said = vars(getattr(catalogue(__package__).card, kind.name.lower()))
     further = (fill_in(sentence, **facts) for sentence in said["further"])
     return Guarantee(
         kind=kind,
         epsilon=effective_epsilon(privacy) if privacy else math.inf,
-        right_guesses=right.get(kind, 100.0),
+        right_guesses=right,
         further=tuple(filter(None, further)),
         **{name: fill_in(message, **facts) for name, message in said.items() if name != "further"},
     )

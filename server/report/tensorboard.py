@@ -6,7 +6,6 @@ Figures that a simulation computes from private records are left out, because ev
 import time
 from pathlib import Path
 
-from common.system.extras import needs
 from server.documents.metrics import Metrics, shareable
 from server.documents.rounds import RoundReport
 
@@ -25,7 +24,6 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
     """
     if kind is None:
         return
-    needs("tracking", kind, extra="tracking")
     from tensorboard.compat.proto.event_pb2 import Event, SessionLog
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter

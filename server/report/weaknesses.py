@@ -24,7 +24,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.page.figures import show_epsilon
 from common.phrases import series
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
@@ -33,6 +32,7 @@ from server.documents.run import RunSummary
 from server.documents.weaknesses import InputWeaknesses, Weakness
 from server.domain import Candidate
 from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.figures import show_epsilon
 from server.llm.base import advice_on
 from server.llm.use import counts_of_losses
 from server.planning.signal import FEWER_CANDIDATES, HOPELESS

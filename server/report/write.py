@@ -16,10 +16,10 @@ from markupsafe import Markup
 
 from common import look
 from common.errors import DataError
-from common.page.figures import show_delta, show_epsilon
 from server.documents.rounds import LostReply, RoundReport
 from server.domain import Candidate
 from server.evaluation.projection import evenly
+from server.guarantee.figures import show_delta, show_epsilon
 from server.llm.base import advice_on
 from server.llm.use import SAMPLES, counts_of_losses
 from server.report import release, run_plots
