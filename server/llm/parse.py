@@ -72,7 +72,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, cut: bool = False) 
         items = _texts_of_values(bare, n, phrases=phrases)
         if not items:
             items = (fenced[1:] and fenced) or _listed_items(answer) or _parts(bare, n)
-            items = items[: len(items) - cut] or (_lines(bare) if phrases else [])
+            items = items[: len(items) - cut] or (_lines(bare, n) if phrases else [])
     if phrases:
         items = [item.strip(_AROUND) for item in items if len(item.split()) <= _LONGEST_PHRASE]
         items = list({normal_letters(item): item for item in reversed(items)}.values())[::-1]
@@ -185,13 +185,10 @@ def _parts(text: str, n: int) -> list[str]:
     return paragraphs if len(paragraphs) == n >= _FEWEST_PARAGRAPHS else []
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines that do not end like a sentence.
-
-    If there is only one such line, the result is empty, since the line may be a refusal.
-    """
+def _lines(text: str, n: int) -> list[str]:
+    """Return the lines that do not end like a sentence; where several were requested, not one alone: it may refuse."""
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
-    return lines if len(lines) > 1 else []
+    return lines if n == 1 or len(lines) > 1 else []
 
 
 def _texts_in(value: object, *, lists_first: bool = False, ids: bool = False) -> list[str]:
