@@ -76,6 +76,13 @@ def test_a_text_does_not_depend_on_the_order_and_prompts_that_begin_alike_are_ea
     assert sampled(engine, []) == []
 
 
+@pytest.mark.parametrize("length", [31, 32, 33, 64])
+def test_sample_one_prompt_several_times_gives_what_each_job_gives_alone(engine, length):
+    jobs = [job(ids=tuple(range(30, 30 + length)), seed=seed, temperature=0.3) for seed in range(6)]
+    together, alone = sampled(engine, jobs), [sampled(engine, [each])[0] for each in jobs]
+    assert sum(one != other for one, other in zip(together, alone, strict=True)) < 2  # by rounding
+
+
 def test_a_stop_ends_a_continuation(engine):
     (answers,) = sampled(engine, [job(count=30, max_new_tokens=200, stop="\n")])
     decoded = [engine._pipeline.get_tokenizer().decode(ids) for ids in answers]
