@@ -50,9 +50,7 @@ def csv_rows(
     header = [name.strip() for name in fields]
     if not header:
         raise file_diagnosis.no_data(file)
-    columns = file_diagnosis.columns_of(
-        header, columns, optional, where=where, shape=file_diagnosis.HEADER, show_names=show_names
-    )
+    columns = file_diagnosis.columns_of(header, columns, optional, where=where, show_names=show_names)
     for where, fields in parsed:
         if len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
@@ -81,5 +79,6 @@ def _fields(file: Path, content: str, separator: str) -> Iterator[tuple[str, lis
             if fields:
                 yield where, fields
             where = f"{file}:{reader.line_num + 1}"
-    except csv.Error as error:
-        raise file_diagnosis.broken_row(str(error), where=where) from None
+    except csv.Error:
+        expected, got = "quotes that are closed, and doubled inside a field", "others"
+        raise DataError("broken CSV row", expected=expected, got=got, where=where) from None

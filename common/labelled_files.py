@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 from common import csv_files, fhir, file_diagnosis, parquet
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
 from common.spelling import is_blank
-from common.text_formats import format_of, has_escapes
 
 log = logging.getLogger("caucus.data")
 
@@ -164,13 +162,8 @@ def _label_set(joined: str, place: str) -> tuple[str, ...]:
     """Return the distinct labels in a text of labels with `SEPARATOR` between them, in order."""
     names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]
     if any(map(is_blank, names)):
-        raise DataError(
-            "labels",
-            expected=f"names with {file_diagnosis.SEPARATOR} between them",
-            got="an empty one",
-            where=place,
-            do="Take out the separator that is too many.",
-        )
+        expected = f"names with one {file_diagnosis.SEPARATOR} between them"
+        raise DataError("labels", expected=expected, got="an empty one", where=place)
     return tuple(dict.fromkeys(names))
 
 
@@ -180,9 +173,8 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise file_diagnosis.no_data(file)
-    return _long_ones_noted(
-        file, ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
-    )
+    rows = ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
+    return _long_ones_noted(file, rows)
 
 
 def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
@@ -194,9 +186,8 @@ def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
         yield place, row
     if places:
         log.warning(
-            "%s: %d text%s of more than %d characters, the first at %s: most encoders read the first 256 to 512 "
-            "tokens and drop the rest, hashed n-grams and built-in language models read all, slowly; split such texts "
-            "into ones of the length that you want, or remove them",
+            "%s: %d text%s of more than %d characters, the first at %s: most encoders drop what is behind the first "
+            "256 to 512 tokens, hashed n-grams and built-in language models read all, slowly; split or remove them",
             file,
             len(places),
             "s" * (len(places) > 1),
@@ -227,8 +218,8 @@ def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: li
     for place, row in _long_ones_noted(file, rows):
         file_diagnosis.check_row(row, place)
         number += 1
-        odd[_FORMATTED] += format_of(row["text"]) is not None
-        odd[_ESCAPED] += has_escapes(row["text"])
+        odd[_FORMATTED] += file_diagnosis.format_of(row["text"]) is not None
+        odd[_ESCAPED] += file_diagnosis.has_escapes(row["text"])
         yield place, row
     if not number and not may_be_empty:
         raise file_diagnosis.no_data(file)
@@ -261,18 +252,10 @@ def _json_lines(
         where = f"{file}:{line}"
         row = file_diagnosis.json_value(text_line, where=where)
         if not isinstance(row, dict):
-            got = "a list" if text_line.lstrip().startswith("[") else "something else"
-            raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
+            raise DataError("malformed JSON", expected="one JSON object a line", got="something else", where=where)
         if (keys := tuple(row)) not in known:
-            known[keys] = file_diagnosis.columns_of(
-                keys, columns, optional, where=where, shape=file_diagnosis.OBJECT, show_names=show_names
-            )
-        texts = {name: file_diagnosis.join_labels(name, row[name]) for name in known[keys]}
-        for name, value in texts.items():
-            if not isinstance(value, str):
-                expected, other = "a text, in quotes", "an object"
-                raise file_diagnosis.wrong_type(name, value, expected=expected, other=other, where=where)
-        yield where, cast("dict[str, str]", texts)
+            known[keys] = file_diagnosis.columns_of(keys, columns, optional, where=where, show_names=show_names)
+        yield where, file_diagnosis.text_values({name: row[name] for name in known[keys]}, where)
 
 
 def _bytes(file: Path) -> bytes:

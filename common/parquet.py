@@ -6,7 +6,7 @@ As in `labelled_files.py`, an error message names a location and never quotes th
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from common import file_diagnosis
 from common.errors import DataError
@@ -17,11 +17,7 @@ _JOINED = b"PAR1PAR1"
 
 
 def check_installed() -> None:
-    """Raise MissingPackageError if pyarrow, which reads Parquet, is not installed.
-
-    Raises:
-        MissingPackageError: pyarrow is not installed; the message contains the command that installs it.
-    """
+    """Raise MissingPackageError if pyarrow, which reads Parquet, is not installed."""
     needs("a Parquet file", "pyarrow", extra="parquet")
 
 
@@ -48,20 +44,13 @@ def parquet_rows(
         raise DataError("no Parquet file", expected="one file", got=got, where=file, do="Join their tables instead.")
     read = _table(content, (*columns, *optional))
     if read is None:
-        raise DataError(
-            "no Parquet file", expected="a file that pyarrow reads", got="another or a damaged one", where=file
-        )
+        expected, got = "a file that pyarrow reads", "another or a damaged one"
+        raise DataError("no Parquet file", expected=expected, got=got, where=file)
     names, table = read
-    file_diagnosis.columns_of(
-        names, columns, optional, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
-    )
+    file_diagnosis.columns_of(names, columns, optional, where=str(file), show_names=show_names)
     for number, row in enumerate(table, start=1):
         place = f"{file}, row {number}"
-        texts = {name: file_diagnosis.join_labels(name, value) for name, value in row.items()}
-        for name, value in texts.items():
-            if not isinstance(value, str):
-                raise file_diagnosis.wrong_type(name, value, expected="a text", other="another type", where=place)
-        yield place, cast("dict[str, str]", texts)
+        yield place, file_diagnosis.text_values(row, place)
 
 
 def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dict[str, Any]]] | None:

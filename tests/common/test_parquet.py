@@ -33,16 +33,11 @@ def test_rows_are_read_with_their_users_and_without_further_columns(write):
     assert read_topics(path) == [("caf\u00e9", "a"), ("x", "b")]
 
 
-def test_categories_are_texts(write):
+def test_categories_are_texts_and_a_file_may_be_empty_where_that_is_allowed(write):
     import pyarrow as pa
 
     path = write("a.parquet", label=pa.array(["a", "b", "a"]).dictionary_encode(), text=["x", "y", "z"])
     assert [record.label for record in read_records(path)] == ["a", "b", "a"]
-
-
-def test_a_file_may_be_empty_where_that_is_allowed(write):
-    import pyarrow as pa
-
     path = write("a.parquet", text=pa.array([], pa.string()), label=pa.array([], pa.string()))
     assert read_records(path, may_be_empty=True) == []
     with pytest.raises(DataError, match="no data"):
@@ -52,12 +47,12 @@ def test_a_file_may_be_empty_where_that_is_allowed(write):
 @pytest.mark.parametrize(
     ("columns", "what"),
     [
-        ({"text": [SECRET], "label": [3]}, "wrong label; expected a text; got a number; at .*row 1"),
-        ({"text": ["x", None], "label": ["a", "b"]}, "wrong text; expected a text; got null; at .*row 2$"),
+        ({"text": [SECRET], "label": [3]}, "wrong label; .*got a number; at .*row 1"),
+        ({"text": ["x", None], "label": ["a", "b"]}, "wrong text; .*got null; at .*row 2$"),
         ({"text": ["x", "y"], "label": ["a", None]}, "wrong label; .*got null; at .*row 2.*keep_default_na=False"),
         ({"text": [SECRET], "label": [{"a": 1}]}, "got another type"),
         ({"text": ["x", SECRET], "label": ["a", " "]}, "empty label; at .*row 2"),
-        ({SECRET: ["x"], "label": ["a"]}, "expected a table with text and label, each once; got 2 columns, without"),
+        ({SECRET: ["x"], "label": ["a"]}, "got 2 columns, without text"),
         ({"text": [b"x", SECRET.encode()], "label": ["a", "a"]}, "got another type"),
     ],
 )
@@ -65,14 +60,6 @@ def test_messages_have_the_row_and_never_its_content(write, columns, what):
     with pytest.raises(DataError, match=what) as caught:
         read_records(write("a.parquet", **columns))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
-
-
-def test_names_of_columns_are_shown_only_where_allowed(write):
-    path = write("a.parquet", review=["x"], label=["a"])
-    with pytest.raises(DataError, match="review, label"):
-        read_records(path, show_names=True)
-    with pytest.raises(DataError, match="2 columns"):
-        read_records(path)
 
 
 def test_a_damaged_file_is_not_quoted(write, tmp_path):
