@@ -48,7 +48,13 @@ _BEGINNINGS = {
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
 """Format and advice, keyed by the first bytes of a file in that format."""
-_TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
+_TYPES: Mapping[type, str] = {
+    **dict.fromkeys((int, float), "a number"),
+    bool: "true or false",
+    type(None): "null",
+    list: "a list",
+    bytes: "bytes, or a text in another encoding",
+}
 """Descriptions, for messages, of values that are not text, keyed by type."""
 AS_TEXT = (
     "Export the column as text. pandas reads codes such as 1E50 as numbers, and labels such as NA and None as missing: "
@@ -194,7 +200,7 @@ def json_value(text: str, *, where: str) -> object:
 def _advice(names: Sequence[str], wanted: Sequence[str]) -> str:
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    advice = f"Name {' and '.join(wanted)} in the first line of a CSV file, or in each object of JSON Lines."
+    advice = f"Name {' and '.join(wanted)} in the first line of a CSV file, in each object of JSON Lines, or in a query."
     if [name for name in wanted if name not in names] == ["label"]:
         advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
     return advice
