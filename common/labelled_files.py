@@ -75,10 +75,10 @@ def read_records(
     columns, optional = (("text", "label") if labelled else ("text",)), ("user",)
     remarks = [] if remarks is None else remarks
     if reader:
-        rows = _checked(file, reader(columns, optional), may_be_empty=may_be_empty, remarks=remarks)
+        rows = reader(columns, optional)
     else:
-        rows = _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names, remarks=remarks)
-    for place, row in rows:
+        rows = _rows(file, columns, optional, show_names=show_names, remarks=remarks)
+    for place, row in _checked(file, rows, may_be_empty=may_be_empty, remarks=remarks):
         first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
             expected, got = f"one of {', '.join(labels)}", "another (not shown)"
@@ -169,7 +169,8 @@ def _label_set(joined: str, place: str) -> tuple[str, ...]:
 
 def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
     if file.suffix.lower() != ".txt":
-        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
+        rows = _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS), remarks=[])
+        return _checked(file, rows, may_be_empty=False, remarks=[])
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise file_diagnosis.no_data(file)
@@ -196,22 +197,6 @@ def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
         )
 
 
-def _rows(
-    file: Path,
-    columns: tuple[str, ...],
-    optional: tuple[str, ...],
-    *,
-    may_be_empty: bool = False,
-    show_names: bool = False,
-    endings: tuple[str, ...] = _ENDINGS,
-    remarks: list[str],
-) -> Iterator[Row]:
-    if file.suffix.lower() not in _ENDINGS:
-        raise file_diagnosis.unknown_kind(file, endings=endings)
-    parsed = _parsed(file, columns, optional, show_names=show_names, remarks=remarks)
-    return _checked(file, parsed, may_be_empty=may_be_empty, remarks=remarks)
-
-
 def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: list[str]) -> Iterator[Row]:
     """Yield the rows unchanged, after checking each value; add remarks on their texts after the last row."""
     number, odd = 0, Counter[str]()
@@ -226,8 +211,14 @@ def _checked(file: Path, rows: Iterator[Row], *, may_be_empty: bool, remarks: li
     remarks += [f"{what}, read as they are ({count})" for what, count in odd.items() if count]
 
 
-def _parsed(
-    file: Path, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool, remarks: list[str]
+def _rows(
+    file: Path,
+    columns: tuple[str, ...],
+    optional: tuple[str, ...],
+    *,
+    show_names: bool,
+    endings: tuple[str, ...] = _ENDINGS,
+    remarks: list[str],
 ) -> Iterator[Row]:
     match file.suffix.lower():
         case ".csv":
@@ -237,8 +228,9 @@ def _parsed(
             return _json_lines(file, _decoded(file), columns, optional, show_names)
         case ".parquet":
             return parquet.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
-        case _:
+        case ".json" | ".ndjson":
             return fhir.fhir_rows(file, _decoded(file), columns, optional, remarks)
+    raise file_diagnosis.unknown_kind(file, endings=endings)
 
 
 def _json_lines(
