@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import csv_files, fhir, file_diagnosis, parquet
+from common import fhir, file_diagnosis, tables
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
@@ -46,7 +46,7 @@ def read_records(
     Repeated rows are kept: each counts as a separate record.
 
     Args:
-        path: A `.csv` with a header (`common/csv_files.py`) or a `.jsonl` with one object per line, both in UTF-8, or
+        path: A `.csv` with a header (`common/tables.py`) or a `.jsonl` with one object per line, both in UTF-8, or
             a `.parquet`. The columns are `text`, `label` and, in all rows or in none, `user`; other columns are
             ignored, unless their names are similar to one of these. For texts with several labels, `labels` replaces
             `label`: it contains the labels separated by `;` or, except in CSV, a list of labels. FHIR files (`.json` or
@@ -135,7 +135,7 @@ def check_ending(path: Path) -> None:
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     if path.suffix.lower() == _PARQUET:
-        parquet.check_installed()
+        tables.check_parquet_installed()
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
 
@@ -223,11 +223,11 @@ def _rows(
     match file.suffix.lower():
         case ".csv":
             content = _decoded(file)
-            return csv_files.csv_rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
+            return tables.csv_rows(file, content, columns, optional, show_names=show_names, remarks=remarks)
         case ".jsonl":
             return _json_lines(file, _decoded(file), columns, optional, show_names)
         case ".parquet":
-            return parquet.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
+            return tables.parquet_rows(file, _bytes(file), columns, optional, show_names=show_names)
         case ".json" | ".ndjson":
             return fhir.fhir_rows(file, _decoded(file), columns, optional, remarks)
     raise file_diagnosis.unknown_kind(file, endings=endings)

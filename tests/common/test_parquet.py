@@ -2,7 +2,7 @@
 
 import pytest
 
-from common import parquet
+from common import tables
 from common.domain import Record
 from common.errors import MissingPackageError
 from common.file_diagnosis import advice_on_folder
@@ -48,7 +48,7 @@ def test_categories_are_texts_and_a_file_may_be_empty_where_that_is_allowed(writ
         ({"text": [SECRET], "label": [{"a": 1}]}, "got another type"),
         ({"text": ["x", SECRET], "label": ["a", " "]}, "empty label; at .*row 2"),
         ({SECRET: ["x"], "label": ["a"]}, "got 2 columns, without text"),
-        ({"text": [b"x", SECRET.encode()], "label": ["a", "a"]}, "got bytes"),
+        ({"text": [b"x", SECRET.encode()], "label": ["a", "a"]}, "got another type"),
     ],
 )
 def test_messages_have_the_row_and_never_its_content(write, columns, what):
@@ -73,7 +73,7 @@ def test_files_that_were_joined_are_refused(write, tmp_path):
 
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr("common.system.extras.find_spec", lambda package: None)
-    for refusing in (parquet.check_installed, lambda: check_ending(tmp_path / "a.parquet")):
+    for refusing in (tables.check_parquet_installed, lambda: check_ending(tmp_path / "a.parquet")):
         with pytest.raises(MissingPackageError, match=r"EXTRAS=\[parquet\]"):
             refusing()
 
