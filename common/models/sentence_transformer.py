@@ -106,8 +106,8 @@ class TorchEncoder:
             return self._form.digest(self._prompt, self._form.weights())
         digest = hashlib.sha256()
         beside = {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
-        if any(beside.values()):
-            digest.update(json.dumps({key: value for key, value in beside.items() if value}, sort_keys=True).encode())
+        if stated := {key: value for key, value in beside.items() if value}:
+            digest.update(json.dumps(stated, sort_keys=True).encode())
         for module in self._model:
             described = [type(module).__name__, _configuration(module)]
             digest.update(json.dumps(described, sort_keys=True, default=str).encode())
