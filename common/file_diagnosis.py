@@ -200,7 +200,7 @@ def json_value(text: str, *, where: str) -> object:
 def _advice(names: Sequence[str], wanted: Sequence[str]) -> str:
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    advice = f"Name {' and '.join(wanted)} in the first line of a CSV file, in each object of JSON Lines, or in a query."
+    advice = f"Name {' and '.join(wanted)} in the first line of a CSV file, in each object of JSON Lines or in a query."
     if [name for name in wanted if name not in names] == ["label"]:
         advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
     return advice
