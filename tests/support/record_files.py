@@ -11,7 +11,7 @@ SECRET = "Zebulon"
 """A word of private text, which no message may hold."""
 
 
-def refused(path, what="", *args, read=read_records, **settings):
+def refused(path, what=None, *args, read=read_records, **settings):
     """Check that a file is refused with this message, and that neither message nor traceback quotes the file.
 
     Return the error.
