@@ -203,4 +203,5 @@ def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
-        return GPT2LMHeadModel(config).to(device_here(device)), tokenizer  # type: ignore[arg-type]
+        model: Any = GPT2LMHeadModel(config)
+        return model.to(device_here(device)), tokenizer
