@@ -140,7 +140,7 @@ def _full(section: str, name: str) -> str:
     return f"{section}.{name}" if section else name
 
 
-def _check_numbers(allowed: Callable[[float], bool], expected: str, section: str, values: Mapping[str, float]) -> None:
+def _check_numbers(allowed: Callable[[Any], bool], expected: str, section: str, values: Mapping[str, object]) -> None:
     """Check that each value is an allowed number; a file or a command line can contain any value."""
     for name, value in values.items():
         if not isinstance(value, Real) or isinstance(value, bool) or not allowed(value):
