@@ -24,6 +24,8 @@ from common.system.progress import progress
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+Pool = Literal["mean", "cls", "max"]
+
 _LIBRARIES = ("torch", "transformers", "sentence_transformers")
 _SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 _BATCH = 256
@@ -55,7 +57,7 @@ class TorchEncoder:
         device: str,
         prompt: str,
         form: BertFolder | None,
-        pooling: Literal["mean", "cls", "max"] | None = None,
+        pooling: Pool | None = None,
         longest: int | None = None,
     ) -> Self:
         """Load the model in a folder with a modules.json, or a bare network whose tokens' vectors are pooled into one.
@@ -163,7 +165,7 @@ class TorchEncoder:
             yield from ([start + place for place in batch] for batch in batches_by_tokens(lengths, budget))
 
 
-def _pooled(folder: Path, pooling: str, longest: int | None) -> list[Any]:
+def _pooled(folder: Path, pooling: Pool, longest: int | None) -> list[Any]:
     """Return a bare network in a folder, and the module that pools its tokens."""
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
